@@ -1,0 +1,1 @@
+"""SkillKit's core: an extension host for LLM agents and skills that knows no vendor."""
