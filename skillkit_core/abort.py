@@ -1,0 +1,80 @@
+"""The signal that ends a run: set once, from any thread, seen by streams, tools and hooks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+
+from .errors import RunAborted
+
+__all__ = ["AbortSignal"]
+
+
+class AbortSignal:
+    """Tells whoever works for a run that it is over.
+
+    ``aborted`` may be read anywhere. ``await signal.wait()`` sleeps until it is set. ``add_callback`` is called at once
+    if the signal is set already. Setting it is idempotent and thread-safe; a ``parent`` passes its abort on.
+    """
+
+    __slots__ = ("__weakref__", "_callbacks", "_lock", "aborted", "reason")
+
+    def __init__(self, parent: AbortSignal | None = None) -> None:
+        self.aborted = False
+        self.reason: str | None = None
+        self._callbacks: list[Callable[[], object]] = []
+        self._lock = threading.Lock()
+        if parent is not None:
+            parent.add_callback(lambda: self.abort(parent.reason))
+
+    def abort(self, reason: str | None = None) -> bool:
+        """Set the signal. Returns whether this call was the one that did."""
+        with self._lock:
+            if self.aborted:
+                return False
+            self.reason = reason or "aborted"
+            self.aborted = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+        return True
+
+    def add_callback(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call ``callback()`` once when the signal is set, on the thread that sets it. Returns a function to remove it."""
+        with self._lock:
+            if not self.aborted:
+                self._callbacks.append(callback)
+
+                def remove() -> None:
+                    with self._lock, contextlib.suppress(ValueError):
+                        self._callbacks.remove(callback)
+
+                return remove
+        callback()
+        return lambda: None
+
+    async def wait(self) -> None:
+        """Return when the signal is set."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+
+        def settle() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(settle)
+
+        remove = self.add_callback(wake)
+        try:
+            await future
+        finally:
+            remove()
+
+    def raise_if_aborted(self) -> None:
+        """Raise :class:`RunAborted` if the signal is set."""
+        if self.aborted:
+            raise RunAborted(self.reason or "aborted")

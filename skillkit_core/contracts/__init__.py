@@ -1,0 +1,1 @@
+"""The contracts that plugins implement, one file each; each names the hook that brings an implementation in."""

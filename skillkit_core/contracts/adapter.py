@@ -1,0 +1,128 @@
+"""The adapter contract: one request in, one stream of events out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from ..abort import AbortSignal
+from ..frozen import EMPTY
+from ..messages import AssistantMessage, LLMMessage
+from ..models import ModelDefinition
+from ..stream import MessageBuilder, StreamEvent
+from ..tools import Tool
+
+__all__ = ["LLMAdapter", "LLMRequest", "ModelSettings", "OnRequest", "OnResponse", "ThinkingLevel"]
+
+ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
+OnRequest: TypeAlias = Callable[
+    [Mapping[str, Any], Mapping[str, str]], Awaitable[tuple[Mapping[str, Any], Mapping[str, str]]]
+]
+OnResponse: TypeAlias = Callable[[int, Mapping[str, str]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a model should answer. ``None`` leaves the choice to the provider.
+
+    Attributes:
+        max_tokens: most tokens of the answer.
+        thinking: how hard to think.
+        tool_choice: ``auto``, ``none``, ``required``, or the name of a tool.
+        parallel_tool_calls: whether one message may hold several calls.
+        response_schema: JSON Schema that the answer's text must fit (structured output).
+        timeout: seconds until the first event must have come.
+        headers: extra HTTP headers.
+        extra: further fields of the request's body, passed through unchanged.
+    """
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    thinking: ThinkingLevel | None = None
+    tool_choice: str | None = None
+    parallel_tool_calls: bool | None = None
+    response_schema: Mapping[str, Any] | None = None
+    timeout: float | None = None
+    headers: Mapping[str, str] = EMPTY
+    extra: Mapping[str, Any] = EMPTY
+
+
+@dataclass(slots=True)
+class LLMRequest:
+    """Everything an adapter needs for one answer.
+
+    Attributes:
+        model: which model; ``model.id`` is the wire's name for it.
+        messages: the conversation, legal by invariants I1 and I2, oldest first. Between requests of a session the
+            sequence usually grows at its end only and keeps the identity of its messages, so an adapter can keep what it
+            serialised in ``scratch``.
+        tools: what may be called, sorted by name; the same set is the identical tuple.
+        system: the system prompt.
+        stream: ask the wire for a stream; the events are the same either way.
+        signal: when it is set, close the connection at once and end with an ``error`` event of kind ``aborted``.
+        on_request: awaited with the final payload and redacted-free headers before anything is sent; send what it returns.
+        on_response: awaited with status and headers when they arrive.
+        scratch: a dict that lives as long as the session, for this adapter's caches alone.
+    """
+
+    model: ModelDefinition
+    messages: Sequence[LLMMessage]
+    tools: tuple[Tool, ...] = ()
+    system: str = ""
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    stream: bool = True
+    signal: AbortSignal = field(default_factory=AbortSignal)
+    on_request: OnRequest | None = None
+    on_response: OnResponse | None = None
+    scratch: dict[str, Any] = field(default_factory=dict)
+    session_id: str | None = None
+
+
+class LLMAdapter(ABC):
+    """Code that speaks one wire protocol (``api``) to one endpoint.
+
+    Implement :meth:`stream`; the rest has defaults. An adapter classifies errors and never retries: the loop does.
+    One adapter serves many sessions at the same time and keeps nothing per session outside ``request.scratch``.
+    It is constructed as ``Adapter(host, *, provider=, base_url=None, api_key=None, headers=None, **options)``.
+    """
+
+    api: ClassVar[str] = ""
+    provider: str = ""
+
+    @abstractmethod
+    def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
+        """Ask the model and yield what it answers.
+
+        Once started it never raises (only cancellation passes): every failure, also one before the first byte, is a
+        final ``error`` event whose ``error`` is a :class:`~skillkit_core.errors.ProviderError`. Exactly one terminal
+        event (``done`` or ``error``) ends the stream and carries ``stop_reason`` and ``usage`` as far as known.
+        A stream that stops without the wire's own end marker is an error of kind ``protocol``.
+        """
+
+    async def complete(self, request: LLMRequest) -> AssistantMessage:
+        """The collected answer of :meth:`stream`.
+
+        Raises:
+            ProviderError: the stream ended in an error event.
+        """
+        builder = MessageBuilder()
+        async for event in self.stream(request):
+            builder.add(event)
+        if builder.error is not None:
+            raise builder.error
+        return builder.message(provider=self.provider, api=self.api, model=request.model.id)
+
+    def validate(self, request: LLMRequest) -> Sequence[str]:
+        """Why this wire would refuse the request (I6), one line each; empty when it is fine. For tests and ``--debug``."""
+        return ()
+
+    async def list_models(self) -> Sequence[ModelDefinition]:
+        """The models that the endpoint offers, if it can say; the default knows none."""
+        return ()
+
+    async def close(self) -> None:
+        """Close connections. The adapter is not used afterwards."""

@@ -1,0 +1,53 @@
+"""The skill loader contract: how a source of skills becomes skills."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ..skills import Skill, SkillProblem
+
+__all__ = ["LoadedSkills", "SkillLoader", "SkillSource"]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSource:
+    """Where skills come from.
+
+    Attributes:
+        name: unique, for listings (``user``, ``project``, ``bundled``, ``extra:docs``).
+        kind: the precedence class; project beats user beats plugin beats bundled beats extra.
+        path: a directory whose sub-folders hold ``SKILL.md`` files; or ``package``: an importable package that is one.
+        trusted: whether hooks and dynamic commands of its skills may ever run.
+        loader: name of the loader; ``None``: the first loader that accepts the source.
+    """
+
+    name: str
+    kind: Literal["project", "user", "plugin", "bundled", "extra"] = "extra"
+    path: Path | None = None
+    package: str | None = None
+    trusted: bool = False
+    loader: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSkills:
+    """What a loader found: skills in a stable order, and what is wrong with folders that gave none."""
+
+    skills: Sequence[Skill] = ()
+    problems: Sequence[SkillProblem] = field(default=())
+
+
+class SkillLoader(ABC):
+    """Reads skills from sources. Brought in by ``register_skill_loaders``."""
+
+    @abstractmethod
+    def accepts(self, source: SkillSource) -> bool:
+        """Whether this loader understands the source."""
+
+    @abstractmethod
+    def load(self, source: SkillSource) -> LoadedSkills:
+        """Everything in the source. Never raises for a bad skill: that is a problem of its own."""

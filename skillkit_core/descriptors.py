@@ -1,0 +1,109 @@
+"""What plugins hand to ``register``: small descriptions with a name and an import string, nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import PluginError
+
+__all__ = ["Command", "ConfigSection", "ContextProvider", "Factory", "Provider", "TokenEstimator", "load_object"]
+
+
+def load_object(target: Any) -> Any:
+    """The object that an import string ``"package.module:attribute"`` names; anything else comes back as it is.
+
+    Raises:
+        PluginError: the string is malformed, or the module has no such attribute.
+    """
+    if not isinstance(target, str):
+        return target
+    from importlib import import_module
+
+    module, sep, attribute = target.partition(":")
+    if not sep or not module or not attribute:
+        raise PluginError(f"{target!r} is not an import string", hint="write 'package.module:attribute'")
+    found: Any = import_module(module)
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise PluginError(f"module {module!r} has no attribute {attribute!r}") from None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Factory:
+    """A named object that is made when it is first needed: runtimes, compactors, session stores, skill loaders.
+
+    ``create`` is a callable, a class or an import string; it is called with the host (and ``config=`` section values
+    where the plugin registered a section and the callable takes them).
+    """
+
+    name: str
+    create: Callable[..., Any] | str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An adapter plus endpoint and credentials.
+
+    Attributes:
+        name: what ``--provider`` takes.
+        apis: wire protocol to adapter class or its import string; the first is the default.
+        base_url: endpoint; ``None``: the adapter's own. ``base_url_env``: variable that overrides it.
+        api_key_env: variables that may hold the key, first that is set wins; empty: no key needed.
+        default_model: used when only the provider is named.
+        headers: sent with every request.
+        options: passed to the adapter's constructor.
+        rank: which provider a bare ``skillkit run`` uses among those with a key: lower first; ``None``: never.
+    """
+
+    name: str
+    apis: Mapping[str, Callable[..., Any] | str]
+    base_url: str | None = None
+    base_url_env: str | None = None
+    api_key_env: tuple[str, ...] = ()
+    default_model: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the command line: its name, one line of help, and where its click command is."""
+
+    name: str
+    target: str
+    help: str
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSection:
+    """The configuration of a plugin: ``model`` is a pydantic model or its import string; the section is called ``name``."""
+
+    name: str
+    model: type[Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextProvider:
+    """A part of the system prompt: ``provide(agent) -> str | None``, asked once per run, lower ``order`` first."""
+
+    name: str
+    provide: Callable[[Any], str | None] | str
+    order: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEstimator:
+    """Estimates tokens of text: ``estimate(text) -> int`` for the models whose ids match one of the ``fnmatch`` patterns."""
+
+    name: str
+    estimate: Callable[[str], int] | str
+    models: Sequence[str] = ("*",)

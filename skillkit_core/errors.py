@@ -1,0 +1,255 @@
+"""The errors of SkillKit: each names what happened, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .agent.response import AgentResponse
+
+__all__ = [
+    "AgentBusy",
+    "AgentError",
+    "AmbiguousName",
+    "AsyncHandlerError",
+    "ConfigError",
+    "ErrorKind",
+    "EventRecursionError",
+    "HandlerTimeout",
+    "NoActiveRun",
+    "PluginError",
+    "ProviderError",
+    "ReentrancyError",
+    "RunAborted",
+    "SessionCorrupt",
+    "SessionError",
+    "SessionLocked",
+    "SkillKitError",
+    "ToolError",
+    "UnknownName",
+    "UsageError",
+]
+
+
+class SkillKitError(Exception):
+    """Base of every error that SkillKit raises on purpose.
+
+    Args:
+        message: what happened, one sentence without a full stop.
+        where: file and line, YAML path, plugin, or any other place that helps; shown in front.
+        hint: what to do, one sentence.
+
+    ``str(error)`` is one line. ``exit_code`` is what the command line ends with (1: the run failed, 2: wrong usage).
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        text = f"{text}; {self.hint}" if self.hint else text
+        return " ".join(text.split())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as the ``error`` object of ``--json`` output."""
+        return {"type": type(self).__name__, "message": self.message, "where": self.where, "hint": self.hint}
+
+
+class UsageError(SkillKitError):
+    """A wrong argument, flag or setting: the command line exits with 2."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration or distribution file that cannot be used; ``where`` is ``file:line: yaml.path``."""
+
+
+def close_matches(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
+    """Up to ``n`` names of ``candidates`` that somebody who typed ``name`` may have meant."""
+    import difflib
+
+    names = sorted(set(candidates))
+    found = difflib.get_close_matches(name, names, n=n, cutoff=0.5)
+    return found or [c for c in names if name and (name in c or c in name)][:n]
+
+
+class UnknownName(UsageError, LookupError):
+    """A name that no registry knows; the hint lists close matches.
+
+    Args:
+        kind: what was looked up, in the singular (``"model"``).
+        name: the name that was asked for.
+        candidates: the names that exist.
+        hint: replaces the generated hint.
+    """
+
+    def __init__(self, kind: str, name: str, candidates: Iterable[str] = (), *, hint: str | None = None) -> None:
+        names = sorted(set(candidates))
+        if hint is None:
+            close = close_matches(name, names)
+            if close:
+                hint = "did you mean " + " or ".join(repr(c) for c in close) + "?"
+            elif names:
+                shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+                hint = f"known: {shown}"
+            else:
+                hint = f"no {kind} is installed"
+        super().__init__(f"unknown {kind} {name!r}", hint=hint)
+        self.kind = kind
+        self.name = name
+
+
+class AmbiguousName(UsageError, LookupError):
+    """A bare name that several plugins offer: the error names them and the line that decides."""
+
+    def __init__(self, kind: str, name: str, owners: Iterable[str], addresses: Iterable[str]) -> None:
+        addresses = list(addresses)
+        super().__init__(
+            f"{kind} {name!r} is offered by {' and '.join(owners)}",
+            hint=f"write {' or '.join(repr(a) for a in addresses)}, or disable one with 'skillkit -P no:PLUGIN'",
+        )
+        self.kind = kind
+        self.name = name
+
+
+class PluginError(SkillKitError):
+    """A plugin broke a rule of the host; ``where`` names plugin and distribution."""
+
+
+class ToolError(SkillKitError):
+    """Raised by a tool to report a failure in its own words; the message becomes the error result for the model."""
+
+
+class AgentError(SkillKitError):
+    """A run failed. ``response`` is the partial :class:`~skillkit_core.AgentResponse`: nothing that was said is lost."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        response: AgentResponse | None = None,
+        where: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.response = response
+
+
+class AgentBusy(AgentError):
+    """``chat`` was called while a run is active; use ``delivery="steer"`` or ``"follow_up"``."""
+
+
+class NoActiveRun(AgentError):
+    """There is no run that could be steered."""
+
+
+class ReentrancyError(AgentError):
+    """A handler called something that would wait for the run that waits for the handler."""
+
+
+class RunAborted(AgentError):
+    """The run was ended by ``abort()``; ``response`` holds what was said until then."""
+
+
+class HandlerTimeout(SkillKitError):
+    """An event handler did not finish within its timeout."""
+
+
+class AsyncHandlerError(SkillKitError):
+    """``emit_sync`` met an async handler while a loop is running; nothing was run."""
+
+
+class EventRecursionError(SkillKitError):
+    """Events were emitted from handlers of events more than eight levels deep."""
+
+
+class SessionError(SkillKitError):
+    """A session cannot be opened, read or written."""
+
+
+class SessionLocked(SessionError):
+    """Another process writes this session."""
+
+
+class SessionCorrupt(SessionError):
+    """A session file has a broken line in the middle; ``where`` is ``file:line``."""
+
+
+class ErrorKind(StrEnum):
+    """Why a request to a provider failed, decided by the adapter from status and error type, never from text."""
+
+    rate_limit = "rate_limit"
+    overloaded = "overloaded"
+    server = "server"
+    connection = "connection"
+    timeout = "timeout"
+    auth = "auth"
+    permission = "permission"
+    quota = "quota"
+    not_found = "not_found"
+    invalid_request = "invalid_request"
+    overflow = "overflow"
+    content_filter = "content_filter"
+    protocol = "protocol"
+    aborted = "aborted"
+    unknown = "unknown"
+
+
+_RETRYABLE = frozenset(
+    {
+        ErrorKind.rate_limit,
+        ErrorKind.overloaded,
+        ErrorKind.server,
+        ErrorKind.connection,
+        ErrorKind.timeout,
+        ErrorKind.protocol,
+    }
+)
+
+
+class ProviderError(SkillKitError):
+    """A request to a provider failed.
+
+    Args:
+        message: the provider's own words, redacted.
+        kind: the class of the failure; the loop decides by it whether to try again.
+        status: HTTP status, if an answer came.
+        type: the provider's own error type or code.
+        retry_after: seconds that the server asked to wait.
+        provider: which provider.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ErrorKind = ErrorKind.unknown,
+        status: int | None = None,
+        type: str | None = None,
+        retry_after: float | None = None,
+        provider: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, where=provider, hint=hint)
+        self.kind = kind
+        self.status = status
+        self.type = type
+        self.retry_after = retry_after
+        self.provider = provider
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.kind in _RETRYABLE
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as the ``error`` object of ``--json`` output."""
+        return {**super().to_dict(), "kind": self.kind.value, "status": self.status, "retry_after": self.retry_after}

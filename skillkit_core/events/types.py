@@ -1,0 +1,500 @@
+"""The events: one frozen class each, in the order in which a run emits them (spec, sections 1, 2 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from ..frozen import EMPTY
+from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResultMessage
+from ..models import ModelDefinition, TokenUsage
+from ..stream import StreamEvent
+from .results import (
+    BeforeAgentEndResult,
+    BeforeAgentStartResult,
+    BeforeCompactResult,
+    ContextTransformResult,
+    EventResult,
+    InputResult,
+    MessageEndResult,
+    ProviderRequestResult,
+    SessionStartResult,
+    ToolCallEventResult,
+    ToolResultEventResult,
+    TurnEndResult,
+    TurnStartResult,
+)
+
+__all__ = [
+    "ALIASES",
+    "EVENTS",
+    "AfterProviderResponseEvent",
+    "AgentEndEvent",
+    "AgentSettledEvent",
+    "AgentStartEvent",
+    "ApprovalRequestEvent",
+    "ApprovalResolvedEvent",
+    "BeforeAgentEndEvent",
+    "BeforeAgentStartEvent",
+    "BeforeCompactEvent",
+    "BeforeProviderRequestEvent",
+    "CompactionEndEvent",
+    "CompactionStartEvent",
+    "ContextTransformEvent",
+    "Event",
+    "HandlerErrorEvent",
+    "InputEvent",
+    "MessageEndEvent",
+    "MessageStartEvent",
+    "MessageUpdateEvent",
+    "ModelSelectEvent",
+    "QueueUpdateEvent",
+    "RetryEndEvent",
+    "RetryScheduledEvent",
+    "RetryStartEvent",
+    "SessionShutdownEvent",
+    "SessionStartEvent",
+    "ToolCallEvent",
+    "ToolExecutionEndEvent",
+    "ToolExecutionStartEvent",
+    "ToolExecutionUpdateEvent",
+    "ToolResultEvent",
+    "TurnEndEvent",
+    "TurnStartEvent",
+    "UsageEvent",
+    "event_type",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events. Payloads are immutable and shared: a handler answers, it never edits.
+
+    Attributes:
+        session_id, run_id: where it happened; ``None`` outside a session or run.
+        agent_path: ``("main",)``, or deeper for a nested run.
+        seq: grows by one with every event of a session.
+        ts: seconds since the epoch.
+    """
+
+    answer: ClassVar[type[EventResult] | None] = None  # what a handler may return; None: the event is only observed
+    guard: ClassVar[Literal["", "phase", "always"]] = ""  # whose failure counts: none, guard phase, every handler
+    type: ClassVar[str] = ""
+    session_id: str | None = None
+    run_id: str | None = None
+    agent_path: tuple[str, ...] = ("main",)
+    seq: int = 0
+    ts: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStartEvent(Event):
+    """A session was opened."""
+
+    type = "session_start"
+    answer = SessionStartResult
+    reason: Literal["startup", "new", "resume", "fork", "reload"] = "new"
+    previous: str | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionShutdownEvent(Event):
+    """A session is about to be closed; once, also on SIGTERM and after ``run``."""
+
+    type = "session_shutdown"
+    reason: str = "exit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputEvent(Event):
+    """Somebody said something: raw text, before anything is expanded; also for steering and follow-ups."""
+
+    type = "input"
+    answer = InputResult
+    guard = "phase"
+    text: str = ""
+    images: tuple[Block, ...] = ()
+    source: str = "user"
+    delivery: Literal["prompt", "steer", "follow_up"] = "prompt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeAgentStartEvent(Event):
+    """A run is about to start; once per run."""
+
+    type = "before_agent_start"
+    answer = BeforeAgentStartResult
+    prompt: str = ""
+    images: tuple[Block, ...] = ()
+    system_prompt: str = ""
+    parts: Mapping[str, str] = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStartEvent(Event):
+    """A run starts; before its first request."""
+
+    type = "agent_start"
+    model: ModelDefinition | None = None
+    provider: str = ""
+    tools: tuple[str, ...] = ()
+    limits: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStartEvent(Event):
+    """Before each round with the model."""
+
+    type = "turn_start"
+    answer = TurnStartResult
+    turn_index: int = 0
+    messages: Sequence[AgentMessage] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextTransformEvent(Event):
+    """Before each request, retries included: the messages that would be sent. ``tokens`` is an estimate."""
+
+    type = "context_transform"
+    answer = ContextTransformResult
+    guard = "phase"
+    messages: Sequence[AgentMessage] = ()
+    tokens: int = 0
+    window: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeProviderRequestEvent(Event):
+    """The last stop before the wire: the adapter's final payload; credentials in ``headers`` are redacted."""
+
+    type = "before_provider_request"
+    answer = ProviderRequestResult
+    guard = "phase"
+    model: ModelDefinition | None = None
+    options: Mapping[str, Any] = EMPTY
+    headers: Mapping[str, str] = EMPTY
+    payload: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterProviderResponseEvent(Event):
+    """Status and headers have arrived. ``latency`` in seconds."""
+
+    type = "after_provider_response"
+    status: int = 0
+    headers: Mapping[str, str] = EMPTY
+    latency: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageStartEvent(Event):
+    """An assistant message begins to arrive, or a tool result is about to be recorded."""
+
+    type = "message_start"
+    message: AgentMessage | None = None
+    role: str = "assistant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageUpdateEvent(Event):
+    """One stream event of the assistant message that is arriving."""
+
+    type = "message_update"
+    event: StreamEvent
+    _builder: Any = None
+
+    @property
+    def content(self) -> str:
+        """The delta's text."""
+        return self.event.content
+
+    @property
+    def partial(self) -> AssistantMessage | None:
+        """The message so far, built when it is asked for."""
+        message: AssistantMessage | None = self._builder.message() if self._builder is not None else None
+        return message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEndEvent(Event):
+    """A message is complete and about to be persisted as ``entry_id``."""
+
+    type = "message_end"
+    answer = MessageEndResult
+    message: AgentMessage | None = None
+    entry_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallEvent(Event):
+    """``before_tool_call``: the model wants a tool. ``args`` are what would run; ``raw_args`` what the model wrote."""
+
+    type = "before_tool_call"
+    answer = ToolCallEventResult
+    guard = "always"
+    tool_name: str = ""
+    tool_call_id: str = ""
+    args: Mapping[str, Any] = EMPTY
+    raw_args: Mapping[str, Any] = EMPTY
+    index: int = 0
+    batch_size: int = 1
+    attempt: int = 1
+    annotations: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExecutionStartEvent(Event):
+    """A tool call is taken up; also one that was blocked or skipped."""
+
+    type = "tool_execution_start"
+    tool_name: str = ""
+    tool_call_id: str = ""
+    args: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExecutionUpdateEvent(Event):
+    """Output of a running tool; ``n`` counts the updates of the call from 1."""
+
+    type = "tool_execution_update"
+    tool_name: str = ""
+    tool_call_id: str = ""
+    output: str = ""
+    stream: Literal["stdout", "stderr"] = "stdout"
+    partial_result: Any = None
+    n: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultEvent(Event):
+    """``after_tool_result``: a tool answered (or a guard substituted its answer). ``duration`` in seconds."""
+
+    type = "after_tool_result"
+    answer = ToolResultEventResult
+    guard = "phase"
+    tool_name: str = ""
+    tool_call_id: str = ""
+    args: Mapping[str, Any] = EMPTY
+    raw_args: Mapping[str, Any] = EMPTY
+    content: tuple[Block, ...] = ()
+    details: Any = None
+    is_error: bool = False
+    terminate: bool = False
+    usage: TokenUsage | None = None
+    outcome: Outcome = Outcome.ok
+    duration: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExecutionEndEvent(Event):
+    """A tool call has its final result; once per start."""
+
+    type = "tool_execution_end"
+    tool_name: str = ""
+    tool_call_id: str = ""
+    content: tuple[Block, ...] = ()
+    details: Any = None
+    is_error: bool = False
+    outcome: Outcome = Outcome.ok
+    duration: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEndEvent(Event):
+    """A round with the model is over, its results are persisted."""
+
+    type = "turn_end"
+    answer = TurnEndResult
+    turn_index: int = 0
+    message: AssistantMessage | None = None
+    tool_results: tuple[ToolResultMessage, ...] = ()
+    usage: TokenUsage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeCompactEvent(Event):
+    """The history is about to be shortened."""
+
+    type = "before_compact"
+    answer = BeforeCompactResult
+    reason: Literal["threshold", "overflow", "manual"] = "threshold"
+    preparation: Any = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionStartEvent(Event):
+    """A compaction begins."""
+
+    type = "compaction_start"
+    reason: str = "threshold"
+    before_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionEndEvent(Event):
+    """A compaction is over: ``completed``, ``no_progress``, ``cancelled``, ``aborted`` or ``failed``."""
+
+    type = "compaction_end"
+    reason: str = "threshold"
+    outcome: str = "completed"
+    before_tokens: int = 0
+    after_tokens: int = 0
+    entry_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryScheduledEvent(Event):
+    """A request failed and will be tried again in ``delay`` seconds; ``attempt`` is the one that will be made."""
+
+    type = "retry_scheduled"
+    attempt: int = 2
+    delay: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryStartEvent(Event):
+    """The waiting is over, the request is made again."""
+
+    type = "retry_start"
+    attempt: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryEndEvent(Event):
+    """The retries of one request are over."""
+
+    type = "retry_end"
+    attempt: int = 2
+    success: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueUpdateEvent(Event):
+    """The queues changed: ids of what waits."""
+
+    type = "queue_update"
+    steering: tuple[str, ...] = ()
+    follow_up: tuple[str, ...] = ()
+    next_run: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSelectEvent(Event):
+    """Another model or adapter will answer from the next request on."""
+
+    type = "model_select"
+    model: ModelDefinition | None = None
+    provider: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageEvent(Event):
+    """A request was paid for, also a failed one. ``cost`` in dollars, ``None`` when the price is unknown."""
+
+    type = "usage"
+    usage: TokenUsage
+    cost: float | None = None
+    provider: str = ""
+    model: str = ""
+    purpose: str = "turn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequestEvent(Event):
+    """Guards ask whether a call may run."""
+
+    type = "approval_request"
+    tool_name: str = ""
+    tool_call_id: str = ""
+    args: Mapping[str, Any] = EMPTY
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalResolvedEvent(Event):
+    """An approval has its answer."""
+
+    type = "approval_resolved"
+    tool_name: str = ""
+    tool_call_id: str = ""
+    decision: str = "deny"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeAgentEndEvent(Event):
+    """The run would stop normally. ``n_continues`` counts how often handlers made it go on in a row."""
+
+    type = "before_agent_end"
+    answer = BeforeAgentEndResult
+    messages: Sequence[AgentMessage] = ()
+    stop_hook_active: bool = False
+    n_continues: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentEndEvent(Event):
+    """A run is over; exactly once per ``agent_start``."""
+
+    type = "agent_end"
+    outcome: Literal["completed", "aborted", "failed", "limit", "suspended"] = "completed"
+    error: Exception | None = None
+    messages: Sequence[AgentMessage] = ()
+    usage: TokenUsage | None = None
+    leaf_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettledEvent(Event):
+    """Nothing is left to do: no retry, no compaction, nothing queued."""
+
+    type = "agent_settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerErrorEvent(Event):
+    """A handler failed. ``event`` is the event's name, ``plugin`` who registered the handler."""
+
+    type = "handler_error"
+    event: str = ""
+    source: str = ""
+    plugin: str | None = None
+    error: str = ""
+    traceback: str = ""
+
+
+EventClass: TypeAlias = type[Event]
+
+
+def _all(cls: type[Event]) -> list[type[Event]]:
+    return [c for s in cls.__subclasses__() for c in (s, *_all(s))]
+
+
+EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in _all(Event)}
+ALIASES: dict[str, str] = {
+    "tool_call": "before_tool_call",
+    "tool_result": "after_tool_result",
+    "context": "context_transform",
+    "response": "message_end",
+}
+
+
+def event_type(event: str | type[Event], *, aliases: bool = True) -> type[Event]:
+    """The event class for a name, an alias or the class itself.
+
+    Raises:
+        UnknownName: there is no such event.
+    """
+    if isinstance(event, type):
+        return event
+    name = ALIASES.get(event, event) if aliases else event
+    cls = EVENTS.get(name)
+    if cls is None:
+        from ..errors import UnknownName
+
+        raise UnknownName("event", event, [*EVENTS, *(ALIASES if aliases else ())])
+    return cls

@@ -1,0 +1,105 @@
+"""Host hooks: the life of the host itself. Synchronous, called in the order of the plugins.
+
+An exception in one plugin becomes a diagnostic of that plugin; the others are called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .markers import hookspec
+
+if TYPE_CHECKING:
+    from ..host.diagnostics import Diagnostic
+    from ..host.manager import Host
+
+
+@hookspec
+def register_hookspecs(add: Any, host: Host) -> None:
+    """Define hooks of your own: ``add(module_or_class)`` with functions marked ``@hookspec``.
+
+    When: right after the plugin was imported, before any plugin's implementations are checked. Whoever implements
+    another plugin's hook marks it ``optionalhook=True``.
+
+    Example::
+
+        @hookimpl
+        def register_hookspecs(add):
+            from . import hooks
+            add(hooks)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def host_configure(host: Host, config: Any) -> None:
+    """Look at the plugin's configuration once it is validated; ``config`` is the plugin's section or ``None``.
+
+    When: after all plugins are loaded, before anything is looked up.
+
+    Example::
+
+        @hookimpl
+        def host_configure(host, config):
+            if config and config.strict:
+                host.note("strict mode")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def host_started(host: Host) -> None:
+    """The host is complete: every plugin is loaded and configured.
+
+    Example::
+
+        @hookimpl
+        def host_started(host):
+            ...
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def host_shutdown(host: Host) -> None:
+    """The host is going down: end what you started. At most five seconds, then the host goes on without you.
+
+    Example::
+
+        @hookimpl
+        def host_shutdown(host):
+            stop_watching()
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def plugin_registered(plugin: str, host: Host) -> None:
+    """Another plugin was loaded; ``plugin`` is its name.
+
+    Example::
+
+        @hookimpl
+        def plugin_registered(plugin, host):
+            ...
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def plugin_problem(problem: Diagnostic, host: Host) -> None:
+    """A plugin failed somewhere; ``problem`` says which, where and what to do.
+
+    Example::
+
+        @hookimpl
+        def plugin_problem(problem):
+            log.warning("%s", problem)
+
+    Since 0.1.
+    """

@@ -1,0 +1,695 @@
+"""Lifecycle hooks: one per event of an agent's life; the hook's name is the event's name on ``agent.events``.
+
+How all of them work: implementations may be sync or async and may leave parameters out. They run one after the other in the
+order of their phase (``rewrite < first < normal < last < guard``), in a phase plugins before session handlers, plugins in
+the order of the distribution (this is not pluggy's last-registered-first). They answer with the event's result type or
+``None``; any other answer is an error. An exception or a timeout discards the answer, is reported as ``handler_error``
+and the others go on, except where "fails closed" is said. ``ctx`` is the
+:class:`~skillkit_core.events.context.HandlerContext`. Dispatch is the host's, not pluggy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from .markers import hookspec
+
+if TYPE_CHECKING:
+    from ..events import results as r
+    from ..events import types as e
+    from ..events.context import HandlerContext
+
+
+@hookspec
+def session_start(
+    event: e.SessionStartEvent, ctx: HandlerContext
+) -> r.SessionStartResult | Awaitable[r.SessionStartResult | None] | None:
+    """A session was opened.
+
+    When: once per session that an agent opens, before its first input.
+
+    Returns: ``SessionStartResult`` or ``None``. ``context`` messages of all answers join the session's context, in
+    order.
+
+    Example::
+
+        @hookimpl
+        def session_start(event):
+            return SessionStartResult(context=[CustomMessage(custom_type="note", content="Be brief.", in_context=True)])
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def session_shutdown(event: e.SessionShutdownEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A session is about to be closed.
+
+    When: once, also on SIGTERM and after ``skillkit run``. Every implementation is called even if one hangs (five
+    seconds each).
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def session_shutdown(event):
+            flush_metrics()
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def input(event: e.InputEvent, ctx: HandlerContext) -> r.InputResult | Awaitable[r.InputResult | None] | None:
+    """Somebody said something.
+
+    When: the raw text of a prompt, a steering message or a follow-up has come in, before anything is expanded.
+
+    Returns: ``InputResult`` or ``None``. ``Transform`` chains; the first ``Handled`` stops and ends the matter. A
+    failing guard rejects the input.
+
+    Example::
+
+        @hookimpl
+        def input(event):
+            if event.text == "ping":
+                return Handled("pong")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def before_agent_start(
+    event: e.BeforeAgentStartEvent, ctx: HandlerContext
+) -> r.BeforeAgentStartResult | Awaitable[r.BeforeAgentStartResult | None] | None:
+    """A run is about to start.
+
+    When: once per run, after the input was accepted.
+
+    Returns: ``BeforeAgentStartResult`` or ``None``. ``messages`` of all answers are added; ``system_prompt`` chains.
+
+    Example::
+
+        @hookimpl
+        def before_agent_start(event):
+            return BeforeAgentStartResult(system_prompt=event.system_prompt + "\nAnswer in French.")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def agent_start(event: e.AgentStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A run starts.
+
+    When: once per run, before its first request.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def agent_start(event):
+            print(event.model.id, event.tools)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def turn_start(
+    event: e.TurnStartEvent, ctx: HandlerContext
+) -> r.TurnStartResult | Awaitable[r.TurnStartResult | None] | None:
+    """A round with the model begins.
+
+    When: before each request of a run, not for retries.
+
+    Returns: ``TurnStartResult`` or ``None``. ``append`` joins the session at its end; ``messages`` replaces what this
+    turn alone sends, chained.
+
+    Example::
+
+        @hookimpl
+        def turn_start(event):
+            return TurnStartResult(append=[UserMessage(content="It is noon.")])
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def context_transform(
+    event: e.ContextTransformEvent, ctx: HandlerContext
+) -> r.ContextTransformResult | Awaitable[r.ContextTransformResult | None] | None:
+    """The messages of one request.
+
+    When: before each request, retries included, after the compaction check.
+
+    Returns: ``ContextTransformResult`` or ``None``. ``messages`` chains, is then repaired, and is forgotten after the
+    request. An empty or system-only list is refused. A failing guard fails the turn: no request leaves.
+
+    Example::
+
+        @hookimpl
+        def context_transform(event):
+            return ContextTransformResult(messages=event.messages[-20:])
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def before_provider_request(
+    event: e.BeforeProviderRequestEvent, ctx: HandlerContext
+) -> r.ProviderRequestResult | Awaitable[r.ProviderRequestResult | None] | None:
+    """The last stop before the wire.
+
+    When: an HTTP adapter has built its payload, for every attempt.
+
+    Returns: ``ProviderRequestResult`` or ``None``. ``payload`` chains, ``headers`` and ``options`` merge. A failing
+    guard fails the turn: no request leaves.
+
+    Example::
+
+        @hookimpl
+        def before_provider_request(event):
+            return ProviderRequestResult(headers={"x-team": "docs"})
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def after_provider_response(event: e.AfterProviderResponseEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """Status and headers of the answer have arrived.
+
+    When: before the first stream event, for every attempt.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def after_provider_response(event):
+            print(event.status, event.latency)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def message_start(event: e.MessageStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A message begins.
+
+    When: an assistant message starts to arrive, or a tool result is about to be recorded.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def message_start(event):
+            print(event.role)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def message_update(event: e.MessageUpdateEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """One step of the assistant message that is arriving.
+
+    When: for every stream event; ``event.partial`` is the message so far, built on demand.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def message_update(event):
+            print(event.content, end="")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def message_end(
+    event: e.MessageEndEvent, ctx: HandlerContext
+) -> r.MessageEndResult | Awaitable[r.MessageEndResult | None] | None:
+    """A message is complete.
+
+    When: before it is persisted, so before its tools run.
+
+    Returns: ``MessageEndResult`` or ``None``. ``message`` chains; another role or other tool-call ids are refused and
+    the original stays.
+
+    Example::
+
+        @hookimpl
+        def message_end(event):
+            return MessageEndResult(message=redacted(event.message))
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def before_tool_call(
+    event: e.ToolCallEvent, ctx: HandlerContext
+) -> r.ToolCallEventResult | Awaitable[r.ToolCallEventResult | None] | None:
+    """The model wants a tool to run.
+
+    When: for every valid call, after its arguments were checked against the schema. Unknown tools and invalid
+    arguments never get here.
+
+    Returns: ``ToolCallEventResult`` or ``None``. ``block > ask > substitute > allow``; a block ends it at once.
+    ``args`` (a JSON merge patch, or ``ReplaceArgs``) chains, is validated again, and whoever looked before the last
+    change is asked again. Implementations in phase ``guard`` see exactly what will run and may not change it. Every
+    implementation fails closed: an exception, a timeout or a wrong type blocks the call and names the plugin.
+
+    Example::
+
+        @hookimpl
+        def before_tool_call(event):
+            if event.tool_name == "bash" and "rm -rf" in event.args["command"]:
+                return ToolCallEventResult(block=True, reason="Dangerous command")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def tool_execution_start(event: e.ToolExecutionStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A tool call is taken up.
+
+    When: once per call, also for one that is blocked or skipped.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def tool_execution_start(event):
+            print(event.tool_name, event.args)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def tool_execution_update(event: e.ToolExecutionUpdateEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A running tool wrote something.
+
+    When: between start and end of a call; nothing comes after the call has settled.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def tool_execution_update(event):
+            print(event.output, end="")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def after_tool_result(
+    event: e.ToolResultEvent, ctx: HandlerContext
+) -> r.ToolResultEventResult | Awaitable[r.ToolResultEventResult | None] | None:
+    """A tool answered.
+
+    When: after a real execution (also a failed or timed out one) and after a substituted result; not for blocked,
+    denied or skipped calls.
+
+    Returns: ``ToolResultEventResult`` or ``None``. A patch per answer: fields that are left out keep their value;
+    later implementations see the patched result. A failing guard withholds the content.
+
+    Example::
+
+        @hookimpl
+        def after_tool_result(event):
+            return ToolResultEventResult(content=mask(event.content))
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def tool_execution_end(event: e.ToolExecutionEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A tool call has its final result.
+
+    When: once per start, in the order of completion.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def tool_execution_end(event):
+            print(event.tool_name, event.outcome)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> r.TurnEndResult | Awaitable[r.TurnEndResult | None] | None:
+    """A round with the model is over.
+
+    When: after its tool results are persisted.
+
+    Returns: ``TurnEndResult`` or ``None``. The run stops if one answer says ``stop``.
+
+    Example::
+
+        @hookimpl
+        def turn_end(event):
+            return TurnEndResult(stop=event.turn_index >= 9, reason="ten turns")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def before_compact(
+    event: e.BeforeCompactEvent, ctx: HandlerContext
+) -> r.BeforeCompactResult | Awaitable[r.BeforeCompactResult | None] | None:
+    """The history is about to be shortened.
+
+    When: before the compactor that ``select_compactor`` chose is called.
+
+    Returns: ``BeforeCompactResult`` or ``None``. Any ``cancel`` wins; the first ``compaction`` supplied is used.
+
+    Example::
+
+        @hookimpl
+        def before_compact(event):
+            return BeforeCompactResult(cancel=event.reason == "threshold")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def compaction_start(event: e.CompactionStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A compaction begins.
+
+    When: after ``before_compact``.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def compaction_start(event):
+            print(event.before_tokens)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def compaction_end(event: e.CompactionEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A compaction is over.
+
+    When: once per start.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def compaction_end(event):
+            print(event.outcome, event.after_tokens)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def retry_scheduled(event: e.RetryScheduledEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A request failed and will be made again.
+
+    When: before the waiting.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def retry_scheduled(event):
+            print(event.error, event.delay)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def retry_start(event: e.RetryStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """The waiting before a retry is over.
+
+    When: before the request is made again.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def retry_start(event):
+            print(event.attempt)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def retry_end(event: e.RetryEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """The retries of one request are over.
+
+    When: once after the last attempt.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def retry_end(event):
+            print(event.success)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """What waits in the queues has changed.
+
+    When: something was queued, taken, cancelled or returned.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def queue_update(event):
+            print(event.steering, event.follow_up)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """Another model or adapter will answer.
+
+    When: ``set_adapter`` or ``set_model`` takes effect, before the next request.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def model_select(event):
+            print(event.provider)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def usage(event: e.UsageEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A request was paid for.
+
+    When: after each attempt, failed ones included, once it is in the books.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def usage(event):
+            print(event.usage.total, event.cost)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def approval_request(event: e.ApprovalRequestEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """Guards ask whether a call may run.
+
+    When: before the run's approver is asked.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def approval_request(event):
+            print(event.questions)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def approval_resolved(event: e.ApprovalResolvedEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """An approval has its answer.
+
+    When: once per ``approval_request``.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def approval_resolved(event):
+            print(event.decision)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def before_agent_end(
+    event: e.BeforeAgentEndEvent, ctx: HandlerContext
+) -> r.BeforeAgentEndResult | Awaitable[r.BeforeAgentEndResult | None] | None:
+    """The run would stop normally.
+
+    When: no tool call, steering or follow-up is left; not on abort, failure or limits.
+
+    Returns: ``BeforeAgentEndResult`` or ``None``. ``continue_with`` texts are joined and become a user message of the
+    same run; at most three times in a row.
+
+    Example::
+
+        @hookimpl
+        def before_agent_end(event):
+            if not tests_pass():
+                return BeforeAgentEndResult(continue_with="The tests still fail.")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def agent_end(event: e.AgentEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A run is over.
+
+    When: exactly once per ``agent_start``, whatever happened.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def agent_end(event):
+            print(event.outcome)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def agent_settled(event: e.AgentSettledEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """Nothing is left to do.
+
+    When: after ``agent_end``, with nothing queued.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def agent_settled(event):
+            notify("done")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def handler_error(event: e.HandlerErrorEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """A handler of an event failed.
+
+    When: after its answer was discarded. Errors of ``handler_error`` handlers only go to the log.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def handler_error(event):
+            print(event.plugin, event.error)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def wrap_model_call(request: Any, call_next: Callable[[], Awaitable[Any]], ctx: HandlerContext) -> Awaitable[Any]:  # type: ignore[empty-body]
+    """Stand around one step with the model: caching, retries of your own, measurements. Async only.
+
+    When: around each request of a run, inside the retries of the loop. ``await call_next()`` makes the request and
+    gives the assistant message; it may be called again, or not at all. The first implementation is the outermost.
+
+    Returns: the assistant message. An exception fails the step.
+
+    Example::
+
+        @hookimpl
+        async def wrap_model_call(request, call_next):
+            started = time.perf_counter()
+            message = await call_next()
+            print(request.model.id, time.perf_counter() - started)
+            return message
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def wrap_tool_call(call: Any, call_next: Callable[[], Awaitable[Any]], ctx: HandlerContext) -> Awaitable[Any]:  # type: ignore[empty-body]
+    """Stand around one execution of a tool. Async only.
+
+    When: after every guard agreed; ``call`` is the :class:`~skillkit_core.events.types.ToolCallEvent` with the final
+    arguments. ``await call_next()`` takes no arguments, so what runs is what the guards saw; it may be called once.
+    The first implementation is the outermost.
+
+    Returns: the ``ToolOutput``. An exception fails the call.
+
+    Example::
+
+        @hookimpl
+        async def wrap_tool_call(call, call_next):
+            with tracer.span(call.tool_name):
+                return await call_next()
+
+    Since 0.1.
+    """

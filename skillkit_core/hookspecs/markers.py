@@ -1,0 +1,68 @@
+"""The two decorators of the plugin API: ``hookimpl`` for plugins, ``hookspec`` for whoever defines hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeAlias, TypeVar, overload
+
+from pluggy import HookimplMarker, HookspecMarker
+
+__all__ = ["PROJECT", "Phase", "hookimpl", "hookspec"]
+
+PROJECT: Final = "skillkit"
+EXTRAS: Final = "skillkit_extras"
+Phase: TypeAlias = Literal["rewrite", "first", "normal", "last", "guard"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+hookspec = HookspecMarker(PROJECT)
+_pluggy_impl = HookimplMarker(PROJECT)
+
+
+@overload
+def hookimpl(function: F) -> F: ...
+@overload
+def hookimpl(
+    *,
+    phase: Phase | None = None,
+    timeout: float | None = None,
+    tryfirst: bool = False,
+    trylast: bool = False,
+    wrapper: bool = False,
+    optionalhook: bool = False,
+    specname: str | None = None,
+    tools: tuple[str, ...] | None = None,
+) -> Callable[[F], F]: ...
+def hookimpl(
+    function: F | None = None,
+    *,
+    phase: Phase | None = None,
+    timeout: float | None = None,
+    tryfirst: bool = False,
+    trylast: bool = False,
+    wrapper: bool = False,
+    optionalhook: bool = False,
+    specname: str | None = None,
+    tools: tuple[str, ...] | None = None,
+) -> F | Callable[[F], F]:
+    """Mark a function of a plugin as the implementation of the hook with the same name.
+
+    It is pluggy's marker with what lifecycle hooks need besides.
+
+    Args:
+        phase: lifecycle hooks only: ``rewrite < first < normal < last < guard``; default ``normal``.
+            ``tryfirst`` and ``trylast`` are other words for ``first`` and ``last``.
+        timeout: lifecycle hooks only: seconds, counted once the handler suspends; default: 30, guards 60.
+        tools: lifecycle hooks of tools only: names of the tools it wants to see; default: all.
+        wrapper: refused on lifecycle hooks: use ``wrap_model_call`` and ``wrap_tool_call``.
+        optionalhook: do not complain when no installed plugin defines the hook.
+        specname: the hook's name, when the function has another.
+    """
+
+    def mark(f: F) -> F:
+        marked = _pluggy_impl(
+            tryfirst=tryfirst, trylast=trylast, wrapper=wrapper, optionalhook=optionalhook, specname=specname
+        )(f)
+        setattr(marked, EXTRAS, {"phase": phase, "timeout": timeout, "tools": tools})
+        return marked
+
+    return mark if function is None else mark(function)

@@ -1,0 +1,326 @@
+"""Messages: what people, models and tools said, in immutable blocks, and their JSON form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, ClassVar, TypeAlias
+
+from .frozen import EMPTY, FrozenDict, freeze
+from .models import TokenUsage
+
+__all__ = [
+    "AgentMessage",
+    "AssistantMessage",
+    "Block",
+    "CustomMessage",
+    "DocumentBlock",
+    "ImageBlock",
+    "LLMMessage",
+    "Outcome",
+    "ProviderBlock",
+    "RefusalBlock",
+    "StopReason",
+    "TextBlock",
+    "ThinkingBlock",
+    "ToolCall",
+    "ToolResultMessage",
+    "UserMessage",
+    "blocks_of",
+    "message_from_dict",
+    "message_to_dict",
+    "text_of",
+]
+
+
+class Outcome(StrEnum):
+    """How a tool call ended (spec, section 2)."""
+
+    ok = "ok"
+    error = "error"
+    blocked = "blocked"
+    denied = "denied"
+    skipped = "skipped"
+    interrupted = "interrupted"
+    timeout = "timeout"
+    truncated = "truncated"
+
+
+class StopReason(StrEnum):
+    """Why an assistant message ended; ``AssistantMessage.raw_stop_reason`` keeps the provider's own word."""
+
+    stop = "stop"
+    tool_calls = "tool_calls"
+    length = "length"
+    refusal = "refusal"
+    pause = "pause"
+    aborted = "aborted"
+    error = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """Text. ``citations`` are the provider's own objects, kept as they came."""
+
+    type: ClassVar[str] = "text"
+    text: str
+    citations: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingBlock:
+    """What a model thought.
+
+    Attributes:
+        thinking: readable text or summary; empty when redacted or encrypted.
+        signature: proof that lets the same provider, api and model accept the block again.
+        redacted: the provider gave only opaque ``data``.
+        data: opaque content (redacted thinking, an encrypted reasoning item) for replay, byte for byte.
+        provider_data: further fields of the provider's own item, for replay to the same target only.
+    """
+
+    type: ClassVar[str] = "thinking"
+    thinking: str = ""
+    signature: str | None = None
+    redacted: bool = False
+    data: str | None = None
+    provider_data: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class ImageBlock:
+    """An image: base64 ``data`` with ``mime_type``, or a ``url``."""
+
+    type: ClassVar[str] = "image"
+    data: str | None = None
+    mime_type: str = "image/png"
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBlock:
+    """A document such as a PDF: base64 ``data`` with ``mime_type``, or a ``url``."""
+
+    type: ClassVar[str] = "document"
+    data: str | None = None
+    mime_type: str = "application/pdf"
+    url: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalBlock:
+    """Text in which the model declines."""
+
+    type: ClassVar[str] = "refusal"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model wants made.
+
+    Attributes:
+        id: unique in the session; the result carries the same.
+        name: the tool's name as the model wrote it.
+        args: the parsed arguments, or ``None`` when ``raw_args`` is not a JSON object.
+        raw_args: the text that the model wrote.
+        incomplete: the text never became whole (the stream was cut, or a length stop).
+        provider_data: the provider's own extra fields (item id, thought signature) for replay to the same target.
+    """
+
+    type: ClassVar[str] = "tool_call"
+    id: str
+    name: str
+    args: Mapping[str, Any] | None = EMPTY
+    raw_args: str = ""
+    incomplete: bool = False
+    provider_data: Mapping[str, Any] = EMPTY
+
+    def __post_init__(self) -> None:
+        if self.args is not None and type(self.args) is not FrozenDict:
+            object.__setattr__(self, "args", freeze(self.args))
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBlock:
+    """A block that only its provider understands (server-side tools and their results), kept as it came."""
+
+    type: ClassVar[str] = "provider"
+    kind: str
+    data: Mapping[str, Any] = EMPTY
+
+
+Block: TypeAlias = TextBlock | ThinkingBlock | ImageBlock | DocumentBlock | RefusalBlock | ToolCall | ProviderBlock
+
+BLOCK_TYPES: dict[str, type[Any]] = {
+    cls.type: cls
+    for cls in (TextBlock, ThinkingBlock, ImageBlock, DocumentBlock, RefusalBlock, ToolCall, ProviderBlock)
+}
+
+
+def blocks_of(content: str | Iterable[Block]) -> tuple[Block, ...]:
+    """``content`` as a tuple of blocks; a string becomes one text block, an empty one none."""
+    if isinstance(content, str):
+        return (TextBlock(content),) if content else ()
+    return tuple(content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentMessage:
+    """Anything in a conversation, also what a model never sees (see :class:`CustomMessage`)."""
+
+    role: ClassVar[str] = ""
+    content: tuple[Block, ...] = ()
+    ts: float = 0.0
+
+    def __post_init__(self) -> None:
+        if type(self.content) is not tuple:
+            object.__setattr__(self, "content", blocks_of(self.content))
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined."""
+        return text_of(self.content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LLMMessage(AgentMessage):
+    """What may be sent to a model: a user, assistant or tool result message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMessage(LLMMessage):
+    """What the user said. ``pinned`` messages survive compaction verbatim."""
+
+    role: ClassVar[str] = "user"
+    source: str = "user"
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantMessage(LLMMessage):
+    """What a model said.
+
+    ``provider``, ``api`` and ``model`` say whose it is: thinking blocks replay only to exactly that target.
+    """
+
+    role: ClassVar[str] = "assistant"
+    provider: str = ""
+    api: str = ""
+    model: str = ""
+    stop_reason: StopReason = StopReason.stop
+    raw_stop_reason: str | None = None
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    response_id: str | None = None
+    error: str | None = None
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls, in order."""
+        return tuple(b for b in self.content if type(b) is ToolCall)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultMessage(LLMMessage):
+    """The one result of one tool call. ``details`` are for people and programs, never for the model."""
+
+    role: ClassVar[str] = "tool_result"
+    tool_call_id: str
+    tool_name: str = ""
+    is_error: bool = False
+    outcome: Outcome = Outcome.ok
+    details: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomMessage(AgentMessage):
+    """A message of a plugin. With ``in_context`` the model sees its text as a user message, otherwise never."""
+
+    role: ClassVar[str] = "custom"
+    custom_type: str
+    in_context: bool = False
+    display: bool = True
+    details: Any = None
+
+
+MESSAGE_TYPES: dict[str, type[Any]] = {
+    cls.role: cls for cls in (UserMessage, AssistantMessage, ToolResultMessage, CustomMessage)
+}
+
+
+def text_of(content: Iterable[Block]) -> str:
+    """The text blocks of ``content``, joined."""
+    return "".join([b.text for b in content if type(b) is TextBlock])
+
+
+def _plain(obj: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for f in fields(obj):
+        value = getattr(obj, f.name)
+        default = f.default
+        if value is default or value == default or value is None:
+            continue
+        if f.name == "raw_args" and isinstance(obj, ToolCall) and not value:
+            continue
+        out[f.name] = list(value) if type(value) is tuple else value
+    return out
+
+
+def message_to_dict(message: AgentMessage) -> dict[str, Any]:
+    """The message as JSON: ``role``, ``content`` (a list of blocks with ``type``) and every field that is not a default."""
+    out: dict[str, Any] = {"role": message.role}
+    out["content"] = [{"type": b.type, **_plain(b)} for b in message.content]
+    for f in fields(message):
+        if f.name == "content":
+            continue
+        value = getattr(message, f.name)
+        if value is None or value == f.default or value == "":
+            continue
+        if f.name == "usage":
+            if value.total or value.raw:
+                out["usage"] = {k: v for k, v in value.to_dict().items() if k != "total"}
+                if value.raw:
+                    out["usage"]["raw"] = value.raw
+            continue
+        out[f.name] = value
+    return out
+
+
+def _build(cls: type[Any], data: Mapping[str, Any]) -> Any:
+    known = {f.name for f in fields(cls)}
+    values = {k: v if k in {"content", "usage"} else freeze(v) for k, v in data.items() if k in known}
+    if "citations" in values:
+        values["citations"] = tuple(values["citations"])
+    return cls(**values)
+
+
+def message_from_dict(data: Mapping[str, Any]) -> AgentMessage:
+    """The message that :func:`message_to_dict` wrote; unknown fields are ignored.
+
+    Raises:
+        ValueError: unknown role or block type, or a field is missing.
+    """
+    role = data.get("role")
+    cls = MESSAGE_TYPES.get(role) if isinstance(role, str) else None
+    if cls is None:
+        raise ValueError(f"unknown message role {role!r}")
+    blocks: list[Any] = []
+    for raw in data.get("content", ()):
+        kind = BLOCK_TYPES.get(raw.get("type"))
+        if kind is None:
+            raise ValueError(f"unknown content block type {raw.get('type')!r}")
+        blocks.append(_build(kind, raw))
+    values = {k: v for k, v in data.items() if k != "content"}
+    if "usage" in values:
+        values["usage"] = TokenUsage(**{k: v for k, v in values["usage"].items() if k != "total"})
+    if "stop_reason" in values:
+        values["stop_reason"] = StopReason(values["stop_reason"])
+    if "outcome" in values:
+        values["outcome"] = Outcome(values["outcome"])
+    try:
+        message: AgentMessage = _build(cls, values | {"content": tuple(blocks)})
+    except TypeError as error:
+        raise ValueError(f"message of role {role!r}: {error}") from None
+    return message

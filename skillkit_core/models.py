@@ -1,0 +1,215 @@
+"""Models and what they cost: definitions, token usage, and the registry of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from .frozen import EMPTY, FrozenDict, freeze
+from .registry import Registry
+
+__all__ = ["ModelCost", "ModelDefinition", "ModelRegistry", "TokenUsage"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCost:
+    """Price of a model in US dollars per million tokens."""
+
+    input: float
+    output: float
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Tokens of one or more requests, in disjoint buckets (spec, section 12).
+
+    ``input`` excludes cached tokens, ``output`` excludes ``reasoning`` where the provider reports it (both are paid at
+    the output price). ``raw`` keeps the provider's own numbers of a single request, unchanged.
+    """
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    raw: Mapping[str, Any] = EMPTY
+
+    def __post_init__(self) -> None:
+        if type(self.raw) is not FrozenDict:
+            object.__setattr__(self, "raw", freeze(self.raw))
+
+    @property
+    def total(self) -> int:
+        """All tokens of all buckets."""
+        return self.input + self.output + self.cache_read + self.cache_write + self.reasoning
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.reasoning + other.reasoning,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The buckets and the total, as JSON output shows them."""
+        return {
+            "input": self.input,
+            "output": self.output,
+            "cache_read": self.cache_read,
+            "cache_write": self.cache_write,
+            "reasoning": self.reasoning,
+            "total": self.total,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDefinition:
+    """What is known about one model.
+
+    Attributes:
+        id: the name that the provider's wire uses.
+        provider: name of a provider (``host.adapters``).
+        api: the wire protocol an adapter speaks, for example ``anthropic-messages``, ``openai-chat``
+            (alias ``openai-compatible``), ``openai-responses``; empty: the provider's default.
+        display_name: for people; defaults to ``id``.
+        context_window: most tokens of input and output together; 0: unknown.
+        max_output_tokens: most tokens of one answer; 0: unknown.
+        cost: dollars per million tokens; ``None``: unknown.
+        capabilities: of ``text``, ``image``, ``pdf``, ``reasoning``, ``tool_use``, ``structured_output``.
+        reasoning: the model can think before it answers.
+        thinking_levels: level (``minimal`` .. ``xhigh``) to what the wire wants for it (an effort word or a budget).
+        aliases: other names that resolve to this model.
+        options: adapter-specific facts, for example parameters that the model refuses.
+    """
+
+    id: str
+    provider: str = ""
+    api: str = ""
+    display_name: str = ""
+    context_window: int = 0
+    max_output_tokens: int = 0
+    cost: ModelCost | None = None
+    capabilities: frozenset[str] | set[str] = frozenset({"text", "tool_use"})
+    reasoning: bool = False
+    thinking_levels: Mapping[str, Any] = EMPTY
+    aliases: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default=EMPTY)
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        if not self.display_name:
+            set_(self, "display_name", self.id)
+        set_(self, "capabilities", frozenset(self.capabilities))
+        set_(self, "aliases", tuple(self.aliases))
+        set_(self, "thinking_levels", freeze(self.thinking_levels))
+        set_(self, "options", freeze(self.options))
+
+    def cost_of(self, usage: TokenUsage) -> float | None:
+        """Dollars for ``usage``, or ``None`` when the price is unknown."""
+        c = self.cost
+        if c is None:
+            return None
+        paid = usage.input * c.input + (usage.output + usage.reasoning) * c.output
+        return (paid + usage.cache_read * c.cache_read + usage.cache_write * c.cache_write) / 1_000_000
+
+    def to_dict(self) -> dict[str, Any]:
+        """The definition as JSON output shows it."""
+        c = self.cost
+        return {
+            "id": self.id,
+            "provider": self.provider,
+            "api": self.api,
+            "display_name": self.display_name,
+            "context_window": self.context_window or None,
+            "max_output_tokens": self.max_output_tokens or None,
+            "cost": None
+            if c is None
+            else {"input": c.input, "output": c.output, "cache_read": c.cache_read, "cache_write": c.cache_write},
+            "capabilities": sorted(self.capabilities),
+            "reasoning": self.reasoning,
+            "aliases": list(self.aliases),
+        }
+
+
+Models: TypeAlias = list[ModelDefinition]
+
+
+class ModelRegistry(Registry[ModelDefinition]):
+    """The models of a host, by ``provider/id``, and by bare id or alias where that is unambiguous.
+
+    ``get`` answers ``None`` for what is unknown: a model does not have to be listed to be used.
+    """
+
+    kind = "model"
+
+    def register(
+        self, name: ModelDefinition | str, item: ModelDefinition | None = None, source: str | None = None
+    ) -> None:
+        """Add a model: ``register(definition)`` or, as every registry, ``register(name, definition)``."""
+        model = name if isinstance(name, ModelDefinition) else item
+        if model is None:
+            raise TypeError("register() wants a ModelDefinition")
+        super().register(f"{model.provider}/{model.id}" if model.provider else model.id, model, source)
+
+    def get(self, name: str) -> ModelDefinition | None:  # type: ignore[override]
+        """The model called ``name`` (``provider/id``, id or alias), or ``None``.
+
+        A bare id that several providers offer resolves to the provider that registered it first.
+        """
+        if self.has(name):
+            return super().get(name)
+        for model in self.items():
+            if model.id == name:
+                return model
+        for model in self.items():
+            if name in model.aliases or (model.provider and name in {f"{model.provider}/{a}" for a in model.aliases}):
+                return model
+        return None
+
+    def find(self, query: str) -> Models:
+        """Models that match ``query``, best first: exact names, prefixes, all words contained, then close spellings."""
+        import difflib
+
+        wanted = query.casefold().strip()
+        words = wanted.replace("/", " ").split()
+        ranked: list[tuple[float, str, ModelDefinition]] = []
+        for model in self.items():
+            names = [model.id, model.display_name, f"{model.provider}/{model.id}", *model.aliases]
+            low = [n.casefold() for n in names]
+            if wanted in low:
+                rank = 0.0
+            elif any(n.startswith(wanted) for n in low):
+                rank = 1.0
+            elif words and all(any(w in n for n in low) for w in words):
+                rank = 2.0
+            else:
+                ratio = max(difflib.SequenceMatcher(None, wanted, n).ratio() for n in low)
+                if ratio < 0.6:
+                    continue
+                rank = 4.0 - ratio
+            ranked.append((rank, f"{model.provider}/{model.id}", model))
+        return [m for _, _, m in sorted(ranked, key=lambda r: r[:2])]
+
+    def list_by_provider(self, provider: str) -> Models:
+        """All models of ``provider``, in the order of registration."""
+        return [m for m in self.items() if m.provider == provider]
+
+    def calculate_cost(self, model_id: str, usage: TokenUsage) -> float:
+        """Dollars for ``usage`` of ``model_id``.
+
+        Raises:
+            UnknownName: the model is not registered.
+            ValueError: its price is not known.
+        """
+        model = self.get(model_id)
+        if model is None:
+            raise self.unknown(model_id)
+        cost = model.cost_of(usage)
+        if cost is None:
+            raise ValueError(f"the price of model {model_id!r} is not known")
+        return cost

@@ -1,0 +1,151 @@
+"""The one registry: named items with the source that brought them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from .errors import AmbiguousName, UnknownName
+
+__all__ = ["Entry", "Registry"]
+
+T = TypeVar("T")
+Names: TypeAlias = list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[T]):
+    """An item with its name and its ``source``: the plugin's name, or ``None`` for what an application added."""
+
+    name: str
+    item: T
+    source: str | None = None
+
+    @property
+    def address(self) -> str:
+        """``name@source``, which always means this very entry."""
+        return f"{self.name}@{self.source}" if self.source else self.name
+
+
+class Registry(Generic[T]):
+    """Items by name. Two plugins may offer one name: then only ``name@plugin`` says which.
+
+    Thread-safe. Listings keep the order of registration, which the host makes the order of the plugins.
+
+    Args:
+        describe: turns a source into the words an error uses for it (distribution and version).
+        first_wins: the bare name of a clash means the first entry instead of being an error (tools).
+    """
+
+    kind = "item"
+
+    def __init__(self, describe: Callable[[str], str] | None = None, *, first_wins: bool = False) -> None:
+        self._entries: dict[str, list[Entry[T]]] = {}
+        self._lock = threading.RLock()
+        self._describe = describe or str
+        self._first_wins = first_wins
+        self.version = 0
+
+    def register(self, name: str, item: T, source: str | None = None) -> None:
+        """Add ``item`` as ``name``; the same source registering the name again replaces its item."""
+        entry = Entry(name, item, source)
+        with self._lock:
+            entries = self._entries.setdefault(name, [])
+            for i, old in enumerate(entries):
+                if old.source == source:
+                    entries[i] = entry
+                    break
+            else:
+                entries.append(entry)
+            self.version += 1
+
+    def unregister(self, name: str) -> None:
+        """Remove the item that ``get(name)`` would give.
+
+        Raises:
+            UnknownName, AmbiguousName: as ``get``.
+        """
+        with self._lock:
+            self._remove(self.entry(name))
+
+    def unregister_by_source(self, source: str) -> None:
+        """Remove everything that ``source`` registered, and nothing else."""
+        with self._lock:
+            for entry in [e for entries in self._entries.values() for e in entries if e.source == source]:
+                self._remove(entry)
+
+    def _remove(self, entry: Entry[T]) -> None:
+        entries = self._entries[entry.name]
+        entries.remove(entry)
+        if not entries:
+            del self._entries[entry.name]
+        self.version += 1
+
+    def entry(self, name: str) -> Entry[T]:
+        """The entry called ``name`` or ``name@source``.
+
+        Raises:
+            UnknownName: there is none; the hint lists close matches.
+            AmbiguousName: several plugins offer the bare name.
+        """
+        with self._lock:
+            entries = self._entries.get(name)
+            if entries is None and "@" in name:
+                bare, _, source = name.rpartition("@")
+                entries = [e for e in self._entries.get(bare, ()) if e.source == source]
+            if not entries:
+                raise self.unknown(name)
+            if len(entries) > 1 and not self._first_wins:
+                owners = [self._describe(e.source) if e.source else "the application" for e in entries]
+                raise AmbiguousName(self.kind, name, owners, [e.address for e in entries])
+            return entries[0]
+
+    def unknown(self, name: str) -> UnknownName:
+        """The error for a name that is not there."""
+        return UnknownName(self.kind, name, self.list())
+
+    def get(self, name: str) -> T:
+        """The item called ``name`` or ``name@source``; raises as :meth:`entry`."""
+        return self.entry(name).item
+
+    def has(self, name: str) -> bool:
+        """Whether ``get(name)`` would find something, ambiguous or not."""
+        with self._lock:
+            bare, _, source = name.rpartition("@")
+            return name in self._entries or any(e.source == source for e in self._entries.get(bare, ()))
+
+    def list(self) -> Names:
+        """The names, in the order of registration; the losers of a clash as ``name@source``."""
+        return [self.name_of(e) for e in self.entries()]
+
+    def name_of(self, entry: Entry[T]) -> str:
+        """The shortest name that means ``entry``."""
+        entries = self._entries.get(entry.name, [])
+        if len(entries) < 2 or (self._first_wins and entries[0] is entry):
+            return entry.name
+        return entry.address
+
+    def entries(self) -> Sequence[Entry[T]]:
+        """All entries, in the order of registration."""
+        with self._lock:
+            return [e for entries in self._entries.values() for e in entries]
+
+    def items(self) -> Sequence[T]:
+        """All items, in the order of registration."""
+        return [e.item for e in self.entries()]
+
+    def clashes(self) -> dict[str, Sequence[Entry[T]]]:
+        """Names that more than one source offers."""
+        with self._lock:
+            return {n: tuple(e) for n, e in self._entries.items() if len(e) > 1}
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.has(name)
+
+    def __len__(self) -> int:
+        return len(self.entries())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.list())

@@ -1,0 +1,246 @@
+"""Skills as values: what a skill folder says, its deterministic actions, and the registry of skills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+from .frozen import EMPTY, freeze
+from .registry import Registry
+
+__all__ = ["ActionArg", "EngineType", "Requirements", "Skill", "SkillAction", "SkillProblem", "SkillRegistry"]
+
+
+class EngineType(StrEnum):
+    """The engines that skills-architecture names; plugins may bring more."""
+
+    CONVERSATIONAL = "conversational"
+    AUTOMATION = "automation"
+    EDITOR = "editor"
+    RESEARCH = "research"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillProblem:
+    """Something a loader noticed: ``code`` of the reader's rules, severity, and where."""
+
+    code: str
+    message: str = ""
+    severity: Literal["error", "warning", "info"] = "warning"
+    path: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What must be there before a skill is eligible (ELIG-1)."""
+
+    bins: tuple[str, ...] = ()
+    any_bins: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    config: tuple[str, ...] = ()
+    os: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    mcp: tuple[str, ...] = ()
+    host: str | None = None
+
+
+_JSON_TYPES = {"file": "string", "json": None, "array": "array"}
+
+
+@dataclass(frozen=True, slots=True)
+class ActionArg:
+    """One argument of an action (ACT-1). ``type`` is string, integer, number, boolean, file, json or array."""
+
+    name: str
+    type: str = "string"
+    description: str = ""
+    required: bool = False
+    default: Any = None
+    enum: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    pattern: str | None = None
+    position: int | None = None
+    flag: str | None = None
+    secret: bool = False
+    extra: Mapping[str, Any] = EMPTY
+
+    def schema(self) -> dict[str, Any]:
+        """The argument's JSON Schema."""
+        out: dict[str, Any] = {}
+        kind = _JSON_TYPES.get(self.type, self.type)
+        if kind:
+            out["type"] = kind
+        if self.description:
+            out["description"] = self.description
+        if self.type == "array":
+            out["items"] = {"type": "string"}
+        for key in ("default", "minimum", "maximum", "pattern"):
+            if getattr(self, key) is not None:
+                out[key] = getattr(self, key)
+        if self.enum:
+            out["enum"] = list(self.enum)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class SkillAction:
+    """A deterministic action of a skill: a program with checked arguments, run without a model and without a shell.
+
+    Attributes:
+        name: kebab-case, at most 64 characters.
+        script: path inside the skill's folder, or ``run``: an argv template.
+        timeout: seconds (at most 3600).
+        output: how stdout is read: text, json, file, none.
+        cwd: ``workspace`` or ``skill``.
+        env: names of extra environment variables that are passed.
+        confirm: ``never``, ``first``, ``always``: whether a person is asked before it runs.
+    """
+
+    name: str
+    description: str = ""
+    script: str | None = None
+    run: tuple[str, ...] | None = None
+    args: tuple[ActionArg, ...] = ()
+    timeout: float = 60.0
+    output: Literal["text", "json", "file", "none"] = "text"
+    output_schema: Mapping[str, Any] | None = None
+    cwd: Literal["workspace", "skill"] = "workspace"
+    env: tuple[str, ...] = ()
+    confirm: Literal["never", "first", "always"] = "never"
+    model_callable: bool = True
+    user_callable: bool = True
+    idempotent: bool = False
+    requires: Requirements = field(default_factory=Requirements)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """JSON Schema of the arguments; secrets are left out, a model never fills them."""
+        shown = [a for a in self.args if not a.secret]
+        out: dict[str, Any] = {
+            "type": "object",
+            "properties": {a.name: a.schema() for a in shown},
+            "additionalProperties": False,
+        }
+        if required := [a.name for a in shown if a.required]:
+            out["required"] = required
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """A skill: instructions for a model, rules for when it applies, and actions that need no model.
+
+    The constructor takes the field names of ``skills-architecture`` too: a list of strings as ``actions`` means
+    ``intents`` there. Lists become tuples.
+    """
+
+    name: str
+    description: str = ""
+    body: str = ""
+    path: Path | None = None
+    source: str = "extra"
+    status: Literal["ok", "repaired", "unlisted", "rejected"] = "ok"
+    problems: tuple[SkillProblem, ...] = ()
+    license: str | None = None
+    compatibility: str | None = None
+    version: str | None = None
+    display_name: str | None = None
+    short_description: str | None = None
+    when_to_use: str | None = None
+    examples: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    engine: str = EngineType.CONVERSATIONAL
+    domains: tuple[str, ...] = ()
+    intents: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    requires_explicit_keywords: bool = False
+    override_continuity: bool = False
+    priority: int = 50
+    editor_types: tuple[str, ...] = ()
+    requires_editor: bool = False
+    editor_preference: Literal["none", "prefer", "require"] = "none"
+    requires_image_context: bool = False
+    internal_only: bool = False
+    tools: tuple[str, ...] = ()
+    tool_packs: tuple[str, ...] = ()
+    tools_only: bool = False
+    allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    subgraphs: tuple[str, ...] = ()
+    context_loader: str | None = None
+    system_prompt: str | None = None
+    supports_hitl: bool = False
+    confirm: tuple[str, ...] = ()
+    model: str | None = None
+    effort: str | None = None
+    context: str = "inline"
+    agent: str | None = None
+    limits: Mapping[str, Any] = EMPTY
+    arguments: tuple[ActionArg, ...] = ()
+    argument_hint: str | None = None
+    argument_base: int = 0
+    paths: tuple[str, ...] = ()
+    user_invocable: bool = True
+    disable_model_invocation: bool = False
+    requires: Requirements = field(default_factory=Requirements)
+    always: bool = False
+    primary_env: str | None = None
+    skill_key: str | None = None
+    install: tuple[Mapping[str, Any], ...] = ()
+    permissions: Mapping[str, Any] = EMPTY
+    shell_injection: str | None = None
+    actions: tuple[SkillAction, ...] = ()
+    hooks: Mapping[str, Any] = EMPTY
+    metadata: Mapping[str, Any] = EMPTY
+    aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, list):
+                set_(self, name, tuple(value))
+            elif isinstance(value, dict):
+                set_(self, name, freeze(value))
+        given: tuple[Any, ...] = self.actions
+        if any(isinstance(a, str) for a in given):
+            set_(self, "intents", (*self.intents, *(a for a in given if isinstance(a, str))))
+            set_(self, "actions", tuple(a for a in given if not isinstance(a, str)))
+        set_(self, "engine", str(self.engine))
+
+    def action(self, name: str) -> SkillAction | None:
+        """The action called ``name``, or ``None``."""
+        return next((a for a in self.actions if a.name == name), None)
+
+    @property
+    def listed(self) -> bool:
+        """Whether a model may be told of the skill."""
+        return self.status in ("ok", "repaired") and not self.disable_model_invocation and not self.internal_only
+
+
+class SkillRegistry(Registry[Skill]):
+    """The skills of a host. The bare name means the winner of the precedence; losers stay callable as ``source:name``."""
+
+    kind = "skill"
+
+    def get_skill(self, name: str) -> Skill:
+        """As :meth:`get`."""
+        return self.get(name)
+
+    def get_skills_for_engine(self, engine: str) -> Sequence[Skill]:
+        """All skills that run in ``engine``."""
+        return [s for s in self.items() if s.engine == str(engine)]
+
+    def replace_all(self, skills: Sequence[tuple[str, Skill]], source: str) -> None:
+        """Make ``skills`` (name, skill) everything that ``source`` offers."""
+        with self._lock:
+            self.unregister_by_source(source)
+            for name, skill in skills:
+                self.register(name, skill, source)

@@ -1,0 +1,89 @@
+"""Server-sent events: bytes in, (event name, data) pairs out, in whatever pieces the network delivers them."""
+
+from __future__ import annotations
+
+__all__ = ["SSEDecoder"]
+
+
+class SSEDecoder:
+    r"""Incremental decoder of ``text/event-stream``; linear in the bytes, whatever the size of the pieces.
+
+    ``feed(data)`` gives the events that became complete: ``(event, data)`` with ``event`` the text of the ``event:`` line
+    (``""`` without one) and ``data`` the raw bytes of the ``data:`` lines, joined by newlines. Comments, ``id:`` and
+    ``retry:`` lines are skipped; lines may end in LF, CRLF or CR. ``close()`` gives a last event that the server did not
+    end with a blank line.
+
+    Example:
+        >>> decoder = SSEDecoder()
+        >>> decoder.feed(b"event: ping\ndata: {}\n\nda")
+        [('ping', b'{}')]
+        >>> decoder.feed(b"ta: 1\n\n")
+        [('', b'1')]
+    """
+
+    __slots__ = ("_data", "_event", "_pending", "_skip_lf", "_started")
+
+    def __init__(self) -> None:
+        self._pending: list[bytes] = []
+        self._event = ""
+        self._data: list[bytes] = []
+        self._skip_lf = False
+        self._started = False
+
+    def feed(self, data: bytes) -> list[tuple[str, bytes]]:
+        """The events that ``data`` completes."""
+        if not data:
+            return []
+        if self._skip_lf:
+            self._skip_lf = False
+            if data[:1] == b"\n":
+                data = data[1:]
+        if b"\n" not in data and b"\r" not in data:
+            self._pending.append(data)
+            return []
+        if self._pending:
+            self._pending.append(data)
+            data = b"".join(self._pending)
+            self._pending = []
+        if not self._started:
+            self._started = True
+            data = data.removeprefix(b"\xef\xbb\xbf")
+        if b"\r" in data:
+            self._skip_lf = data[-1:] == b"\r"
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = data.split(b"\n")
+        if rest:
+            self._pending.append(rest)
+        out: list[tuple[str, bytes]] = []
+        for line in lines:
+            if line[:6] == b"data: ":
+                self._data.append(line[6:])
+            elif not line:
+                self._dispatch(out)
+            else:
+                self._field(line)
+        return out
+
+    def close(self) -> list[tuple[str, bytes]]:
+        """A last event without the blank line that should end it."""
+        out: list[tuple[str, bytes]] = []
+        if self._pending:
+            line = b"".join(self._pending)
+            self._pending = []
+            self._field(line)
+        self._dispatch(out)
+        return out
+
+    def _dispatch(self, out: list[tuple[str, bytes]]) -> None:
+        if self._data:
+            out.append((self._event, self._data[0] if len(self._data) == 1 else b"\n".join(self._data)))
+            self._data = []
+        self._event = ""
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._data.append(value)
+        elif name == b"event":
+            self._event = value.decode("utf-8", "replace")
