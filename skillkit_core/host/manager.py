@@ -278,7 +278,7 @@ class Host:
     def _apply_overrides(self) -> None:
         if self._distribution is not None:
             for kind, chosen in self._distribution.overrides.items():
-                self._registry(kind).prefer.update(chosen)
+                self.registry(kind).prefer.update(chosen)
 
     def _about(self, name: str) -> dict[str, Any]:
         loaded = self._plugins.get(name)
@@ -463,8 +463,8 @@ class Host:
                 continue
             if found:
                 return str(found)
-        for source in self._registry("credentials").list():
-            if found := self._registry("credentials").get(source).get(name):
+        for source in self.registry("credentials").list():
+            if found := self.registry("credentials").get(source).get(name):
                 return str(found)
         return None
 
@@ -492,7 +492,7 @@ class Host:
         registry.kind = kind.removesuffix("s").replace("_", " ")
         return registry
 
-    def _registry(self, kind: str) -> Any:
+    def registry(self, kind: str) -> Any:
         """The registry of a kind, filled by the plugins when it is first asked for."""
         registry = self._registries.get(kind)
         if registry is None:
@@ -533,73 +533,73 @@ class Host:
     @property
     def adapters(self) -> AdapterRegistry:
         """Providers and adapters."""
-        found: AdapterRegistry = self._registry("adapters")
+        found: AdapterRegistry = self.registry("adapters")
         return found
 
     @property
     def models(self) -> ModelRegistry:
         """Model definitions."""
-        found: ModelRegistry = self._registry("models")
+        found: ModelRegistry = self.registry("models")
         return found
 
     @property
     def runtimes(self) -> FactoryRegistry[SkillRuntime]:
         """Runtimes."""
-        found: FactoryRegistry[SkillRuntime] = self._registry("runtimes")
+        found: FactoryRegistry[SkillRuntime] = self.registry("runtimes")
         return found
 
     @property
     def compactors(self) -> FactoryRegistry[Compactor]:
         """Compactors."""
-        found: FactoryRegistry[Compactor] = self._registry("compactors")
+        found: FactoryRegistry[Compactor] = self.registry("compactors")
         return found
 
     @property
     def session_stores(self) -> FactoryRegistry[SessionStore]:
         """Session stores."""
-        found: FactoryRegistry[SessionStore] = self._registry("session_stores")
+        found: FactoryRegistry[SessionStore] = self.registry("session_stores")
         return found
 
     @property
     def skill_loaders(self) -> FactoryRegistry[SkillLoader]:
         """Skill loaders."""
-        found: FactoryRegistry[SkillLoader] = self._registry("skill_loaders")
+        found: FactoryRegistry[SkillLoader] = self.registry("skill_loaders")
         return found
 
     @property
     def tools(self) -> Registry[Any]:
         """Tools and tool sets, as registered."""
-        found: Registry[Any] = self._registry("tools")
+        found: Registry[Any] = self.registry("tools")
         return found
 
     @property
     def commands(self) -> Registry[Command]:
         """Commands of plugins."""
-        found: Registry[Command] = self._registry("commands")
+        found: Registry[Command] = self.registry("commands")
         return found
 
     @property
     def context_providers(self) -> Registry[Any]:
         """Parts of the system prompt."""
-        found: Registry[Any] = self._registry("context_providers")
+        found: Registry[Any] = self.registry("context_providers")
         return found
 
     @property
     def token_estimators(self) -> Registry[Any]:
         """Token estimators."""
-        found: Registry[Any] = self._registry("token_estimators")
+        found: Registry[Any] = self.registry("token_estimators")
         return found
 
     @property
     def skill_sources(self) -> Registry[Any]:
         """Places where skills are."""
-        found: Registry[Any] = self._registry("skill_sources")
+        found: Registry[Any] = self.registry("skill_sources")
         return found
 
     @property
     def skills(self) -> SkillRegistry:
         """The skills, read from their sources when they are first asked for."""
-        found: SkillRegistry = self._registry("skills")
+        found: SkillRegistry = self.registry("skills")
         if "skills" not in self._collected:
             self._collected.add("skills")
             from .skills import load_skills
@@ -612,8 +612,24 @@ class Host:
         self._collected.discard("skills")
         return self.skills
 
+    def names_from(self, kind: str, plugin: str) -> list[str]:
+        """The names of what ``plugin`` registered of one kind."""
+        registry = self.registry(kind)
+        return [registry.name_of(e) for e in registry.entries() if e.source == plugin]
+
+    def section_models(self) -> list[tuple[str, Any]]:
+        """The sections of the configuration that plugins declared: name and pydantic model."""
+        from ..descriptors import load_object
+
+        return [(e.name, load_object(e.item.model)) for e in self.registry("config").entries()]
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Set values by dotted key, above every file and variable, before they are first used."""
+        self._settings.update({k: v for k, v in settings.items() if v is not None})
+        self._config = None
+
     def _sections(self) -> Mapping[str, ConfigSection]:
-        return {entry.name: entry.item for entry in self._registry("config").entries()}
+        return {entry.name: entry.item for entry in self.registry("config").entries()}
 
     def _known_sections(self) -> list[str]:
         return [d.name for d in self.decisions]
