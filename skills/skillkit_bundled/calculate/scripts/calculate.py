@@ -32,7 +32,8 @@ POLITE = re.compile(
 FAREWELL = re.compile(r"(?:[\s?=.,;:]|\b(?:please|thanks|thank you|equals?|is)\b)+$", re.I)
 
 SMALL = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10,
     "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17,
     "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70,
     "eighty": 80, "ninety": 90, "dozen": 12,
@@ -97,8 +98,8 @@ def calculate(values: Mapping[str, str]) -> Result:
     """Answer the request: a conversion, a base, a share, a change, or arithmetic."""
     if len(values["expression"]) > MOST_CHARACTERS:
         raise Problem(f"the expression is too long: at most {MOST_CHARACTERS:,} characters are read")
-    asked = FAREWELL.sub("", " ".join(values["expression"].split()))
-    asked = POLITE.sub("", asked).strip()
+    asked = POLITE.sub("", " ".join(values["expression"].split()))
+    asked = FAREWELL.sub("", asked).strip()
     if not asked:
         raise Problem("there is nothing to calculate; write for example: 15% of 80, or 5 miles to km")
     in_base = IN_BASE.match(asked.lower())

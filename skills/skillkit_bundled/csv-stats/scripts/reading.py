@@ -95,7 +95,7 @@ def open_table(name: str, delimiter: str = "auto") -> Table:
     table = Table(name, [], mark, decimal_comma=mark != "," and _writes_decimal_commas(text), _rows=iter(()))
     rows = _records(table, path, encoding)
     first = next(rows, None)
-    if first and len(first) == 1 and first[0].lower().startswith("sep=") and len(first[0]) == 5:
+    if first in (["sep=", ""], [f"sep={mark}"]):  # a hint that Excel reads and writes
         first = next(rows, None)
     if first is None:
         raise Problem(f"{name} is empty: it has no header and no rows")

@@ -90,13 +90,15 @@ def _expression(document: Json, asked: str, file: str) -> str:
 def _named(document: Json, asked: str) -> str:
     """Return the path of the first key that the request names, dotted paths and keys near the top before others."""
     words = re.findall(r"[\w$-]+(?:\.[\w$-]+)*", asked)
+    asked = asked.casefold()
     paths: dict[str, str] = {}
     for keys in _paths(document):
         dotted = ".".join(keys)
         path = ".".join(key if re.fullmatch(r"[A-Za-z_]\w*(\[\])?", key) else _quoted(key) for key in keys)
         paths.setdefault(dotted.replace("[]", "").casefold(), path)
         paths.setdefault(keys[-1].replace("[]", "").casefold(), path)
-    dotted_first = sorted(words, key=lambda word: "." not in word)
+    words += [name for name in paths if " " in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", asked)]
+    dotted_first = sorted(words, key=lambda word: " " not in word and "." not in word)
     chosen = next((paths[word.casefold()] for word in dotted_first if word.casefold() in paths), "")
     return chosen.removesuffix("[]")
 
