@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Result, count, run, shown  # noqa: E402
+from command import Result, count, fitting, run, shown  # noqa: E402
 from conditions import condition, requested_condition  # noqa: E402
 from reading import open_table  # noqa: E402
 
@@ -33,7 +33,7 @@ def count_rows(values: Mapping[str, str]) -> Result:
         "file": source.name,
         "rows": rows,
         "matching": matching,
-        "columns": source.header,
+        "columns": fitting(source.header),
         "where": where or None,
         "notes": notes,
     }

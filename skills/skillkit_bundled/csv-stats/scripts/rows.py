@@ -13,12 +13,14 @@ from itertools import islice
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
 from columns import number  # noqa: E402
-from command import Result, count, run, shown, table, whole  # noqa: E402
+from command import Result, count, fitting, run, shown, table, whole  # noqa: E402
 from conditions import condition, requested_condition  # noqa: E402
 from reading import Row, Table, column_named, is_missing, open_table  # noqa: E402
 
 MOST_ROWS = 1_000
 LONGEST_CELL = 500
+SHOWN_ROWS = 50
+SHOWN_COLUMNS = 12
 
 
 def rows(values: Mapping[str, str]) -> Result:
@@ -48,15 +50,17 @@ def rows(values: Mapping[str, str]) -> Result:
         size = count(counts["rows"], "row")
     lines = [f"{shown(source.name)}: {size}"]
     if records:
-        lines += ["", table(header, records, numeric=_numeric(header, records), widest=32)]
+        lines += ["", *_table(header, records)]
     lines += [f"note: {remark}" for remark in source.remarks()]
+    listed = fitting([dict(zip(header, record, strict=True)) for record in records])
     return {
         "answer": "\n".join(lines),
         "file": source.name,
         **counts,
         "where": where or None,
-        "columns": header,
-        "records": [dict(zip(header, record, strict=True)) for record in records],
+        "columns": fitting(header),
+        "records": listed,
+        "truncated": len(listed) < len(records),
         "notes": source.remarks(),
     }
 
@@ -110,6 +114,17 @@ def _chosen(found: Iterator[Row], order: Order, decimal_comma: bool) -> list[Row
         )
 
     return (heapq.nsmallest if order.ascending else heapq.nlargest)(order.limit, found, key=key)
+
+
+def _table(header: list[str], records: list[Row]) -> list[str]:
+    """Return the table for people: as many rows and columns as somebody wants to look at."""
+    wide = [record[:SHOWN_COLUMNS] for record in records[:SHOWN_ROWS]]
+    lines = [table(header[:SHOWN_COLUMNS], wide, numeric=_numeric(header[:SHOWN_COLUMNS], wide), widest=32)]
+    if len(records) > SHOWN_ROWS:
+        lines.append(f"... and {count(len(records) - SHOWN_ROWS, 'more row')} in the data")
+    if len(header) > SHOWN_COLUMNS:
+        lines.append(f"... and {count(len(header) - SHOWN_COLUMNS, 'more column')}; name those to show in columns")
+    return lines
 
 
 def _numeric(header: list[str], records: list[Row]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
 from columns import MOST_DISTINCT, Column, shrink_to_fit  # noqa: E402
-from command import Problem, Result, count, run, shown, table  # noqa: E402
+from command import Problem, Result, count, fitting, run, shown, table  # noqa: E402
 from conditions import Predicate, condition, requested_condition  # noqa: E402
 from reading import Table, column_named, open_table  # noqa: E402
 
@@ -54,7 +54,7 @@ def summary(values: Mapping[str, str]) -> Result:
         "rows": rows,
         "matching": matching,
         "where": where or None,
-        "columns": records,
+        "columns": fitting(records),
         "delimiter": source.delimiter,
         "notes": source.remarks(),
     }

@@ -13,9 +13,10 @@ from pathlib import Path, PurePath
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Result, count, folder, run, shown, table, whole  # noqa: E402
+from command import Result, count, fitting, folder, run, shown, table, whole  # noqa: E402
 
 MOST_TOP = 200
+ROOM = 50_000  # bytes of JSON for each list
 
 
 @dataclass(slots=True)
@@ -146,8 +147,10 @@ def usage(values: Mapping[str, str]) -> Result:
         "bytes": found.total,
         "bytes_on_disk": found.on_disk,
         "files": found.files,
-        "largest_files": [{"path": shown(path), "bytes": size} for size, path in files],
-        "largest_folders": [{"path": shown(path), "bytes": size, "files": number} for path, size, number in folders],
+        "largest_files": fitting([{"path": shown(path), "bytes": size} for size, path in files], ROOM),
+        "largest_folders": fitting(
+            [{"path": shown(path), "bytes": size, "files": number} for path, size, number in folders], ROOM
+        ),
         "kinds": [{"kind": shown(kind), "bytes": size, "files": number} for kind, size, number in kinds],
         "notes": notes,
     }

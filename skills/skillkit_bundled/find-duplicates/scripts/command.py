@@ -10,8 +10,13 @@ import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 Result = dict[str, object]
+Item = TypeVar("Item")
+
+LONGEST_ANSWER = 20_000  # characters; the host keeps 256 KiB of output, the data below takes the rest
+MOST_BYTES = 100_000
 
 
 class Problem(Exception):
@@ -26,7 +31,11 @@ def run(
 ) -> int:
     """Call `action` with the arguments of the command line and return the exit status: 0, or 2 after a problem."""
     try:
-        print(json.dumps(action(arguments(sys.argv[1:], positional, options, flags))))
+        result = action(arguments(sys.argv[1:], positional, options, flags))
+        answer = str(result["answer"])
+        if len(answer) > LONGEST_ANSWER:
+            result["answer"] = answer[:LONGEST_ANSWER] + "\n... (cut)"
+        sys.stdout.buffer.write(_encoded(result) + b"\n")
     except Problem as problem:
         return _failed(str(problem))
     except OSError as error:
@@ -38,6 +47,10 @@ def run(
     except Exception as error:  # noqa: BLE001 - the boundary: a person sees one line, never a traceback
         return _failed(f"this is a mistake in the skill, please report it: {type(error).__name__}: {error}")
     return 0
+
+
+def _encoded(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")  # half a surrogate: \\ud800
 
 
 def _failed(message: str) -> int:
@@ -104,6 +117,17 @@ def _existing(name: str) -> Path:
     except ValueError:
         raise Problem(f"{name!r} cannot be the name of a file") from None
     return path
+
+
+def fitting(items: Sequence[Item], room: int = MOST_BYTES) -> list[Item]:
+    """Return the first items, as many as fit into `room` bytes of JSON."""
+    kept = []
+    for item in items:
+        room -= len(_encoded(item)) + 2
+        if room < 0:
+            break
+        kept.append(item)
+    return kept
 
 
 def shown(text: str) -> str:

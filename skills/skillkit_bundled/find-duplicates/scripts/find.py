@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Result, count, folder, run, shown, whole  # noqa: E402
+from command import Result, count, fitting, folder, run, shown, whole  # noqa: E402
 
 HEAD = 65_536  # bytes hashed first, since most files of equal size differ early
 MOST_GROUPS = 200
@@ -166,10 +166,10 @@ def _records(groups: list[Group]) -> list[Group]:
     for size, paths in groups[:MOST_GROUPS]:
         kept = paths[: max(room, 2)]
         room -= len(kept)
-        records.append((size, [shown(path) for path in kept]))
+        records.append((size, fitting([shown(path) for path in kept])))
         if room <= 0:
             break
-    return records
+    return fitting(records)
 
 
 def _lines(name: str, found: Scan, groups: list[Group], copies: int, wasted: int) -> list[str]:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Result, count, run, shown, table, whole  # noqa: E402
+from command import Result, count, fitting, run, shown, table, whole  # noqa: E402
 from command import folder as existing_folder  # noqa: E402
 from dates import moment, phrase, since_phrase  # noqa: E402
 from history import Author, Commit, ask, commits  # noqa: E402
@@ -55,7 +55,7 @@ def summary(values: Mapping[str, str]) -> Result:
         "files": len(history.paths),
         "added": history.added,
         "removed": history.removed,
-        "authors": [_record(author) for author in authors[:MOST_AUTHORS]],
+        "authors": fitting([_record(author) for author in authors[:MOST_AUTHORS]]),
         "paths": [{"path": shown(path), "changes": times} for path, times in history.paths.most_common(MOST_SUBJECTS)],
         "latest": [
             {

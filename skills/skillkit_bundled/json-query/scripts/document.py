@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from command import Problem, count, regular_file, shown, table
+from command import Problem, count, fitting, regular_file, shown, table
 
 LARGEST_FILE = 200_000_000  # bytes; a document needs several times its size in memory
 LARGEST_RESULT = 100_000  # characters of the result; the host keeps 256 KiB of output
@@ -116,14 +116,7 @@ def bounded(value: Json) -> tuple[Json, bool]:
     if len(json.dumps(value)) <= LARGEST_RESULT:
         return value, False
     if isinstance(value, list):
-        kept: list[Json] = []
-        room = LARGEST_RESULT
-        for item in value:
-            room -= len(json.dumps(item)) + 2
-            if room < 0:
-                break
-            kept.append(item)
-        return kept, True
+        return fitting(value, LARGEST_RESULT), True
     if isinstance(value, str):
         return value[: LARGEST_RESULT // 6], True
     return None, True

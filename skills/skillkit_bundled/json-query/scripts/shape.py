@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Result, count, run, shown, whole  # noqa: E402
+from command import Result, count, fitting, run, shown, whole  # noqa: E402
 from document import Json, bounded, described, kind, load  # noqa: E402
 
 MOST_KEYS = 60  # of one object; an object with more is a mapping, shown by its first keys
@@ -91,7 +91,7 @@ def shape(values: Mapping[str, str]) -> Result:
     answer = "\n".join([f"{shown(values['file'])}: {described(document)}", *lines[:MOST_LINES], *more])
     result: Result = {"answer": answer, "file": values["file"], "type": kind(document)}
     if isinstance(document, dict):
-        result["keys"] = list(document)[:1000]
+        result["keys"] = fitting(list(document), 50_000)
     result["shape"] = bounded(root.as_json())[0]
     return result
 

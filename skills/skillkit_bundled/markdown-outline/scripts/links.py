@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Problem, Result, count, regular_file, run, shown, table  # noqa: E402
+from command import Problem, Result, count, fitting, regular_file, run, shown, table  # noqa: E402
 from markdown import Document, Link, read  # noqa: E402
 
 SUFFIXES = (".md", ".markdown", ".mdown")
@@ -70,9 +70,9 @@ def links(values: Mapping[str, str]) -> Result:
         "path": name,
         "files": len(files),
         "links": check.links,
-        "broken": check.broken[:MOST_BROKEN],
+        "broken": fitting(check.broken[:MOST_BROKEN]),
         "broken_count": len(check.broken),
-        "external": sorted(set(check.external))[:MOST_BROKEN],
+        "external": fitting(sorted(set(check.external))[:MOST_BROKEN], 50_000),
         "notes": check.notes,
     }
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import pairwise
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Result, count, regular_file, run, shown, whole  # noqa: E402
+from command import Result, count, fitting, regular_file, run, shown, whole  # noqa: E402
 from markdown import read  # noqa: E402
 
 MOST_HEADINGS = 1_000
@@ -34,10 +35,7 @@ def outline(values: Mapping[str, str]) -> Result:
         "answer": "\n".join([*lines, *(f"note: {note}" for note in notes)]),
         "file": name,
         "count": len(headings),
-        "headings": [
-            {"level": heading.level, "text": heading.text, "line": heading.line, "anchor": heading.anchor}
-            for heading in headings[:MOST_HEADINGS]
-        ],
+        "headings": fitting([asdict(heading) for heading in headings[:MOST_HEADINGS]]),
         "notes": notes,
     }
 
