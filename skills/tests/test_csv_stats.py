@@ -107,6 +107,33 @@ def test_a_filter_is_found_in_a_request(sales, request_, rows):
     assert sales.result("csv-stats", "count", file="sales.csv", request=request_)["matching"] == rows
 
 
+@pytest.mark.parametrize(
+    "given_", [{"by": "region", "column": "amount"}, {"request": "total amount by region in sales.csv"}]
+)
+def test_figures_are_given_for_each_value_of_a_column(sales, given_):
+    result = sales.result("csv-stats", "summary", file="sales.csv", **given_)
+    assert [(group["value"], group["rows"], group["columns"]["amount"]["sum"]) for group in result["groups"]] == [
+        ("East", 2, 1280), ("North", 2, 190), ("South", 1, 150),
+    ]  # fmt: skip
+    assert "sum amount" in result["answer"]
+    counted = sales.result("csv-stats", "count", file="sales.csv", request="how many rows per region where amount > 95")
+    assert [(group["value"], group["rows"]) for group in counted["groups"]] == [("East", 1), ("North", 1), ("South", 1)]
+    assert "not the median" in sales.problem(
+        "csv-stats", "summary", file="sales.csv", request="median amount by region"
+    )
+
+
+def test_too_many_groups_are_refused(workspace):
+    workspace.write("ids.csv", "id,x\n" + "".join(f"{n},1\n" for n in range(10_001)))
+    assert "more than 10,000" in workspace.problem("csv-stats", "summary", file="ids.csv", by="id")
+
+
+def test_a_longer_column_name_is_taken_before_a_shorter_one(workspace):
+    workspace.write("p.csv", "price,unit_price\n1,10\n3,30\n")
+    answer = workspace.result("csv-stats", "summary", file="p.csv", request="average unit price in p.csv")["answer"]
+    assert answer == "average unit_price: 20 (2 rows)"
+
+
 def test_rows_are_shown_first_or_by_size(sales):
     first = sales.result("csv-stats", "rows", file="sales.csv", limit=2, columns="region, amount")
     assert first["records"] == [{"region": "North", "amount": "100"}, {"region": "South", "amount": "150"}]

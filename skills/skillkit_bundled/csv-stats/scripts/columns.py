@@ -252,6 +252,18 @@ def tidy(value: float, whole: bool) -> int | float:
     return int(value) if whole and value == int(value) and abs(value) < 2**53 else value
 
 
+def figure(value: object) -> str:
+    """Return a figure for people: grouped thousands, at most ten significant digits."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        text = (
+            f"{value:,.10g}" if abs(value) >= 1e15 or 0 < abs(value) < 1e-4 else f"{value:,.4f}".rstrip("0").rstrip(".")
+        )
+        return text
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def shrink_to_fit(columns: Sequence[Column]) -> None:
     """Keep the numbers held for exact medians within the budget: the fullest columns change to the sketch."""
     exact = [column for column in columns if column.quantiles.exact]

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
+import asked  # noqa: E402
 from command import Result, count, fitting, run, shown  # noqa: E402
 from conditions import condition, requested_condition  # noqa: E402
+from groups import grouped  # noqa: E402
 from reading import open_table  # noqa: E402
 
 
@@ -17,6 +19,9 @@ def count_rows(values: Mapping[str, str]) -> Result:
     source = open_table(values["file"], values.get("delimiter", "auto"))
     where = values.get("where") or requested_condition(source, values.get("request", ""))
     test = condition(source, where) if where else None
+    by, _ = asked.group(source, asked.question(source, values.get("request", ""), where))
+    if by is not None:
+        return grouped(source, by, [], where, test, [])
     rows = matching = 0
     for batch in source.batches():
         rows += len(batch)

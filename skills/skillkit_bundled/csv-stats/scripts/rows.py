@@ -12,6 +12,7 @@ from itertools import islice
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
+import asked  # noqa: E402
 from columns import number  # noqa: E402
 from command import Result, count, fitting, run, shown, table, whole  # noqa: E402
 from conditions import condition, requested_condition  # noqa: E402
@@ -84,15 +85,9 @@ def _order(source: Table, values: Mapping[str, str], request: str) -> Order:
     if "sort" in values:
         return Order(limit, column_named(source, values["sort"]), "ascending" in values)
     by = re.search(r"\b(?:by|with the (?:highest|largest|most|lowest|smallest|least))\s+(.+)$", request, re.I)
-    if by:
-        rest = re.sub(r"[\W_]+", " ", by[1].casefold()).strip() + " "
-        for place, name in sorted(enumerate(source.header), key=lambda item: -len(item[1])):
-            plain = re.sub(r"[\W_]+", " ", name.casefold()).strip()
-            if plain and rest.startswith(plain + " "):
-                return Order(
-                    limit, place, bool(re.search(r"\b(?:bottom|lowest|smallest|least|ascending)\b", request, re.I))
-                )
-    return Order(limit)
+    place = asked.leading(source, by[1]) if by else None
+    smallest = re.search(r"\b(?:bottom|lowest|smallest|least|ascending)\b", request, re.I)
+    return Order(limit, place, bool(smallest))
 
 
 def _chosen(found: Iterator[Row], order: Order, decimal_comma: bool) -> list[Row]:

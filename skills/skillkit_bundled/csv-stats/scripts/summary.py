@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from columns import MOST_DISTINCT, Column, shrink_to_fit  # noqa: E402
+import asked  # noqa: E402
+from columns import MOST_DISTINCT, Column, figure, shrink_to_fit  # noqa: E402
 from command import Problem, Result, count, fitting, run, shown, table  # noqa: E402
 from conditions import Predicate, condition, requested_condition  # noqa: E402
+from groups import grouped  # noqa: E402
 from reading import Table, column_named, open_table  # noqa: E402
 
 MOST_SHOWN = 200  # columns in the result
 
-# What a request may ask for, and the figure that answers it.
-MEASURES = {
-    "mean": r"\b(?:average|mean|avg)\b",
-    "median": r"\b(?:median|middle value)\b",
-    "sum": r"\b(?:sum|total)\b",
-    "min": r"\b(?:min|minimum|lowest|smallest|cheapest|least|earliest|oldest)\b",
-    "max": r"\b(?:max|maximum|highest|largest|biggest|most expensive|greatest|latest|newest)\b",
-    "stdev": r"\b(?:standard deviation|stdev|std)\b",
-    "missing": r"\b(?:missing|empty|blank|nulls?)\b",
-    "distinct": r"\b(?:distinct|unique|different)\b",
-}
 WORDS = {"mean": "average", "median": "median", "sum": "total", "min": "lowest", "max": "highest"}
 
 
@@ -35,21 +25,24 @@ def summary(values: Mapping[str, str]) -> Result:
     request = values.get("request", "")
     where = values.get("where") or requested_condition(source, request)
     test = condition(source, where) if where else None
-    asked = [column_named(source, name) for name in values.get("column", "").split(",") if name.strip()]
-    asked = asked or requested_columns(source, request, where)
-    places = asked or list(range(len(source.header)))
-    columns = [
-        Column(
-            source.header[place],
-            source.decimal_comma,
-            most_distinct=min(MOST_DISTINCT, 10 * MOST_DISTINCT // len(places)),
-        )
-        for place in places
-    ]
+    by, text = asked.group(source, asked.question(source, request, where))
+    by = column_named(source, values["by"]) if "by" in values else by
+    places = [column_named(source, name) for name in values.get("column", "").split(",") if name.strip()]
+    places = places or asked.columns(source, text)
+    wanted = asked.measures(text)
+    if by is not None:
+        return grouped(source, by, places, where, test, wanted)
+    return _described(source, places, where, test, wanted if places else [])
+
+
+def _described(source: Table, places: list[int], where: str, test: Predicate | None, wanted: list[str]) -> Result:
+    places = places or list(range(len(source.header)))
+    distinct = min(MOST_DISTINCT, 10 * MOST_DISTINCT // len(places))
+    columns = [Column(source.header[place], source.decimal_comma, most_distinct=distinct) for place in places]
     rows, matching = _read(source, columns, places, test)
     records = [column.as_json() for column in columns[:MOST_SHOWN]]
-    result: Result = {
-        "answer": _answer(source, rows, matching, where, columns, records, measures(request, where) if asked else []),
+    return {
+        "answer": _answer(source, rows, matching, where, columns, records, wanted),
         "file": source.name,
         "rows": rows,
         "matching": matching,
@@ -58,7 +51,6 @@ def summary(values: Mapping[str, str]) -> Result:
         "delimiter": source.delimiter,
         "notes": source.remarks(),
     }
-    return result
 
 
 def _read(source: Table, columns: list[Column], places: list[int], test: Predicate | None) -> tuple[int, int]:
@@ -74,24 +66,6 @@ def _read(source: Table, columns: list[Column], places: list[int], test: Predica
             column.add(cells[place])
         shrink_to_fit(columns)
     return rows, matching
-
-
-def requested_columns(source: Table, request: str, where: str) -> list[int]:
-    """Return the columns that a plain request names before its filter; "unit price" finds unit_price."""
-    text = request[: request.find(where)] if where and where in request else request
-    text = " " + re.sub(r"[\W_]+", " ", text.replace(source.name, " ").casefold()) + " "
-    found = []
-    for place, name in enumerate(source.header):
-        plain = re.sub(r"[\W_]+", " ", name.casefold()).strip()
-        if plain and re.search(rf" {re.escape(plain)}(?:s|es)? ", text):
-            found.append(place)
-    return found
-
-
-def measures(request: str, where: str) -> list[str]:
-    """Return the figures that a plain request asks for, in the order of the table above."""
-    text = request[: request.find(where)] if where and where in request else request
-    return [measure for measure, words in MEASURES.items() if re.search(words, text, re.I)]
 
 
 def _answer(
@@ -147,17 +121,5 @@ def _columns_table(columns: list[Column], records: list[Result]) -> str:
     return table([header[n] for n in keep], [[line[n] for n in keep] for line in lines], numeric=header[2:7])
 
 
-def figure(value: object) -> str:
-    """Return a figure for people: grouped thousands, at most ten significant digits."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        text = (
-            f"{value:,.10g}" if abs(value) >= 1e15 or 0 < abs(value) < 1e-4 else f"{value:,.4f}".rstrip("0").rstrip(".")
-        )
-        return text
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
 if __name__ == "__main__":
-    sys.exit(run(summary, positional=["file"], options=["column", "where", "request", "delimiter"]))
+    sys.exit(run(summary, positional=["file"], options=["column", "by", "where", "request", "delimiter"]))
