@@ -8,10 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SCRIPT = Path(__file__).parents[1] / "skillkit_bundled" / "calculate" / "scripts" / "calculate.py"
+
+
+def manifest():
+    """Return the skill's own block of its frontmatter."""
+    frontmatter = (SCRIPT.parents[1] / "SKILL.md").read_text(encoding="utf-8").split("---\n")[1]
+    return yaml.safe_load(frontmatter)["metadata"]["skillkit"]
 
 
 def trees(operators):
@@ -99,6 +106,7 @@ def test_no_text_does_anything_but_a_result_or_a_problem(load, text):
         ("5 factorial", 120),
         ("3!", 6),
         ("17 % 5", 2),
+        ("2 1/2 + 1", 3.5),
         ("-2**2", -4),
         ("2**3**2", 512),
         ("2(3+4)", 14),
@@ -130,6 +138,10 @@ def test_plain_words_are_understood(workspace, asked, value):
         ("200 square feet in m2", 18.580608),
         ("500 MB to GB", 0.5),
         ("1/2 cup to ml", 118.2941182),
+        ("what is 3 1/2 cups in ml", 828.0588278),
+        ("-40 C to F", -40),
+        ("5'3\" to cm", 160.02),
+        ("5 square miles to km2", 12.94994055),
         ("how many seconds in a day", 86400),
     ],
 )
@@ -137,6 +149,11 @@ def test_units_are_converted(workspace, asked, value):
     result = workspace.result("calculate", "evaluate", expression=asked)
     assert result["kind"] == "conversion"
     assert result["value"] == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("asked", manifest()["examples"])
+def test_every_example_is_answered(workspace, asked):
+    workspace.result("calculate", "evaluate", expression=asked)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +187,9 @@ def test_units_are_converted(workspace, asked, value):
         ("5 km to kg", "different things"),
         ("100 usd to eur", "currency"),
         ("5 blorps to km", "blorps"),
+        ("10 C 5 F to K", "temperatures cannot be added"),
+        ("1e400 km to m", "too large"),
+        ("1e308 km to mm", "too large"),
         ("\x1b[2J", "do not understand"),
     ],
 )

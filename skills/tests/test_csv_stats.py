@@ -249,6 +249,15 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(workspace):
         assert "\x1b" not in workspace.result("csv-stats", action, file="esc.csv")["answer"]
 
 
+def test_wide_rows_of_long_cells_stay_below_what_a_host_reads(workspace):
+    header = ",".join(f"c{n}" for n in range(300))
+    workspace.write("wide.csv", header + "\n" + (",".join(["é" * 90] * 300) + "\n") * 40)
+    result = workspace.result("csv-stats", "rows", file="wide.csv", limit=1000)
+    assert (result["matching"], result["truncated"]) == (40, True)
+    assert "more columns" in result["answer"]
+    workspace.result("csv-stats", "summary", file="wide.csv")
+
+
 def test_a_pipe_is_refused_at_once(workspace):
     os.mkfifo(workspace.path / "pipe.csv")
     assert "not a regular file" in workspace.problem("csv-stats", "count", file="pipe.csv")
@@ -276,6 +285,17 @@ def described(load, cells, batch=7):
     for start in range(0, len(cells), batch):
         one.add(cells[start : start + batch])
     return one.as_json()
+
+
+@given(st.lists(numbers, min_size=1, max_size=60))
+def test_figures_of_a_group_agree_with_statistics(load, values):
+    figures = load("csv-stats", "groups").Figures()
+    plain = [float(value) for value in values]
+    for value in plain:
+        figures.add(value)
+    record = figures.as_json()
+    assert record["sum"] == pytest.approx(math.fsum(plain), rel=1e-12, abs=1e-9)
+    assert (record["numbers"], record["min"], record["max"]) == (len(plain), min(plain), max(plain))
 
 
 @given(

@@ -73,6 +73,20 @@ def test_times_authors_and_folders_narrow_it(workspace, repository, given_, comm
     assert workspace.result("git-summary", "summary", **given_)["commits"] == commits
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "git activity this week",
+        "what did the authors commit in src since monday",
+        "since yesterday",
+        "commits since 2026-01-31",
+        "summarise the git history of the last 3 days",
+    ],
+)
+def test_requests_are_answered(workspace, repository, request_):
+    assert workspace.result("git-summary", "summary", request=request_)["since"]
+
+
 def test_a_value_never_becomes_an_option(workspace, repository):
     for value in ("--output=pwned", "-p", "--exec=touch pwned", "; touch pwned", "$(touch pwned)"):
         assert workspace.result("git-summary", "summary", author=value)["commits"] == 0

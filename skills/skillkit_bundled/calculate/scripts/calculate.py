@@ -9,18 +9,9 @@ from fractions import Fraction
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from arithmetic import (  # noqa: E402
-    MOST_CHARACTERS,
-    absolute,
-    as_json,
-    divide,
-    evaluate,
-    multiply,
-    plain,
-    subtract,
-    written,
-)
+from arithmetic import MOST_CHARACTERS, evaluate, plain  # noqa: E402
 from command import Problem, Result, run, shown  # noqa: E402
+from operations import absolute, as_json, divide, multiply, subtract, written  # noqa: E402
 from units import conversion, convert  # noqa: E402
 
 POLITE = re.compile(
@@ -66,6 +57,7 @@ WORDS = [
     (r"(?<=[\d.])\s*million\b", "e6"),
     (r"(?<=[\d.])\s*billion\b", "e9"),
     (r"[$€£¥]\s*(?=[\d.])", ""),
+    (r"(?<![\w.,/])(\d+) (\d+/\d+)(?![\w.])", r"(\1 + \2)"),
     (r"(?<=[\d%])\s*(of|on|off)\s+(?:the|a|my)\s+", r" \1 "),
 ]
 LISTS = re.compile(

@@ -6,14 +6,15 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from arithmetic import evaluate, plain, written
+from arithmetic import evaluate, plain
 from command import Problem, Result
+from operations import as_json, finite, written
 
 if TYPE_CHECKING:
     from pint import Unit, UnitRegistry
 
 UNIT = r"(?:(?!\d)[^\s\d+=:;,?!()<>'\"\\](?:[^+=:;,?!()<>'\"\\]*[^\s+=:;,?!()<>'\"\\])?)"
-AMOUNT = r"(?:[-−+]?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?:\s*/\s*\d+)?|\ban?\b|\bone\b|\bhalf an?\b)"
+AMOUNT = r"(?:\d+\s+\d+\s*/\s*\d+|[-−+]?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?:\s*/\s*\d+)?|\ban?\b|\bone\b|\bhalf an?\b)"
 LETTERS = r"(?!\d)[^\s\d,](?:(?!\band\s+\d)[^,\d]|(?<=[a-z])[23](?!\d)|\^[23]|\*\*[23])*"
 PART = re.compile(rf"\s*(?:and\s+|,\s*)?(?P<amount>{AMOUNT})\s*(?P<unit>{LETTERS})", re.I)
 LINK = re.compile(r"\b(?:to|in|into|as)\b|->|→|=", re.I)
@@ -75,23 +76,31 @@ def convert(amount: str, wanted: str) -> Result:
     import pint
 
     target = _unit(wanted)
+    parts = _parts(amount)
     total = None
     try:
-        for number, name in _parts(amount):
-            words = {"a": "1", "an": "1", "one": "1", "half a": "0.5", "half an": "0.5"}
-            part = _registry().Quantity(float(plain(evaluate(words.get(number.lower(), number)))), _unit(name))
-            part = part.to(target)
+        for number, name in parts:
+            part = _registry().Quantity(_number(number), _unit(name)).to(target)
             total = part if total is None else total + part
+        if len(parts) > 1 and target.dimensionality == {"[temperature]": 1}:
+            raise Problem("temperatures cannot be added; give one of them")
     except pint.DimensionalityError as error:
         raise Problem(f"cannot convert {error.units1} to {error.units2}: they measure different things") from None
-    except pint.OffsetUnitCalculusError:
-        raise Problem("temperatures cannot be added; give one of them") from None
+    except (pint.PintError, ArithmeticError, ValueError) as error:
+        raise Problem(f"cannot convert {amount} to {wanted}: {error}") from None
     assert total is not None
-    value = float(total.magnitude)
+    value = finite(float(total.magnitude))
     rounded = float(f"{value:.10g}")
     shown = written(rounded)[0]
     sign = "=" if rounded == value or abs(rounded - value) <= 1e-12 * abs(value) else "≈"
     return {"answer": f"{amount} {sign} {shown} {wanted}", "value": rounded, "unit": str(target), "kind": "conversion"}
+
+
+def _number(text: str) -> float:
+    """Return the number of an amount; "3 1/2" is three and a half."""
+    words = {"a": "1", "an": "1", "one": "1", "half a": "1/2", "half an": "1/2"}
+    mixed = re.sub(r"^(\d+)\s+(\d+\s*/\s*\d+)$", r"\1 + \2", text)
+    return float(as_json(plain(evaluate(words.get(text.lower(), mixed)))))
 
 
 @cache

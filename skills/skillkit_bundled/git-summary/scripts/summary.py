@@ -38,11 +38,8 @@ def summary(values: Mapping[str, str]) -> Result:
     if ask(folder, "rev-parse", "--verify", "--quiet", "HEAD", quiet=True):
         for commit in commits(folder, since, until, values.get("author", ""), below=inside != ""):
             history.add(commit, limit)
-    when = (
-        (f"since {since:%Y-%m-%d %H:%M}" + (f" ({asked})" if since and not asked[0].isdigit() else ""))
-        if since
-        else "ever"
-    )
+    when = f"since {since:%Y-%m-%d %H:%M}" if since else "ever"
+    when += f" ({asked})" if since and not asked[0].isdigit() else ""
     when += f" until {until:%Y-%m-%d %H:%M}" if until else ""
     authors = sorted(history.authors.values(), key=lambda author: (-author.commits, author.name.casefold()))
     return {
