@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from pint import Unit, UnitRegistry
 
 UNIT = r"(?:(?!\d)[^\s\d+=:;,?!()<>'\"\\](?:[^+=:;,?!()<>'\"\\]*[^\s+=:;,?!()<>'\"\\])?)"
-AMOUNT = r"(?:\d+\s+\d+\s*/\s*\d+|[-−+]?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?:\s*/\s*\d+)?|\ban?\b|\bone\b|\bhalf an?\b)"
+MIXED = r"\d+\s+\d+\s*/\s*\d+"
+DECIMAL = r"[-−+]?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?:\s*/\s*\d+)?"
+AMOUNT = rf"(?:{MIXED}|{DECIMAL}|\ban?\b|\bone\b|\bhalf an?\b)"
 LETTERS = r"(?!\d)[^\s\d,](?:(?!\band\s+\d)[^,\d]|(?<=[a-z])[23](?!\d)|\^[23]|\*\*[23])*"
 PART = re.compile(rf"\s*(?:and\s+|,\s*)?(?P<amount>{AMOUNT})\s*(?P<unit>{LETTERS})", re.I)
 LINK = re.compile(r"\b(?:to|in|into|as)\b|->|→|=", re.I)
