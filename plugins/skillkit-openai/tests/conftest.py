@@ -58,3 +58,27 @@ def replay(wire: Path) -> Iterator[str]:
             yield process.stdout.readline().split()[1]
         finally:
             process.terminate()
+
+
+class Case:
+    """One recorded case, and what must come of it."""
+
+    def __init__(self, folder: Path, entry: dict[str, Any]) -> None:
+        import yaml
+
+        self.id: str = entry["id"]
+        self.api: str = entry["api"]
+        self.provider: str = entry["provider"]
+        self.features: list[str] = entry["features"]
+        self.stream: bool = entry["stream"]
+        self.folder = folder / self.id
+        meta = yaml.load((self.folder / "meta.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+        self.expected: dict[str, Any] = meta["expected"]
+        self.status: int = meta["status"]
+        self.body = (self.folder / meta["body_file"]).read_bytes()
+
+
+@pytest.fixture(scope="session")
+def cases(wire: Path, index: list[dict[str, Any]]) -> list[Case]:
+    """All recorded cases of both wires."""
+    return [Case(wire, entry) for entry in index]

@@ -27,7 +27,8 @@ class Dialect:
             object), ``switch`` (``thinking.type`` of DeepSeek, Z.ai and Moonshot) or ``none``.
         call_ids: ``any``, or ``mistral`` for exactly nine letters and digits.
         store: whether the server keeps Responses; with ``False`` reasoning travels encrypted.
-        image_results: tool results may hold images.
+        image_results: chat tool results may hold images.
+        summaries: ask Responses for summaries of the reasoning.
     """
 
     max_tokens_field: str = "max_tokens"
@@ -38,9 +39,10 @@ class Dialect:
     call_ids: Literal["any", "mistral"] = "any"
     store: bool | None = None
     image_results: bool = False
+    summaries: bool = False
 
 
-_OPENAI = Dialect("max_completion_tokens", strict=True, cache_key=True, store=False)
+_OPENAI = Dialect("max_completion_tokens", strict=True, cache_key=True, store=False, summaries=True)
 _AZURE = replace(_OPENAI, cache_key=False)
 _BY_HOST: dict[str, Dialect] = {
     "openai.com": _OPENAI,

@@ -10,8 +10,8 @@ from skillkit_core.descriptors import Provider
 CHAT = "skillkit_openai.chat:OpenAIAdapter"
 RESPONSES = "skillkit_openai.responses:OpenAIResponsesAdapter"
 _CHAT = {"openai-chat": CHAT, "openai-compatible": CHAT}
-_BOTH = {**_CHAT}
-_RESPONSES_FIRST = {**_CHAT}
+_BOTH = {**_CHAT, "openai-responses": RESPONSES}
+_RESPONSES_FIRST = {"openai-responses": RESPONSES, **_CHAT}
 
 # name, endpoint, variable of the key, APIs. The endpoint of a local server can be changed by a variable of its own.
 _HOSTED: tuple[tuple[str, str, str, dict[str, str]], ...] = (

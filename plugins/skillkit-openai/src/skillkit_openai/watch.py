@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import TypeVar
 
 from skillkit_core.abort import AbortSignal
@@ -69,8 +69,8 @@ class Watch:
             Interrupted: the wait was ended.
         """
         task = asyncio.current_task()
-        if self.reason is not None or task is None or self._signal.aborted:
-            if asyncio.iscoroutine(awaitable):
+        if task is None or self.reason is not None or self._signal.aborted:
+            if isinstance(awaitable, Coroutine):
                 awaitable.close()
             self.reason = self.reason or "aborted"
             raise Interrupted(self.reason)

@@ -235,7 +235,7 @@ class OpenAIWire(LLMAdapter):
         import httpx2
 
         try:
-            response = await self._client.sdk().get("/models", cast_to=httpx2.Response)  # type: ignore[type-var]
+            response = await self._client.sdk().get("/models", cast_to=httpx2.Response)
             data = decode(response.content)
         except Exception as error:  # noqa: BLE001  # every failure is told the same way
             raise self._failure(error, LLMRequest(ModelDefinition(""), ())) from None
@@ -310,7 +310,7 @@ class _Reader:
         try:
             payload = decode(bytes(parts))
         except ValueError:
-            if parts.lstrip()[:5] in (b"data:", b"event"):
+            if parts.lstrip().startswith((b"data:", b"event:")):
                 return self._feed([*self._decoder.feed(bytes(parts)), *self._decoder.close()], acc, True)
             error = ProviderError("the answer is not JSON", kind=ErrorKind.protocol, status=self._response.status_code)
             return [self._wire.broken(acc, error)], acc
@@ -329,7 +329,7 @@ class _Reader:
 
     async def close(self) -> None:
         """Let go of the connection; it is closed where the body was not read to its end."""
-        await self._bytes.aclose()  # type: ignore[attr-defined]  # an async generator, typed as an iterator
+        await self._bytes.aclose()
         if not self._response.is_closed:
             await self._response.aclose()
 
