@@ -4,8 +4,7 @@ Chunks carry no type of their own, so the events of the table are marked with th
 ``data:`` object), ``completion`` (the body of an answer that was not streamed), ``done`` (the ``[DONE]`` line) and ``eof``
 (the connection ended). :func:`tag` sets it.
 
-One message of this wire has one text and one thinking text, whatever the order of its deltas, so text that goes on after a
-tool call continues the text block. Blocks are in order of first appearance.
+Blocks are in order of appearance: text that goes on after a tool call or after more thinking is a block of its own.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
             acc = acc._replace(rest=acc.rest._replace(finish=finish))
     if event.get("usage") or event.get("x_groq") or event.get("error") or event.get("citations"):
         acc = _margin(event, acc, out)
-    if acc.rest.response_id is None and not acc.rest.over:
-        acc = acc._replace(rest=acc.rest._replace(response_id=event.get("id") or ""))
+    if not acc.rest.response_id and event.get("id") and not acc.rest.over:  # Azure's first chunk has an empty id
+        acc = acc._replace(rest=acc.rest._replace(response_id=event["id"]))
     return out, acc
 
 
@@ -92,7 +91,7 @@ def completion(event: Mapping[str, Any], acc: ChatState) -> Converted:
     if choice is not None:
         acc = _delta(choice.get("message") or {}, acc, out)
         acc = acc._replace(rest=acc.rest._replace(finish=choice.get("finish_reason")))
-    acc = _margin(event, acc._replace(rest=acc.rest._replace(response_id=event.get("id") or "")), out)
+    acc = _margin(event, acc._replace(rest=acc.rest._replace(response_id=event.get("id") or None)), out)
     if acc.rest.over:
         return out, acc
     if choice is None:
@@ -200,6 +199,21 @@ def _text(text: str, acc: ChatState, out: Out) -> ChatState:
     return ChatState(index, (text, acc.text), acc.thought_block, acc.thought, acc.rest)
 
 
+def _end_text(acc: ChatState, out: Out) -> ChatState:
+    """Close the text block: something else begins, or the message ends."""
+    index = acc.text_block
+    if index < 0:
+        return acc
+    rest = acc.rest
+    block = None
+    if rest.citations:
+        citations = tuple(freeze({k: v for k, v in c.items() if k != "_whole"}) for c in rest.citations)
+        block = TextBlock(joined(acc.text), citations)
+        rest = rest._replace(citations=())
+    out.append(StreamEvent("text_end", index=index, block=block))
+    return ChatState(-1, None, acc.thought_block, acc.thought, rest)
+
+
 def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState, out: Out) -> ChatState:
     rest = acc.rest
     if not rest.field:
@@ -217,6 +231,7 @@ def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState,
     if not text:
         return acc
     if index < 0:
+        acc = _end_text(acc, out)
         index = acc.rest.next
         acc = acc._replace(rest=acc.rest._replace(next=index + 1), thought=None)
         out.append(StreamEvent("thinking_start", index=index))
@@ -265,7 +280,7 @@ def _refusal(text: str, acc: ChatState, out: Out) -> ChatState:
     rest = acc.rest
     index = rest.refusal
     if index < 0:
-        acc = _end_thinking(acc, out)
+        acc = _end_text(_end_thinking(acc, out), out)
         rest = acc.rest
         index = rest.next
         rest = rest._replace(next=index + 1, refusal=index)
@@ -314,7 +329,7 @@ def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> Chat
     )
     if call.block < 0:
         if call.name:
-            acc = _end_thinking(acc, out)
+            acc = _end_text(_end_thinking(acc, out), out)
             index = acc.rest.next
             rest = acc.rest._replace(next=index + 1)
             call = call._replace(block=index, id=call.id or f"call_{rest.response_id or 'x'}_{index}")
@@ -338,10 +353,7 @@ def _finish(acc: ChatState, out: Out) -> Converted:
         return out, _over(acc)
     ends: Out = []
     _end_thinking(acc, ends, last=True)
-    if acc.text_block >= 0:
-        citations = tuple(freeze({k: v for k, v in c.items() if k != "_whole"}) for c in rest.citations)
-        block = TextBlock(joined(acc.text), citations) if citations else None
-        ends.append(StreamEvent("text_end", index=acc.text_block, block=block))
+    _end_text(acc, ends)
     if rest.refusal >= 0:
         ends.append(StreamEvent("text_end", index=rest.refusal, block=RefusalBlock(joined(rest.refused))))
     whole = rest.finish != "length"

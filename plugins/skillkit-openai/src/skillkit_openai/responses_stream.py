@@ -49,13 +49,14 @@ class ResponsesState(NamedTuple):
     """The accumulator of :data:`responses_table`; ``ResponsesState()`` starts a stream.
 
     ``items`` is keyed by the wire's ``output_index``, ``next`` is the index of the next block, ``phase`` that of the newest
-    message item (``commentary`` or ``final_answer``).
+    message item (``commentary`` or ``final_answer``), ``error`` what an error event said.
     """
 
     items: Mapping[int, Item] = {}  # never changed in place
     next: int = 0
     phase: str | None = None
     response_id: str | None = None
+    error: ProviderError | None = None
     over: bool = False
 
 
@@ -187,11 +188,14 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 
 @responses_table.on("error")
 def failed(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
-    """An error in mid-stream; the fields are flat, or in ``error`` where a server copies its HTTP errors."""
+    """An error in mid-stream; the fields are flat, or in ``error`` where a server copies its HTTP errors.
+
+    The terminal event ``response.failed`` usually follows and has the rest; else the end of the connection ends the answer.
+    """
     if acc.over:
         return (), acc
     body = event.get("error") or {k: v for k, v in event.items() if k != "type"}
-    return [_ended(stream_error(body), acc, {})], _over(acc)
+    return (), acc._replace(error=stream_error(body))
 
 
 @responses_table.on("eof")
@@ -200,12 +204,12 @@ def eof(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     if acc.over:
         return (), acc
     error = ProviderError("the stream ended without a terminal event", kind=ErrorKind.protocol)
-    return [_ended(error, acc, {})], _over(acc)
+    return [broken(acc, error)], _over(acc)
 
 
 def broken(acc: ResponsesState, error: ProviderError) -> StreamEvent:
     """The terminal event for a failure from outside the wire: the connection, a time-out, an abort."""
-    return _ended(error, acc, {})
+    return _ended(error if acc.error is None or error.kind is ErrorKind.aborted else acc.error, acc, {})
 
 
 def _over(acc: ResponsesState) -> ResponsesState:
@@ -369,7 +373,7 @@ def _terminal(response: Mapping[str, Any], output: Any, acc: ResponsesState) -> 
     status = response.get("status")
     error = response.get("error")
     if status == "failed" or error:
-        return _ended(stream_error(error or {"message": "the response failed"}), acc, response)
+        return _ended(acc.error or stream_error(error or {"message": "the response failed"}), acc, response)
     if status == "cancelled":
         return _ended(ProviderError("the response was cancelled", kind=ErrorKind.aborted), acc, response)
     if status not in ("completed", "incomplete") and not (status is None and isinstance(output, list)):

@@ -23,12 +23,12 @@ def _buckets(raw: Mapping[str, Any], prompt: int, completion: int, read: int, wr
     """Disjoint buckets of a wire whose prompt count includes cached tokens and whose completion count includes reasoning.
 
     xAI, and Gemini behind some gateways, count reasoning beside the completion: the total, or reasoning that exceeds the
-    completion, says so.
+    completion, says so. So do cached tokens that exceed the prompt (Grok on Azure, Mistral).
     """
     total = _count(raw.get("total_tokens"))
     beside = thought > completion or (thought > 0 and total >= prompt + completion + thought)
     return TokenUsage(
-        input=max(0, prompt - read - write),
+        input=prompt if read > prompt else max(0, prompt - read - write),
         output=completion if beside else completion - thought,
         cache_read=read,
         cache_write=write,

@@ -80,8 +80,9 @@ class Watch:
         try:
             return await awaitable
         except asyncio.CancelledError:
-            if self.reason is not None and task.uncancel() <= before:
-                raise Interrupted(self.reason) from None
+            reason = self._ended()
+            if reason is not None and task.uncancel() <= before:
+                raise Interrupted(reason) from None
             raise
         finally:
             self._task = None
@@ -92,6 +93,9 @@ class Watch:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _ended(self) -> str | None:
+        return self.reason
 
     def _rearm(self, delay: float | None) -> None:
         if self._timer is not None:

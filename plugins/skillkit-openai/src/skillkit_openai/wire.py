@@ -29,6 +29,7 @@ log = logging.getLogger("skillkit_openai")
 _DRAIN = (
     0.05  # seconds to wait for the end of the body after the end of the answer, so that the connection can be reused
 )
+_LAST_WORDS = 2.0  # seconds for the terminal event that should follow an error event
 _NO_KEY = "set {variable}, or pass api_key"
 
 
@@ -294,6 +295,8 @@ class _Reader:
                     return [*out, self._wire.broken(acc, error)], acc
                 events, acc = convert(payload, acc)
             out.extend(events)
+        if getattr(acc, "error", None) is not None:
+            self._watch.hurry(_LAST_WORDS)
         if last:
             events, acc = self._wire.end(acc, False)
             out.extend(events)
