@@ -146,6 +146,10 @@ def _sources(sources: list[Any]) -> Iterable[Any]:
 
 
 def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
+    if len(delta) == 1:  # nearly all deltas: text and nothing else
+        only = delta.get("content")
+        if only and isinstance(only, str):
+            return _text(only, acc, out)
     thought = delta.get("reasoning_content") or delta.get("reasoning")
     details = delta.get("reasoning_details")
     if thought or details:
