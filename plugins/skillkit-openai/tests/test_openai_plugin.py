@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from skillkit_openai import plugin
+from skillkit_openai import OpenAIAdapter, plugin
 
 from skillkit_core.descriptors import Provider, load_object
+from skillkit_core.errors import UsageError
 
 
 def providers() -> dict[str, Provider]:
@@ -22,12 +23,12 @@ def test_openai_is_the_second_choice_of_a_bare_run_and_compatible_servers_are_no
     assert found["openai"].rank == 20
     assert found["openai"].api_key_env == ("OPENAI_API_KEY",)
     assert found["openai"].base_url_env == "OPENAI_BASE_URL"
-    assert [n for n, p in found.items() if p.rank is not None] == ["openai"]
+    assert [n for n, p in found.items() if p.rank is not None or p.generic] == ["openai"]
     assert {"azure", "openrouter", "groq", "deepseek", "minimax", "ollama", "vllm"} <= set(found)
 
 
 def test_chat_is_the_default_wire_of_openai() -> None:
-    assert list(providers()["openai"].apis) == ["openai-chat", "openai-compatible", "openai-responses"]
+    assert list(providers()["openai"].apis) == ["openai-chat", "openai-responses"]
 
 
 @pytest.mark.parametrize("name", sorted(providers()))
@@ -43,7 +44,7 @@ def test_every_provider_can_be_made(name: str) -> None:
             **p.options,
         )
         assert adapter.provider == name
-        assert adapter.api == ("openai-chat" if api == "openai-compatible" else api)
+        assert adapter.api == api
 
 
 def test_hosted_endpoints_are_encrypted_and_name_their_key() -> None:
@@ -69,3 +70,25 @@ def test_making_an_adapter_does_not_import_the_sdk() -> None:
         "print(*[m for m in ('openai', 'aiohttp', 'httpx2', 'pydantic') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
+
+
+def test_a_provider_without_an_endpoint_never_talks_to_openai() -> None:
+    p = providers()["azure"]
+    with pytest.raises(UsageError, match="set AZURE_OPENAI_BASE_URL"):
+        load_object(p.apis["openai-chat"])(None, provider="azure", base_url=None, api_key="k", **p.options)
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(UsageError, match="unknown option 'temprature'"):
+        OpenAIAdapter(None, temprature=1)
+
+
+def test_the_key_of_the_environment_goes_to_openai_and_to_no_other_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert OpenAIAdapter(None).endpoint.api_key == "sk-environment"
+    assert OpenAIAdapter(None, base_url="http://127.0.0.1:9/v1").endpoint.api_key == ""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8/v1")
+    assert OpenAIAdapter(None).endpoint.base_url == "http://127.0.0.1:8/v1"
+    assert OpenAIAdapter(None).endpoint.api_key == "sk-environment"
+    assert "sk-environment" not in repr(OpenAIAdapter(None).endpoint)

@@ -9,7 +9,7 @@ from skillkit_core.descriptors import Provider
 
 CHAT = "skillkit_openai.chat:OpenAIAdapter"
 RESPONSES = "skillkit_openai.responses:OpenAIResponsesAdapter"
-_CHAT = {"openai-chat": CHAT, "openai-compatible": CHAT}
+_CHAT = {"openai-chat": CHAT}  # the core knows the alias openai-compatible
 _BOTH = {**_CHAT, "openai-responses": RESPONSES}
 _RESPONSES_FIRST = {"openai-responses": RESPONSES, **_CHAT}
 
@@ -54,6 +54,7 @@ def register_adapters(register: Callable[[Provider], None]) -> None:
             default_model="gpt-5-mini",
             description="OpenAI: Chat Completions and the Responses API",
             rank=20,
+            generic=True,
         )
     )
     register(
@@ -62,7 +63,7 @@ def register_adapters(register: Callable[[Provider], None]) -> None:
             _RESPONSES_FIRST,
             base_url_env="AZURE_OPENAI_BASE_URL",
             api_key_env=("AZURE_OPENAI_API_KEY",),
-            options={"key_hint": "AZURE_OPENAI_API_KEY"},
+            options={"key_hint": "AZURE_OPENAI_API_KEY", "url_hint": "AZURE_OPENAI_BASE_URL"},
             description="Azure OpenAI (base URL: https://RESOURCE.openai.azure.com/openai/v1)",
         )
     )

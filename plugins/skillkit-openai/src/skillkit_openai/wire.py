@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
-from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.errors import ErrorKind, ProviderError, UsageError
 from skillkit_core.frozen import freeze
 from skillkit_core.models import ModelDefinition
 from skillkit_core.sse import SSEDecoder
@@ -45,8 +46,11 @@ class OpenAIWire(LLMAdapter):
         query: added to every URL. proxy: URL of an HTTP proxy; default: the environment's.
         timeout: seconds until the first event, where the request's settings do not say. idle_timeout: longest silence
             afterwards. connect_timeout: seconds to reach the server.
-        key_hint: variable that error messages name.
+        key_hint, url_hint: variables that error messages name.
         options: fields of :class:`~skillkit_openai.dialect.Dialect`.
+
+    Raises:
+        UsageError: an unknown option, or a provider other than ``openai`` without an endpoint.
     """
 
     path: ClassVar[str]
@@ -65,10 +69,13 @@ class OpenAIWire(LLMAdapter):
         idle_timeout: float | None = 600.0,
         connect_timeout: float = 60.0,
         key_hint: str = "OPENAI_API_KEY",
+        url_hint: str = "OPENAI_BASE_URL",
         **options: Any,
     ) -> None:
         self.provider = provider
-        url = (base_url or _secret(host, "OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
+        if not base_url and provider != "openai":  # nobody else's key goes to OpenAI
+            raise UsageError(f"provider {provider!r} has no endpoint", hint=f"set {url_hint}, or pass base_url")
+        url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
         if api_key is None and (not base_url or url == OPENAI_URL):
             api_key = _secret(host, "OPENAI_API_KEY")
         self.endpoint = Endpoint(url, api_key or "", dict(headers or {}), dict(query or {}), proxy, connect_timeout)
@@ -342,6 +349,4 @@ def _secret(host: Any, name: str) -> str | None:
     if host is not None and callable(getattr(host, "secret", None)):
         value = host.secret(name)
         return value if isinstance(value, str) and value else None
-    import os
-
     return os.environ.get(name) or None
