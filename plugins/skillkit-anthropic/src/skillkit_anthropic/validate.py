@@ -77,8 +77,9 @@ def _content(where: str, message: Mapping[str, Any]) -> Iterator[str]:
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant"):
         yield f"{where}.role: {role!r} is neither 'user' nor 'assistant'"
-    if not isinstance(content, list) or not content:
+    if not content:
         yield f"{where}.content: must not be empty"
+    if not content or not isinstance(content, list):
         return
     others = False
     for j, block in enumerate(content):
@@ -110,7 +111,8 @@ def _block(where: str, block: Mapping[str, Any], role: str) -> Iterator[str]:
         if not isinstance(block.get("input"), Mapping):
             yield f"{where}.input: must be an object"
     elif kind == "tool_result":
-        for k, inner in enumerate(block.get("content") or ()):
+        content = block.get("content")
+        for k, inner in enumerate(content if isinstance(content, list) else ()):
             if block.get("is_error") and inner.get("type") != "text":
                 yield f"{where}.content.{k}: only text may stand in a result that is an error"
             yield from _block(f"{where}.content.{k}", inner, role)
@@ -125,29 +127,31 @@ def _block(where: str, block: Mapping[str, Any], role: str) -> Iterator[str]:
 def _calls(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Every call has its one result in the next message, and no result is without its call."""
     ids: set[str] = set()
-    for i, message in enumerate(messages):
-        blocks = message.get("content")
-        if not isinstance(blocks, list):
-            continue
+    for i in range(len(messages)):
+        blocks = _blocks(messages, i)
         calls = [str(b.get("id")) for b in blocks if b.get("type") == "tool_use"]
         for call in calls:
             if call in ids:
                 yield f"messages.{i}: the tool call id {call!r} is used twice"
             ids.add(call)
         if calls:
-            following = messages[i + 1].get("content") if i + 1 < len(messages) else ()
-            answered = [b.get("tool_use_id") for b in following or () if b.get("type") == "tool_result"]
+            following = _blocks(messages, i + 1)
+            answered = [b.get("tool_use_id") for b in following if b.get("type") == "tool_result"]
             for call in calls:
                 if call not in answered:
                     yield f"messages.{i}: tool call {call!r} has no result in the next message"
         results = [str(b.get("tool_use_id")) for b in blocks if b.get("type") == "tool_result"]
-        before = messages[i - 1].get("content") if i else ()
-        asked = [b.get("id") for b in before or () if b.get("type") == "tool_use"]
+        asked = [b.get("id") for b in _blocks(messages, i - 1) if b.get("type") == "tool_use"]
         for result in results:
             if result not in asked:
                 yield f"messages.{i}: the result for {result!r} has no call in the message before"
             if results.count(result) > 1:
                 yield f"messages.{i}: tool call {result!r} has more than one result"
+
+
+def _blocks(messages: Sequence[Mapping[str, Any]], i: int) -> Sequence[Mapping[str, Any]]:
+    content = messages[i].get("content") if 0 <= i < len(messages) else None
+    return content if isinstance(content, list) else ()
 
 
 def _marks(part: Any) -> int:
