@@ -149,7 +149,7 @@ def test_a_second_cancellation_does_not_wait_for_the_grace(runtime, go, gone, mo
 
 def test_who_starts_new_processes_when_told_to_end_is_still_caught(runtime, go, gone, tmp_path):
     log = tmp_path / "pids"
-    code = f"trap 'setsid sleep 1000 & echo $! >> {log}' TERM; echo $$ | tee {log}; while :; do sleep 1000 & wait; done"
+    code = f"trap 'setsid sleep 1000 & echo $! >> {log}' TERM; echo $$ > {log}; echo $$; while :; do sleep 1000 & wait; done"
 
     async def scenario():
         signal = AbortSignal()
