@@ -285,7 +285,7 @@ class LLMServer:
         headers = dict(fail.headers)
         if fail.retry_after is not None:
             headers["retry-after"] = f"{fail.retry_after:g}"
-        return _json(wire.error(fail), fail.status, headers)
+        return _json(wire.error(fail), wire.status(fail), headers)
 
     def _model_list(self) -> dict[str, Any]:
         """Both providers' listings in one object."""

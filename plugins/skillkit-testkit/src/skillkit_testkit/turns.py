@@ -148,7 +148,7 @@ class Fail:
     Attributes:
         status: HTTP status (ignored when ``during`` is given: then the status was 200 already).
         type: the provider's own error type; default: what the wire's provider says for the status. ``"overflow"`` (the
-            conversation is too long) and ``"quota"`` (out of money) are said in the wire's own words.
+            conversation is too long) and ``"quota"`` (out of money) are said in the wire's own words and status.
         retry_after: seconds, sent as ``retry-after``.
         message: the error's text.
         during: a reply that was under way: an error event ends it after ``after_deltas`` pieces. Only when streaming;
@@ -171,11 +171,13 @@ class Cut:
 
     With neither number nothing is sent at all, not even a status. ``after_bytes``: that many bytes of the body are
     sent. ``after_deltas``: the body is sent up to and with that piece of content, on every wire the same (half of the
-    body when the answer is not streamed).
+    body when the answer is not streamed). ``clean``: the stream is ended as HTTP wants it, only the wire's own end
+    marker is missing, as a proxy that lost its upstream does it.
     """
 
     after_bytes: int | None = None
     after_deltas: int | None = None
+    clean: bool = False
     reply: Reply = Reply(text=("The connection ", "will be ", "cut in ", "the middle."))
 
 

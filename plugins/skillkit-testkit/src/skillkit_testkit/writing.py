@@ -80,12 +80,14 @@ async def write_cut(request: web.Request, cut: Cut, wire: Wire, answer: Answer, 
     response = _response(dict(answer.reply.headers))
     if not stream:
         response.content_type = "application/json"
-        response.content_length = len(body)
+        response.content_length = len(part) if cut.clean else len(body)
     if cut.after_bytes is not None or cut.after_deltas is not None:
         await response.prepare(request)
         if part:
             await response.write(part)
-    if request.transport is not None:
+    if cut.clean and response.prepared:
+        await response.write_eof()
+    elif request.transport is not None:
         request.transport.close()  # flushes what is written, unlike abort()
     return response
 

@@ -39,6 +39,7 @@ class AnthropicMessages(Wire):
 
     api: ClassVar[str] = "anthropic-messages"
     path: ClassVar[str] = "/v1/messages"
+    statuses: ClassVar[Mapping[str, int]] = {"overflow": 400, "quota": 402}
 
     def items(self, body: Mapping[str, Any]) -> Iterator[Item]:
         """System, then the blocks of each message; a user message's results come before its text."""

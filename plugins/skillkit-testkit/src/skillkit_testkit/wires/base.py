@@ -71,6 +71,11 @@ class Wire(ABC):
 
     api: ClassVar[str]
     path: ClassVar[str]
+    statuses: ClassVar[Mapping[str, int]] = {"overflow": 400, "quota": 429}
+
+    def status(self, fail: Fail) -> int:
+        """The HTTP status of an error answer; ``overflow`` and ``quota`` have the provider's own."""
+        return self.statuses.get(fail.type or "", fail.status)
 
     @abstractmethod
     def items(self, body: Mapping[str, Any]) -> Iterator[Item]:
