@@ -56,13 +56,12 @@ class OfflineAdapter(LLMAdapter):
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         """Answer the request; see the class. Ends with exactly one ``done``, or ``error`` when it was aborted."""
         try:
-            if not request.signal.aborted:
-                for event in self._answer(request):
-                    if request.signal.aborted:
-                        break
-                    yield event
-                    if event.terminal:
-                        return
+            for event in self._answer(request):
+                if request.signal.aborted:
+                    break
+                yield event
+                if event.terminal:
+                    return
             error = ProviderError("aborted", kind=ErrorKind.aborted, provider=self.provider)
         except Exception as problem:  # noqa: BLE001 - the contract: a stream never raises
             error = ProviderError(f"{type(problem).__name__}: {problem}", provider=self.provider)
@@ -84,8 +83,8 @@ class OfflineAdapter(LLMAdapter):
             yield from _said(refusal_of(choice, tools), StopReason.refusal)
 
     def _cwd(self) -> Path | None:
-        cwd = getattr(self.host, "cwd", None)
-        return Path(cwd) if cwd is not None else None
+        cwd: Path | str | None = getattr(self.host, "cwd", None)
+        return None if cwd is None else Path(cwd)
 
 
 def _closing_results(messages: Sequence[LLMMessage]) -> list[ToolResultMessage]:

@@ -24,7 +24,9 @@ def refusal_of(choice: Choice, tools: Sequence[Tool]) -> str:
     if choice.verdict is Verdict.incomplete:
         return _incomplete(choice)
     if choice.verdict is Verdict.several:
-        lines = ["Offline, one request at a time is understood; this one asks for several, so nothing ran. Ask for each alone:"]
+        lines = [
+            "Offline, one request at a time is understood; this one asks for several, so nothing ran. Ask for each alone:"
+        ]
         return "\n".join([*lines, *_listed([c.tool for c in choice.candidates])])
     if choice.verdict is Verdict.tie:
         lines = ["Several skills fit this request alike, so nothing ran. Say which one, or use one of its own words:"]
@@ -72,7 +74,9 @@ def _incomplete(choice: Choice) -> str:
     described = {a.name: a.description for a in arguments_of(tool)}
     for missing in filled.missing:
         what = visible(described.get(missing, ""), 100)
-        lines.append(f"{name} fits, but did not run: the request does not state {missing}" + (f" ({what})" if what else ""))
+        lines.append(
+            f"{name} fits, but did not run: the request does not state {missing}" + (f" ({what})" if what else "")
+        )
     if filled.missing:
         lines.append(f"State it in the request, or run: {_command(tool, filled.args, filled.missing)}")
     return "\n".join(lines)

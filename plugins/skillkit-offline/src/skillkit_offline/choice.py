@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from skillkit_core.tools import Tool
 
-from .descriptors import skill_of
+from .descriptors import arguments_of, most_prominent, skill_of
 from .filling import Filled, fill
 from .index import index_of
 from .ranking import Candidate, coverage, rank
@@ -20,10 +20,11 @@ from .terms import terms_of
 __all__ = ["Choice", "Verdict", "choose"]
 
 MIN_SCORE = 0.2
-MIN_COVERAGE = 0.4
+MIN_COVERAGE = 0.5
+SURE_COVERAGE = 0.6  # below it an action whose arguments are not stated is not what was meant
 SKILL_MARGIN = 0.08  # another skill's score within this share of the best is a tie
 ACTION_MARGIN = 0.05  # the same for another action of the same skill
-_LOOKED_AT = 5
+_LOOKED_AT = 8
 _CLAUSES = re.compile(r"\s*(?:[,;.]?\s*\b(?:and\s+)?(?:then|afterwards|after that)\b,?|;)\s*", re.I)
 
 
@@ -93,26 +94,50 @@ def _choose(text: str, tools: Sequence[Tool], cwd: Path | None, required: bool) 
         return filled[name]
 
     index, terms = index_of(tools), terms_of(parse(text))
-    seen = [
-        replace(c, coverage=coverage(index, terms, c.matched, arguments(c).explained)) for c in allowed[:_LOOKED_AT]
-    ]
-    fitting = [c for c in seen if required or c.named or (c.score >= MIN_SCORE and c.coverage >= MIN_COVERAGE)]
-    if not fitting or fitting[0].score < ranked[0].score and ranked[0].against:
+    seen = [_weighed(c, coverage(index, terms, c.matched, arguments(c).explained)) for c in allowed[:_LOOKED_AT]]
+    seen.sort(key=lambda c: (-c.score, c.tool.name))
+    fitting = [c for c in seen if required or c.named or _fits(c)]
+    if not fitting or ranked[0].against:
         return Choice(Verdict.no_fit, candidates=near)
     best = fitting[0]
     rivals = [c for c in fitting if skill_of(c.tool) != skill_of(best.tool) and not (best.named and not c.named)]
     if rivals and rivals[0].score > best.score * (1 - SKILL_MARGIN):
         return Choice(Verdict.tie, candidates=tuple(c for c in fitting if c.score > best.score * (1 - SKILL_MARGIN)))
-    alike = [
-        c for c in fitting if skill_of(c.tool) == skill_of(best.tool) and c.score >= best.score * (1 - ACTION_MARGIN)
-    ]
-    complete = [c for c in alike if arguments(c).complete]
-    if len(complete) == 1:
-        best = complete[0]
-    elif len(complete) > 1 and complete[1].score == complete[0].score:
-        equal = tuple(c for c in complete if c.score == complete[0].score)
-        return Choice(Verdict.tie, candidates=equal)
-    elif complete:
-        best = complete[0]
-    verdict = Verdict.run if arguments(best).complete else Verdict.incomplete
-    return Choice(verdict, best, arguments(best), near)
+    alike = [c for c in fitting if skill_of(c.tool) == skill_of(best.tool)]
+    chosen = _action([c for c in alike if c.score >= best.score * (1 - ACTION_MARGIN)], arguments)
+    if len(chosen) > 1:
+        return Choice(Verdict.tie, candidates=tuple(chosen))
+    filling = arguments(chosen[0])
+    if filling.complete:
+        return Choice(Verdict.run, chosen[0], filling, near)
+    if required or chosen[0].named or chosen[0].coverage >= SURE_COVERAGE:
+        return Choice(Verdict.incomplete, chosen[0], filling, near)
+    return Choice(Verdict.no_fit, candidates=near)
+
+
+def _weighed(candidate: Candidate, explained: float) -> Candidate:
+    """The candidate once its arguments are read: the less of the request it explains, the less it is meant."""
+    return replace(candidate, coverage=explained, score=candidate.score * (1 + explained) / 2)
+
+
+def _fits(candidate: Candidate) -> bool:
+    """Whether the request means the action at all. One that takes any request whole needs more than one word in common."""
+    whole = any(a.whole and a.required for a in arguments_of(candidate.tool))
+    if whole and len(candidate.matched) < 2 and not candidate.alike:
+        return False
+    return candidate.anchored and candidate.score >= MIN_SCORE and candidate.coverage >= MIN_COVERAGE
+
+
+def _action(alike: list[Candidate], arguments: Callable[[Candidate], Filled]) -> list[Candidate]:
+    """The one action of a skill that is meant; several where nothing tells them apart.
+
+    First those whose arguments the request states, then those that explain more of it, then the better score, then the
+    skill's main action.
+    """
+    complete = [c for c in alike if arguments(c).complete] or alike[:1]
+    most = max(c.coverage for c in complete)
+    complete = [c for c in complete if c.coverage > most - 0.02]
+    best = max(c.score for c in complete)
+    equal = [c for c in complete if c.score > best - 0.005]
+    main = most_prominent([c.tool for c in equal])
+    return equal if main is None else [c for c in equal if c.tool is main]

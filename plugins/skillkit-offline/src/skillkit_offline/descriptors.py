@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skillkit_core.tools import Tool
 
-from .words import split_words
+from .words import split_words, stem
 
-__all__ = ["Argument", "action_of", "arguments_of", "examples_of", "is_action", "label", "skill_of"]
+__all__ = [
+    "Argument",
+    "action_of",
+    "arguments_of",
+    "examples_of",
+    "is_action",
+    "label",
+    "most_prominent",
+    "prominence",
+    "skill_of",
+    "texts",
+    "vocabulary",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,31 @@ def label(tool: Tool) -> str:
 def examples_of(tool: Tool) -> list[str]:
     """Requests that the action answers, in its author's order."""
     return texts(tool.annotations.get("examples"))
+
+
+def prominence(tool: Tool) -> int:
+    """Place of the action in its skill, lower is more the skill's main one.
+
+    ``annotations["order"]`` where it is given; else an action that is named after its skill comes before the others.
+    """
+    order = tool.annotations.get("order")
+    if isinstance(order, int) and not isinstance(order, bool):
+        return order
+    return 0 if set(split_words(action_of(tool))) <= set(split_words(skill_of(tool))) else 1
+
+
+def most_prominent(tools: Sequence[Tool]) -> Tool | None:
+    """The one main action among ``tools``; ``None`` where several are."""
+    best = min((prominence(t) for t in tools), default=0)
+    main = [t for t in tools if prominence(t) == best]
+    return main[0] if len(main) == 1 else None
+
+
+def vocabulary(tool: Tool) -> frozenset[str]:
+    """Stems of the words by which skill and action describe themselves; the examples' words are data of somebody's."""
+    spoken = [skill_of(tool), action_of(tool), tool.description, *texts(tool.annotations.get("skill_description"))]
+    spoken += texts(tool.annotations.get("keywords"))
+    return frozenset(stem(word) for text in spoken for word in split_words(text))
 
 
 def texts(value: Any) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .descriptors import Argument
+from .descriptors import Argument, label
 from .request import Kind, visible
 from .roles import is_file, is_output
-from .words import FUNCTION, normal, stem
+from .words import ASKING, FUNCTION, UNITS, normal, split_words, stem, word_set
 
 if TYPE_CHECKING:
     from .filling import Filling
@@ -15,9 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["fill_files"]
 
 _BEFORE_OUTPUT = frozenset({"to", "into", "as"})
-_BEFORE_FILE = frozenset("in of from under inside within at for on folder directory dir file path repository repo named called".split())
-_FOLDER = frozenset("folder directory dir repository repo project".split())
-_NOT_A_NAME = frozenset("a an any each every my our same that the this which your current whole entire here one".split())
+_BEFORE_FILE = word_set(
+    "in of from under inside within at for on folder directory dir file path repository repo named called"
+)
+_FOLDER = word_set("folder directory dir repository repo project")
+_BEFORE_PLACE = frozenset({"in", "under", "inside", "within", "of"})
+_AFTER_PLACE = frozenset(
+    ["?", ".", "!", ",", ";", "and", "by", "larger", "over", "since", "then", "until", "where", "with"]
+)
+_NOT_A_NAME = word_set("a an any each every my our same that the this which your current whole entire here one")
 _MOST_JOINED = 6
 
 
@@ -33,7 +39,7 @@ def fill_files(work: Filling) -> None:
     if outputs:
         found = _fill_outputs(work, outputs, found)
     if not found:
-        found = _directories(work) or _by_name(work, inputs) or _here(work, inputs)
+        found = _here(work, inputs) or _directories(work) or _by_name(work, inputs) or _in_place(work, inputs)
     many = next((a for a in inputs if a.type == "array"), None)
     if many is not None and (found or globs):
         chosen = found + globs if len(inputs) == 1 else found[len(inputs) - 1 :] + globs
@@ -41,6 +47,8 @@ def fill_files(work: Filling) -> None:
             work.put(many, [_checked(work, many, name) for name, _ in chosen], _places(chosen))
             found = [f for f in found if f not in chosen]
         inputs = [a for a in inputs if a is not many]
+    if len(found) > len(inputs):
+        found = [f for f in found if _ending_known(work, f[0])] or found
     for argument, (name, places) in zip(inputs, found, strict=False):
         work.put(argument, _checked(work, argument, name), places)
     if len(found) > len(inputs):
@@ -57,7 +65,9 @@ def _left_over(work: Filling, inputs: list[Argument], found: list[tuple[str, set
     if inputs and len(named) > len(inputs):
         shown = ", ".join(visible(n, 60) for n in named[:5])
         takes = "one file" if len(inputs) == 1 else f"{len(inputs)} files"
-        work.problems.append(f"the request names {len(named)} files ({shown}), the action takes {takes}; ask for one at a time")
+        work.problems.append(
+            f"the request names {len(named)} files ({shown}), the action takes {takes}; ask for one at a time"
+        )
 
 
 def _named(work: Filling) -> list[tuple[str, set[int]]]:
@@ -127,7 +137,7 @@ def _directories(work: Filling) -> list[tuple[str, set[int]]]:
 
 def _by_name(work: Filling, inputs: list[Argument]) -> list[tuple[str, set[int]]]:
     """A directory that is named but not there: "the photos folder", "folder photos", "in src/main"."""
-    if not any(a.words and a.words[-1] in _FOLDER | {"path", "root"} or "folder" in a.description for a in inputs):
+    if not any((a.words and a.words[-1] in _FOLDER | {"path", "root"}) or "folder" in a.description for a in inputs):
         return []
     pieces = work.request.pieces
     for place, piece in enumerate(pieces):
@@ -138,9 +148,15 @@ def _by_name(work: Filling, inputs: list[Argument]) -> list[tuple[str, set[int]]
                 continue
             other = pieces[near]
             word = normal(other.text)
-            if near == place + 1 and (piece.start == 0 or other.kind is not Kind.quoted and not _after_the(pieces[place - 1].text)):
+            if near == place + 1 and (
+                piece.start == 0 or (other.kind is not Kind.quoted and not _after_the(pieces[place - 1].text))
+            ):
                 continue
-            if other.kind in (Kind.word, Kind.quoted) and word not in FUNCTION | _NOT_A_NAME | _FOLDER:
+            if (
+                other.kind in (Kind.word, Kind.quoted)
+                and word not in FUNCTION | _NOT_A_NAME | _FOLDER
+                and not work.speaks_of(word)
+            ):
                 return [(other.text, {near, place})]
     return []
 
@@ -149,9 +165,40 @@ def _after_the(text: str) -> bool:
     return normal(text) in ("the", "in", "of", "from", "under")
 
 
+def _ending_known(work: Filling, name: str) -> bool:
+    """Whether the file is there or has an ending of which the action speaks: "database.port" beside "config.json" has not."""
+    return work.workspace.has(name) or work.speaks_of(normal(name.rpartition(".")[2]))
+
+
+def _in_place(work: Filling, inputs: list[Argument]) -> list[tuple[str, set[int]]]:
+    """A place that is not there, for an action that would otherwise look at the whole workspace ("duplicates in photos").
+
+    The word is passed on, so that the action can say that there is no such place, instead of answering about another.
+    """
+    if not any(a.type == "file" for a in inputs):
+        return []
+    pieces = work.request.pieces
+    for place in range(1, len(pieces)):
+        cue, piece = normal(pieces[place - 1].text), pieces[place]
+        if cue == "the" and place > 1:
+            cue = normal(pieces[place - 2].text)
+        if cue not in _BEFORE_PLACE or piece.kind is not Kind.word or place in work.used:
+            continue
+        word = normal(piece.text)
+        ends = place + 1 == len(pieces) or normal(pieces[place + 1].text) in _AFTER_PLACE
+        known = work.speaks_of(word) if cue == "of" else stem(word) in _own_name(work)
+        if ends and not known and word not in FUNCTION | ASKING | _NOT_A_NAME | _FOLDER | UNITS:
+            return [(piece.text, {place})]
+    return []
+
+
+def _own_name(work: Filling) -> frozenset[str]:
+    return frozenset(stem(w) for w in split_words(label(work.tool)))
+
+
 def _here(work: Filling, inputs: list[Argument]) -> list[tuple[str, set[int]]]:
     """ "here", "this folder", "the current directory": the workspace itself."""
-    if not any(a.required for a in inputs):
+    if not inputs:
         return []
     pieces = work.request.pieces
     for place, piece in enumerate(pieces):

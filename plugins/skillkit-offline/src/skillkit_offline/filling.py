@@ -10,10 +10,10 @@ from typing import Any
 from skillkit_core.frozen import freeze
 from skillkit_core.tools import Tool
 
-from . import files, stated
-from .descriptors import Argument, arguments_of
+from . import files, phrases, stated
+from .descriptors import Argument, arguments_of, vocabulary
 from .request import Kind, Request, parse, visible
-from .roles import COLUMN, CONDITION, SORT, is_file, role_of
+from .roles import COLUMN, CONDITION, SORT, role_of
 from .values import IllTyped, typed
 from .words import split_words, stem
 from .workspace import Workspace
@@ -50,9 +50,17 @@ class Filling:
     request: Request
     arguments: tuple[Argument, ...]
     workspace: Workspace
+    tool: Tool
     args: dict[str, Any] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    _vocabulary: frozenset[str] | None = None
+
+    def speaks_of(self, word: str) -> bool:
+        """Whether ``word`` (normalised) belongs to what skill and action say of themselves: then it is hardly data."""
+        if self._vocabulary is None:
+            self._vocabulary = vocabulary(self.tool)
+        return stem(word) in self._vocabulary
 
     def open(self) -> list[Argument]:
         """Arguments that have no value yet."""
@@ -81,7 +89,7 @@ def fill(request_text: str, tool: Tool, cwd: Path | None = None) -> Filled:
         cwd: the workspace, for looking whether files are there; ``None``: nothing is looked up.
     """
     request = parse(request_text)
-    work = Filling(request, arguments_of(tool), Workspace(cwd))
+    work = Filling(request, arguments_of(tool), Workspace(cwd), tool)
     _options(work)
     for argument in work.open():
         if argument.whole and request.text:
@@ -95,10 +103,10 @@ def fill(request_text: str, tool: Tool, cwd: Path | None = None) -> Filled:
     stated.switches(work)
     for argument in work.open():
         if role_of(argument) in (SORT, COLUMN, CONDITION) and reads_itself:
-            stated.beside_its_name(work, argument)
+            phrases.beside_its_name(work, argument)
         else:
-            stated.text(work, argument)
-    stated.last_resort(work)
+            phrases.text(work, argument)
+    phrases.last_resort(work)
     missing = tuple(a.name for a in work.arguments if a.required and a.default is None and a.name not in work.args)
     args = {name: value for name, value in work.args.items() if value is not None}
     return Filled(freeze(args), missing, tuple(dict.fromkeys(work.problems)), frozenset(work.used))
@@ -143,13 +151,3 @@ def _called(work: Filling, name: str) -> tuple[Argument | None, bool]:
         if argument.type == "boolean" and ["no", *argument.words] == wanted:
             return argument, True
     return None, False
-
-
-def names_of(argument: Argument) -> frozenset[str]:
-    """Stems of the words of the argument's name."""
-    return frozenset(stem(w) for w in argument.words)
-
-
-def takes_file(argument: Argument) -> bool:
-    """Whether a file or directory may become the argument's value."""
-    return is_file(argument) and not argument.whole

@@ -6,11 +6,12 @@ import math
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from skillkit_core.tools import Tool
 
-from .descriptors import action_of, arguments_of, examples_of, is_action, skill_of, texts
+from .attribution import attributed_examples
+from .descriptors import action_of, arguments_of, is_action, skill_of, texts
 from .request import Request, clean, parse
 from .terms import Term, pairs_of, terms_of
 from .words import FUNCTION, split_words, stem
@@ -27,11 +28,10 @@ _FIELDS = {
     "skill_description": (1.0, 0.5),
     "arguments": (0.4, 0.7),
 }
-_SPOKEN = ("skill", "action", "keywords", "examples")  # fields in which an action says what it is asked to do
+_ANCHORS = ("skill", "action", "keywords")  # fields whose words are chosen, not just used
 _K1 = 0.8
 _BACKGROUND = 10  # skills that one imagines beside the installed ones, so that three skills weigh words as thirty do
 _PAIR_WEIGHT = 0.35
-_MOST_EXAMPLES = 40
 _LONGEST_FIELD = 30_000
 
 
@@ -42,13 +42,13 @@ class Match:
     Attributes:
         bm25: BM25F, as a share of what an action that says every word with full weight would get.
         likeness: to the most similar example; ``example``: which one.
-        matched: terms that both have.
+        matched: terms that both have, with how firmly the action says them (1: as in a description, or more).
     """
 
     bm25: float = 0.0
     likeness: float = 0.0
     example: str = ""
-    matched: set[str] | None = None
+    matched: dict[str, float] = field(default_factory=dict)
 
 
 class Index:
@@ -58,19 +58,20 @@ class Index:
         self.tools = tuple(t for t in tools if is_action(t))
         self.skills = tuple(skill_of(t) for t in self.tools)
         self.spoken: list[frozenset[str]] = []
+        self.anchors: list[frozenset[str]] = []
         self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
         self._examples: list[tuple[int, str, dict[str, float]]] = []
         self._with: dict[str, list[int]] = defaultdict(list)
-        fields = [_fields(t) for t in self.tools]
-        self._add_fields(fields)
-        self._add_examples()
+        examples = attributed_examples(self.tools)
+        self._add_fields([_fields(t, e) for t, e in zip(self.tools, examples, strict=True)])
+        self._add_examples(examples)
 
     def _add_fields(self, documents: list[dict[str, dict[str, float]]]) -> None:
         mean = {
             name: sum(sum(d[name].values()) for d in documents) / max(1, sum(1 for d in documents if d[name]))
             for name in _FIELDS
         }
-        owners: dict[str, set[str]] = defaultdict(set)
+        owners: dict[str, dict[str, float]] = defaultdict(dict)
         for number, document in enumerate(documents):
             frequency: dict[str, float] = defaultdict(float)
             for name, (weight, b) in _FIELDS.items():
@@ -80,15 +81,18 @@ class Index:
                     frequency[term] += weight * count / norm
             for term, value in frequency.items():
                 self._postings[term].append((number, value))
-                owners[term].add(self.skills[number])
-            self.spoken.append(frozenset(t for name in _SPOKEN for t in document[name]))
+                firmly = owners[term]
+                firmly[self.skills[number]] = max(firmly.get(self.skills[number], 0.0), min(1.0, value))
+            self.anchors.append(frozenset(t for name in _ANCHORS for t in document[name]))
+            self.spoken.append(self.anchors[-1] | frozenset(document["examples"]))
         count = len(set(self.skills)) + _BACKGROUND
-        self._idf = {term: math.log(1 + (count - len(o) + 0.5) / (len(o) + 0.5)) for term, o in owners.items()}
-        self._unseen = math.log(1 + (count - 0.5) / 1.5)
+        said_by = {term: sum(firmly.values()) for term, firmly in owners.items()}
+        self._idf = {term: math.log(1 + (count - n + 0.5) / (n + 0.5)) for term, n in said_by.items()}
+        self._unseen = math.log(1 + (count - 0.5) / 1.5)  # as a word that one skill says
 
-    def _add_examples(self) -> None:
-        for number, tool in enumerate(self.tools):
-            for example in examples_of(tool)[:_MOST_EXAMPLES]:
+    def _add_examples(self, examples: list[list[str]]) -> None:
+        for number, mine in enumerate(examples):
+            for example in mine:
                 weights = self.weights(parse(example))
                 for term in weights:
                     if " " not in term:
@@ -109,7 +113,7 @@ class Index:
     def weights(self, request: Request) -> dict[str, float]:
         """Terms and neighbouring words of a request with what they count in a comparison of two requests."""
         out = {t.term: self.idf(t) for t in terms_of(request)}
-        out.update({pair: _PAIR_WEIGHT * self._unseen for pair in pairs_of(request)})
+        out.update(dict.fromkeys(pairs_of(request), _PAIR_WEIGHT * self._unseen))
         return out
 
     def match(self, request: Request) -> dict[int, Match]:
@@ -122,10 +126,9 @@ class Index:
             for number, frequency in self._postings.get(term.term, ()):
                 match = found.get(number)
                 if match is None:
-                    match = found[number] = Match(matched=set())
+                    match = found[number] = Match()
                 match.bm25 += weight * frequency / (_K1 + frequency)
-                assert match.matched is not None
-                match.matched.add(term.term)
+                match.matched[term.term] = min(1.0, frequency)
         self._compare_examples(request, terms, found)
         return found
 
@@ -142,7 +145,7 @@ class Index:
                 match.likeness, match.example = min(1.0, likeness), example
 
 
-def _fields(tool: Tool) -> dict[str, dict[str, float]]:
+def _fields(tool: Tool, examples: list[str]) -> dict[str, dict[str, float]]:
     notes = tool.annotations
     arguments = arguments_of(tool)
     spoken = [f"{a.name} {' '.join(str(e) for e in a.enum)} {a.description}" for a in arguments]
@@ -150,7 +153,7 @@ def _fields(tool: Tool) -> dict[str, dict[str, float]]:
         "skill": _count([skill_of(tool)]),
         "action": _count([action_of(tool)]),
         "keywords": _count(texts(notes.get("keywords")), marks=True),
-        "examples": _count(examples_of(tool)[:_MOST_EXAMPLES], marks=True),
+        "examples": _count(examples, marks=True),
         "description": _count([tool.description]),
         "skill_description": _count(texts(notes.get("skill_description"))),
         "arguments": _count(spoken),

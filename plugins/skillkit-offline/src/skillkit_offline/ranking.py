@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from skillkit_core.tools import Tool
 
 from .descriptors import label, skill_of
 from .index import Index, Match, index_of
-from .request import Kind, Request, parse, visible
+from .request import Kind, parse, visible
 from .terms import Term, changing_verbs, terms_of
 from .words import normal, split_words, stem
 
 __all__ = ["Candidate", "coverage", "rank"]
 
 _EXAMPLE = 0.7  # share of what is left to 1 that a request equal to an example adds
+_ALIKE = 0.5  # likeness from which an example alone makes a candidate
 _NAMED = 0.5  # the same for a request that says the skill's name
 
 
@@ -30,7 +31,9 @@ class Candidate:
         coverage: share of the request, by weight of its words, that the action knows.
         named: the request says the skill's name as it is written.
         against: what forbids it, in words; empty when nothing does.
-        matched: the terms that request and action share.
+        matched: the terms that request and action share, with how firmly the action says them.
+        anchored: it shares a word of its name or its keywords, or is alike.
+        alike: it is much like an example, or the request says the skill's name.
     """
 
     tool: Tool
@@ -39,7 +42,9 @@ class Candidate:
     coverage: float = 0.0
     named: bool = False
     against: str = ""
-    matched: frozenset[str] = frozenset()
+    matched: Mapping[str, float] = field(default_factory=dict)
+    anchored: bool = False
+    alike: bool = False
 
 
 def rank(request_text: str, tools: Sequence[Tool]) -> list[Candidate]:
@@ -67,10 +72,9 @@ def _candidate(
     name = normal(skill_of(tool))
     in_words = f" {said} ".find(f" {' '.join(stem(w) for w in split_words(name))} ") >= 0
     named = name in spelled and not name.isalpha()
-    matched = frozenset(match.matched or ())
     score = 1 - (1 - match.bm25) * (1 - _EXAMPLE * match.likeness) * (1 - _NAMED * (in_words or named))
-    unspoken = [v for v in verbs if v not in index.spoken[number]]
-    reasons = [f"words: {', '.join(sorted(matched))}"]
+    unspoken = [v for v in verbs if stem(v) not in index.spoken[number]]
+    reasons = [f"words: {', '.join(sorted(match.matched))}"]
     if match.likeness >= 0.3:
         reasons.append(f'like its example "{visible(match.example)}"')
     if in_words or named:
@@ -79,23 +83,22 @@ def _candidate(
         tool,
         round(score, 6),
         tuple(reasons),
-        coverage(index, terms, matched),
+        coverage(index, terms, match.matched),
         named,
-        f"{label(tool)} does not {_verb(unspoken[0])} anything" if unspoken else "",
-        matched,
+        f'{label(tool)} does not speak of "{unspoken[0]}"' if unspoken else "",
+        match.matched,
+        match.likeness >= _ALIKE or in_words or not index.anchors[number].isdisjoint(match.matched),
+        match.likeness >= _ALIKE or in_words,
     )
 
 
-def _verb(stemmed: str) -> str:
-    return stemmed
-
-
-def coverage(index: Index, terms: list[Term], matched: frozenset[str], explained: frozenset[int] = frozenset()) -> float:
+def coverage(
+    index: Index, terms: list[Term], matched: Mapping[str, float], explained: frozenset[int] = frozenset()
+) -> float:
     """Share of the request that is known: its matched terms, and the pieces that became arguments."""
     whole = known = 0.0
     for term in terms:
         weight = index.idf(term)
         whole += weight
-        if term.term in matched or term.place in explained:
-            known += weight
+        known += weight if term.place in explained else weight * matched.get(term.term, 0.0)
     return known / whole if whole else 0.0

@@ -112,16 +112,20 @@ _SCAN = re.compile(
 _NUMBER = re.compile(r"(?P<sign>[-+]?)(?P<digits>\d{1,3}(?:,\d{3})+|\d+)(?P<rest>\.\d+)?")
 _EXTENSION = re.compile(r"[^\s/\\*?]{1,200}\.(?:[A-Za-z][A-Za-z0-9]{0,7}|7z)")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?")
-_INSIDE = re.compile(r"(?P<number>(?<![\w.])[$€£]?[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?)|(?P<word>[^\W_]+(?:['’_-]?[^\W_]+)*)|(?P<symbol>[^\w\s]|_)")
+_INSIDE = re.compile(
+    r"(?P<number>(?<![\w.])[$€£]?[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?)|(?P<word>[^\W_]+(?:['’_-]?[^\W_]+)*)|(?P<symbol>[^\w\s]|_)"
+)
+_NEVER_IN_NAMES = frozenset("[]{}<>|=;\"'`$")  # unquoted in a request they are part of an expression
 _SITES = frozenset({"com", "org", "net", "io", "ai"})
-_SMALL = {
-    word: number
-    for number, word in enumerate(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-        eighteen nineteen twenty""".split()
-    )
-    if number > 1
-} | {"thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "dozen": 12}
+_COUNTED = """two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+    nineteen twenty"""
+_SMALL = {word: number for number, word in enumerate(_COUNTED.split(), 2)} | {
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "hundred": 100,
+    "dozen": 12,
+}
 
 
 @lru_cache(maxsize=256)
@@ -174,9 +178,13 @@ def _run(run: str, start: int) -> list[Piece]:
 
 
 def _data_kind(core: str) -> Kind | None:
-    if not core or len(core) > 1_000:
+    if not core or len(core) > 1_000 or any(c in _NEVER_IN_NAMES for c in core):
         return None
-    if ("*" in core or ("?" in core and "." in core)) and re.search(r"[A-Za-z./]", core) and not re.match(r"[\d(]", core):
+    if (
+        ("*" in core or ("?" in core and "." in core))
+        and re.search(r"[A-Za-z./]", core)
+        and not re.match(r"[\d(]", core)
+    ):
         return Kind.glob
     if core in (".", ".."):
         return Kind.file
@@ -192,10 +200,10 @@ def _data_kind(core: str) -> Kind | None:
 
 def _is_path(core: str) -> bool:
     """Whether text with a slash is a path; "and/or", "km/h", "24/7" and "(3+4)/2" are not."""
-    if core.startswith(("./", "../", "~/", "/")) and len(core) > 1 or core.endswith("/") and core[0].isalpha():
+    if (core.startswith(("./", "../", "~/", "/")) and len(core) > 1) or (core.endswith("/") and core[0].isalpha()):
         return True
     parts = [p for p in re.split(r"[/\\]", core) if p]
-    if not parts or not core[0].isalnum() and core[0] not in "._":
+    if not parts or (not core[0].isalnum() and core[0] not in "._"):
         return False
     if re.fullmatch(r"[\d.,+*/^%()x-]+", core) or all(p.lower() in UNITS for p in parts):
         return False
@@ -227,7 +235,7 @@ def _inside(run: str, start: int) -> list[Piece]:
 
 def _number(text: str, start: int, end: int, unit: str = "") -> Piece:
     found = _NUMBER.search(text)
-    if found is None or len(text) > _LONGEST_NUMBER or not text.isascii() and text[0] not in "€£":
+    if found is None or len(text) > _LONGEST_NUMBER or (not text.isascii() and text[0] not in "€£"):
         return Piece(Kind.word, text, start, end, stem(normal(text)))
     digits = found["sign"] + found["digits"].replace(",", "")
     value: int | float = float(digits + found["rest"]) if found["rest"] else int(digits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .descriptors import Argument
-from .words import stem
+from .words import stem, word_set
 
 __all__ = ["Role", "is_file", "is_output", "role_of"]
 
@@ -38,7 +38,9 @@ CONDITION = _role("condition", "where whose having with if")
 DEPTH = _role("depth", "depth level levels", "deep level levels depth")
 OUTPUT = _role("output", "to into as")
 AUTHOR = _role("author", "by author")
-PATTERN = _role("pattern", "for containing contain contains mention mentions mentioning matching named called word phrase term")
+PATTERN = _role(
+    "pattern", "for containing contain contains mention mentions mentioning matching named called word phrase term"
+)
 LEAST = _role("least", "over above than least minimum min exceeding")
 MOST = _role("most", "under below than most maximum max within")
 
@@ -52,14 +54,18 @@ _ROLES: dict[str, Role] = {
     **dict.fromkeys(("depth", "level", "levels", "max-depth", "max-level"), DEPTH),
     **dict.fromkeys(("output", "out", "dest", "destination", "target", "save-as", "output-file"), OUTPUT),
     **dict.fromkeys(("author", "committer"), AUTHOR),
-    **dict.fromkeys(("pattern", "query", "text", "term", "search", "phrase", "word", "name", "regex", "glob", "needle"), PATTERN),
+    **dict.fromkeys(
+        ("pattern", "query", "text", "term", "search", "phrase", "word", "name", "regex", "glob", "needle"), PATTERN
+    ),
     **dict.fromkeys(("min", "minimum", "at-least", "min-size", "minimum-size", "min-bytes", "larger-than"), LEAST),
     **dict.fromkeys(("max", "maximum", "at-most", "max-size", "maximum-size"), MOST),
 }
 _FILES = frozenset(
-    stem(w)
-    for w in """file files path paths filename folder folders directory directories dir root repo repository document input source
-    archive workspace""".split()
+    stem(word)
+    for word in word_set(
+        """file files path paths filename folder folders directory directories dir root repo repository document input source
+        archive workspace"""
+    )
 )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from .request import Kind, Piece, Request
-from .words import ASKING, CHANGING, FUNCTION, UNITS, normal, split_words, stem
+from .words import ASKING, CHANGING, FUNCTION, UNITS, normal, split_words, stem, word_set
 
 __all__ = ["Term", "changing_verbs", "pairs_of", "terms_of"]
 
@@ -16,16 +17,16 @@ ARITHMETIC, CONVERSION = "<arithmetic>", "<conversion>"
 _ASKING_WEIGHT = 0.3
 _DATA_WEIGHT = 0.5
 _MARKS = {FILE: 0.3, NUMBER: 0.3, UNIT: 0.4, DATE: 0.5, GLOB: 0.4, URL: 0.4, ARITHMETIC: 1.2, CONVERSION: 1.2}
-_EXTENSION_WEIGHT = 1.2
+_EXTENSION_WEIGHT = 0.9
 # After these words a request names its data ("average price by region"): unknown words there say little about the task.
-_BEFORE_DATA = frozenset(
-    """of by per where whose for in from named called with column columns since under than between at on about and equal equals
-    contain contains containing is""".split()
+_BEFORE_DATA = word_set(
+    """of by per where whose for in from named called with column columns since under than between at on about and
+    equal equals contain contains containing is"""
 )
 _OPERATORS = frozenset({"+", "-", "*", "/", "×", "÷", "^", "−", "plus", "minus", "times", "divided", "multiplied"})
-_POLITE = frozenset(
-    """please kindly just now also then and can could would will you i we to want need like i'd let's us me go ahead help hey hi
-    hello ok okay first finally next quickly should must have""".split()
+_POLITE = word_set(
+    """please kindly just now also then and can could would will you i we to want need like i'd let's us me go ahead
+    help hey hi hello ok okay first finally next quickly should must have"""
 )
 
 
@@ -113,12 +114,16 @@ def _number_marks(request: Request, place: int, piece: Piece) -> list[tuple[str,
 
 def pairs_of(request: Request) -> set[str]:
     """Neighbouring words, function words too; data stand as their kind. They tell "how many" from "how big"."""
-    words = [stem(normal(p.text)) if p.kind is Kind.word else f"<{p.kind}>" for p in request.pieces if p.kind is not Kind.symbol]
-    return {f"{a} {b}" for a, b in zip(words, words[1:], strict=False)}
+    words = [
+        stem(normal(p.text)) if p.kind is Kind.word else f"<{p.kind}>"
+        for p in request.pieces
+        if p.kind is not Kind.symbol
+    ]
+    return {f"{a} {b}" for a, b in pairwise(words)}
 
 
 def changing_verbs(request: Request) -> list[str]:
-    """Stems of verbs that lead a clause and ask for a change ("delete", "send"), in order."""
+    """Verbs that lead a clause and ask for a change ("delete", "send"), in order."""
     out: list[str] = []
     leading = True
     for piece in request.pieces:
@@ -126,7 +131,7 @@ def changing_verbs(request: Request) -> list[str]:
         if piece.kind is Kind.symbol:
             leading = leading or piece.text in ",;.:!?-"
         elif leading and word in CHANGING:
-            out.append(stem(word))
+            out.append(word)
             leading = False
         elif word in ("and", "then"):
             leading = True

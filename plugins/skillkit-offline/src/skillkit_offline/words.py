@@ -6,44 +6,51 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["ASKING", "CHANGING", "FUNCTION", "UNITS", "normal", "split_words", "stem"]
+__all__ = ["ASKING", "CHANGING", "FUNCTION", "UNITS", "normal", "split_words", "stem", "word_set"]
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text as a set; for the lists here and elsewhere."""
+    return frozenset(text.split())
+
 
 # Words that carry no subject: the request is not about them.
-FUNCTION = frozenset(
-    """a about above across again also am an and any anyone are aren't as at back be because been before being between both but
-    by can can't could couldn't did didn't do does doesn't doing don't down each either else ever every few for from further
-    had has have having he hello her here hers hey hi him his how i if in into is isn't it its just kindly let like may me
-    might mine more most much my myself now of off oh ok okay on once only onto or other our ours out over own per please
-    pls quite rather really s same shall she should so some such t than thank thanks that the their them then there these
-    they thing this those through thus to too under until up upon us use used using very via was wasn't we were what when where
-    whether which while who whom whose why will with within without won't would yes yet you your yours""".split()
+FUNCTION = word_set(
+    """a about above across again also am an and any anyone are aren't as at back be because been before being between
+    both but by can can't could couldn't did didn't do does doesn't doing don't down each either else ever every few
+    for from further had has have having he hello her here hers hey hi him his how i if in into is isn't it its just
+    kindly let like may me might mine more most much my myself now of off oh ok okay on once only onto or other our
+    ours out over own per please pls quite rather really s same shall she should so some such t than thank thanks
+    that the their them then there these they thing this those through thus to too under until up upon us use used
+    using very via was wasn't we were what when where whether which while who whom whose why will with within
+    without won't would yes yet you your yours"""
 )
 
 # Words that ask, whatever is asked: they count a little.
-ASKING = frozenset(
-    """all answer anything available check contain contains everything explain find get give go got help inside know list
-    look lot make many me need new number one print put return run say see show something take tell there try want
-    whole work""".split()
+ASKING = word_set(
+    """all answer anything available check contain contains everything explain find get give go got help inside know
+    list look lot make many me need new number one print put return run say see show something take tell there try
+    want whole work"""
 )
 
 # Verbs that change things or make something new. Led by one, a request runs only an action that speaks of it.
-CHANGING = frozenset(
+CHANGING = word_set(
     """append archive buy cancel change clean clear clone commit compose compress copy crop cut delete deploy destroy
-    download drop edit email encrypt erase fix install invent kill merge modify move overwrite paint
-    pay play post publish push reboot refactor remind remove rename replace reply reset resize restart restore rewrite save
-    schedule sell send shred sing start stop submit sync tidy transfer translate trash tweet uninstall unzip update upgrade
-    upload wipe write zip""".split()
+    download drop edit email encrypt erase fix install invent kill merge modify move overwrite paint pay play post
+    publish push reboot refactor remind remove rename replace reply reset resize restart restore rewrite save
+    schedule sell send shred sing start stop submit sync tidy transfer translate trash tweet uninstall unzip update
+    upgrade upload wipe write zip"""
 )
 
 # Units of measure as they are written after a number.
-UNITS = frozenset(
-    """mm cm m km meter meters metre metres kilometer kilometers kilometre kilometres inch inches in ft foot feet yd yard yards
-    mi mile miles mg g kg gram grams kilogram kilograms kilo kilos lb lbs pound pounds oz ounce ounces stone ton tons tonne
-    tonnes ml cl l liter liters litre litres gal gallon gallons pint pints cup cups tbsp tsp c f k celsius fahrenheit kelvin
-    degree degrees mph kph kmh kmph knot knots s sec secs second seconds min mins minute minutes h hr hrs hour hours day days
-    week weeks month months year years b kb mb gb tb kib mib gib byte bytes bit bits kilobyte kilobytes megabyte megabytes
-    gigabyte gigabytes j kj joule joules cal kcal calorie calories w kw watt watts kwh hp pa bar psi atm acre acres hectare
-    hectares ha usd eur gbp""".split()
+UNITS = word_set(
+    """mm cm m km meter meters metre metres kilometer kilometers kilometre kilometres inch inches in ft foot feet yd
+    yard yards mi mile miles mg g kg gram grams kilogram kilograms kilo kilos lb lbs pound pounds oz ounce ounces
+    stone ton tons tonne tonnes ml cl l liter liters litre litres gal gallon gallons pint pints cup cups tbsp tsp c
+    f k celsius fahrenheit kelvin degree degrees mph kph kmh kmph knot knots s sec secs second seconds min mins
+    minute minutes h hr hrs hour hours day days week weeks month months year years b kb mb gb tb kib mib gib byte
+    bytes bit bits kilobyte kilobytes megabyte megabytes gigabyte gigabytes j kj joule joules cal kcal calorie
+    calories w kw watt watts kwh hp pa bar psi atm acre acres hectare hectares ha usd eur gbp"""
 )
 
 # One spelling for what people write in several ways; both sides of a comparison go through it.

@@ -48,4 +48,4 @@ class Workspace:
         low = {n.casefold(): n for n in reversed(names)}
         wanted = last.casefold()
         close = [wanted] if wanted in low else difflib.get_close_matches(wanted[:200], list(low), n=1, cutoff=0.8)
-        return os.path.join(parent, low[close[0]]) if close else None
+        return str(Path(parent, low[close[0]])) if close else None
