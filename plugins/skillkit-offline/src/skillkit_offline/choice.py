@@ -96,7 +96,7 @@ def _choose(text: str, tools: Sequence[Tool], cwd: Path | None, required: bool) 
     index, terms = index_of(tools), terms_of(parse(text))
     seen = [_weighed(c, coverage(index, terms, c.matched, arguments(c).explained)) for c in allowed[:_LOOKED_AT]]
     seen.sort(key=lambda c: (-c.score, c.tool.name))
-    fitting = [c for c in seen if required or c.named or _fits(c)]
+    fitting = [c for c in seen if required or c.named or _fits(c, len(terms))]
     if not fitting or ranked[0].against:
         return Choice(Verdict.no_fit, candidates=near)
     best = fitting[0]
@@ -120,10 +120,10 @@ def _weighed(candidate: Candidate, explained: float) -> Candidate:
     return replace(candidate, coverage=explained, score=candidate.score * (1 + explained) / 2)
 
 
-def _fits(candidate: Candidate) -> bool:
+def _fits(candidate: Candidate, terms: int) -> bool:
     """Whether the request means the action at all. One that takes any request whole needs more than one word in common."""
     whole = any(a.whole and a.required for a in arguments_of(candidate.tool))
-    if whole and len(candidate.matched) < 2 and not candidate.alike:
+    if whole and (terms < 2 or (len(candidate.matched) < 2 and not candidate.alike)):
         return False
     return candidate.anchored and candidate.score >= MIN_SCORE and candidate.coverage >= MIN_COVERAGE
 

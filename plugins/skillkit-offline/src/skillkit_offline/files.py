@@ -20,9 +20,7 @@ _BEFORE_FILE = word_set(
 )
 _FOLDER = word_set("folder directory dir repository repo project")
 _BEFORE_PLACE = frozenset({"in", "under", "inside", "within", "of"})
-_AFTER_PLACE = frozenset(
-    ["?", ".", "!", ",", ";", "and", "by", "larger", "over", "since", "then", "until", "where", "with"]
-)
+_AFTER_PLACE = word_set("? . ! , ; and are by contain has have is larger over since that then until where which with")
 _NOT_A_NAME = word_set("a an any each every my our same that the this which your current whole entire here one")
 _MOST_JOINED = 6
 
@@ -175,7 +173,7 @@ def _in_place(work: Filling, inputs: list[Argument]) -> list[tuple[str, set[int]
 
     The word is passed on, so that the action can say that there is no such place, instead of answering about another.
     """
-    if not any(a.type == "file" for a in inputs):
+    if not any(a.type == "file" and not a.required for a in inputs):
         return []
     pieces = work.request.pieces
     for place in range(1, len(pieces)):

@@ -32,6 +32,7 @@ _ANCHORS = ("skill", "action", "keywords")  # fields whose words are chosen, not
 _K1 = 0.8
 _BACKGROUND = 10  # skills that one imagines beside the installed ones, so that three skills weigh words as thirty do
 _PAIR_WEIGHT = 0.35
+_DATA = 0.5  # what the words of an example count that name its author's data ("price" in "average of price")
 _LONGEST_FIELD = 30_000
 
 
@@ -112,7 +113,7 @@ class Index:
 
     def weights(self, request: Request) -> dict[str, float]:
         """Terms and neighbouring words of a request with what they count in a comparison of two requests."""
-        out = {t.term: self.idf(t) for t in terms_of(request)}
+        out = {t.term: self.idf(t) * (_DATA if t.data else 1.0) for t in terms_of(request)}
         out.update(dict.fromkeys(pairs_of(request), _PAIR_WEIGHT * self._unseen))
         return out
 
@@ -165,7 +166,7 @@ def _count(parts: Iterable[str], *, marks: bool = False) -> dict[str, float]:
     for part in parts:
         if marks:
             for term in terms_of(parse(part)):
-                out[term.term] += 1
+                out[term.term] += _DATA if term.data else 1.0
         else:
             for word in split_words(clean(part[:_LONGEST_FIELD])):
                 if word not in FUNCTION:

@@ -61,7 +61,7 @@ def beside_its_name(work: Filling, argument: Argument) -> bool:
             after < len(pieces)
             and after not in work.used
             and _can_be_text(pieces[after])
-            and (filler or role in (COLUMN, SORT))
+            and (filler or role in (COLUMN, SORT) or pieces[after].kind is not Kind.word)
         ):
             return _put_words(work, argument, after, {place})
         before = pieces[place - 1] if place and place - 1 not in work.used else None

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillkit_core.tools import Tool
 
-from .descriptors import label, skill_of
+from .descriptors import action_of, label, skill_of
 from .index import Index, Match, index_of
-from .request import Kind, parse, visible
+from .request import Kind, Request, parse, visible
 from .terms import Term, changing_verbs, terms_of
-from .words import normal, split_words, stem
+from .words import FUNCTION, normal, split_words, stem
 
 __all__ = ["Candidate", "coverage", "rank"]
 
 _EXAMPLE = 0.7  # share of what is left to 1 that a request equal to an example adds
 _ALIKE = 0.5  # likeness from which an example alone makes a candidate
+_LEADS = 0.3  # the same for a request that begins with the action's name ("count the rows")
 _NAMED = 0.5  # the same for a request that says the skill's name
 
 
@@ -53,47 +54,77 @@ def rank(request_text: str, tools: Sequence[Tool]) -> list[Candidate]:
     Pure and deterministic: equal scores are ordered by the tool's name. Tools that belong to no skill are never listed.
     Linear in the number of matching actions; the index of a tuple of tools is built once.
     """
-    request = parse(request_text)
     index = index_of(tools)
-    terms = terms_of(request)
-    verbs = changing_verbs(request)
-    said = " ".join(stem(w) for p in request.pieces if p.kind is Kind.word for w in split_words(p.text))
-    spelled = {normal(p.text) for p in request.pieces if p.kind is Kind.word}
-    out = [
-        _candidate(index, number, match, terms, verbs, said, spelled) for number, match in index.match(request).items()
-    ]
+    said = _said(parse(request_text))
+    out = [_candidate(index, number, match, said) for number, match in index.match(said.request).items()]
     return sorted(out, key=lambda c: (-c.score, c.tool.name))
 
 
-def _candidate(
-    index: Index, number: int, match: Match, terms: list[Term], verbs: list[str], said: str, spelled: set[str]
-) -> Candidate:
-    tool = index.tools[number]
-    name = normal(skill_of(tool))
-    in_words = f" {said} ".find(f" {' '.join(stem(w) for w in split_words(name))} ") >= 0
-    named = name in spelled and not name.isalpha()
-    score = 1 - (1 - match.bm25) * (1 - _EXAMPLE * match.likeness) * (1 - _NAMED * (in_words or named))
-    unspoken = [v for v in verbs if stem(v) not in index.spoken[number]]
-    reasons = [f"words: {', '.join(sorted(match.matched))}"]
-    if match.likeness >= 0.3:
-        reasons.append(f'like its example "{visible(match.example)}"')
-    if in_words or named:
-        reasons.append("says the skill's name")
-    return Candidate(
-        tool,
-        round(score, 6),
-        tuple(reasons),
-        coverage(index, terms, match.matched),
-        named,
-        f'{label(tool)} does not speak of "{unspoken[0]}"' if unspoken else "",
-        match.matched,
-        match.likeness >= _ALIKE or in_words or not index.anchors[number].isdisjoint(match.matched),
-        match.likeness >= _ALIKE or in_words,
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What every candidate is held against.
+
+    Attributes:
+        stems: the request's words as one text with a space at both ends, for finding names in it.
+        spelled: its words as they are written.
+        lead: stem of the first word that is not mere politeness ("count" in "please count the rows").
+        changes: verbs that ask for a change.
+    """
+
+    request: Request
+    terms: tuple[Term, ...]
+    stems: str
+    spelled: frozenset[str]
+    lead: str
+    changes: tuple[str, ...]
+
+
+def _said(request: Request) -> _Said:
+    words = [normal(p.text) for p in request.pieces if p.kind is Kind.word]
+    stems = [stem(part) for word in words for part in split_words(word)]
+    lead = next((w for w in words if w not in FUNCTION), "")
+    return _Said(
+        request,
+        tuple(terms_of(request)),
+        f" {' '.join(stems)} ",
+        frozenset(words),
+        stem(lead),
+        tuple(changing_verbs(request)),
     )
 
 
+def _candidate(index: Index, number: int, match: Match, said: _Said) -> Candidate:
+    tool = index.tools[number]
+    name = normal(skill_of(tool))
+    named = name in said.spelled and not name.isalpha()
+    in_words = named or f" {' '.join(stem(w) for w in split_words(name))} " in said.stems
+    leads = said.lead in {stem(w) for w in split_words(action_of(tool))}
+    rest = (1 - match.bm25) * (1 - _EXAMPLE * match.likeness) * (1 - _NAMED * in_words) * (1 - _LEADS * leads)
+    unspoken = [v for v in said.changes if stem(v) not in index.spoken[number]]
+    alike = match.likeness >= _ALIKE or in_words
+    return Candidate(
+        tool,
+        round(1 - rest, 6),
+        tuple(_reasons(match, in_words)),
+        coverage(index, said.terms, match.matched),
+        named,
+        f'{label(tool)} does not speak of "{unspoken[0]}"' if unspoken else "",
+        match.matched,
+        alike or not index.anchors[number].isdisjoint(match.matched),
+        alike,
+    )
+
+
+def _reasons(match: Match, named: bool) -> Iterator[str]:
+    yield f"words: {', '.join(sorted(match.matched))}"
+    if match.likeness >= 0.3:
+        yield f'like its example "{visible(match.example)}"'
+    if named:
+        yield "the request says the skill's name"
+
+
 def coverage(
-    index: Index, terms: list[Term], matched: Mapping[str, float], explained: frozenset[int] = frozenset()
+    index: Index, terms: Sequence[Term], matched: Mapping[str, float], explained: frozenset[int] = frozenset()
 ) -> float:
     """Share of the request that is known: its matched terms, and the pieces that became arguments."""
     whole = known = 0.0

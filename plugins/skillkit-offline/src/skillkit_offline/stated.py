@@ -61,8 +61,11 @@ def _condition(work: Filling) -> tuple[int, int] | None:
         end = _condition_end(work, start)
         if _COMPARISON.search(text, start, end):
             return start, end
-    bare = _BARE.search(text)
-    return bare.span() if bare else None
+    used = [work.request.pieces[i].start for i in work.used]
+    for bare in _BARE.finditer(text):
+        if not any(bare.start() <= place < bare.end() for place in used):
+            return bare.span()
+    return None
 
 
 def _condition_end(work: Filling, start: int) -> int:

@@ -37,7 +37,7 @@ ASKING = word_set(
 CHANGING = word_set(
     """append archive buy cancel change clean clear clone commit compose compress copy crop cut delete deploy destroy
     download drop edit email encrypt erase fix install invent kill merge modify move overwrite paint pay play post
-    publish push reboot refactor remind remove rename replace reply reset resize restart restore rewrite save
+    publish push reboot refactor remind remove rename replace reply reset resize restart restore rewrite
     schedule sell send shred sing start stop submit sync tidy transfer translate trash tweet uninstall unzip update
     upgrade upload wipe write zip"""
 )
