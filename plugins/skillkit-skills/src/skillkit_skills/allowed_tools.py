@@ -1,4 +1,4 @@
-"""``allowed-tools``: tokens, and whether a pattern pre-approves a call (TOOLS-1)."""
+"""The value of ``allowed-tools`` as tokens."""
 
 from __future__ import annotations
 

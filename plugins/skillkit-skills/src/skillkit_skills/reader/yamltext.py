@@ -55,7 +55,7 @@ def _composer() -> type[Any]:
     from yaml.reader import Reader
     from yaml.scanner import Scanner
 
-    class Slow(Reader, Scanner, Parser, Composer, _Resolve):  # type: ignore[misc]
+    class Slow(Reader, Scanner, Parser, Composer, _Resolve):
         def __init__(self, text: str) -> None:
             Reader.__init__(self, text)
             Scanner.__init__(self)
