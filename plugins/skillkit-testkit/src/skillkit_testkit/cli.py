@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         server.always(last).start()
     except RuntimeError as error:
         sys.exit(f"{error}; choose another --port, or 0")
+    logged = 0
     try:
         print(server.url, flush=True)  # noqa: T201
         print(  # noqa: T201
@@ -31,15 +32,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             file=sys.stderr,
             flush=True,
         )
-        count = 0
-        while server.wait_for_requests(count + 1, options.idle):
-            count += 1
-            if options.log:
-                _log(options.log, server.requests[count - 1])
+        while server.wait_for_requests(logged + 1, options.idle):
+            logged = _log(options.log, server.requests, logged)
     except KeyboardInterrupt:
         pass
     finally:
         server.stop()
+        _log(options.log, server.requests, logged)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,7 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _log(path: Path, request: ReceivedRequest) -> None:
-    entry = {"number": request.number, "method": request.method, "path": request.path, "body": request.body}
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+def _log(path: Path | None, requests: Sequence[ReceivedRequest], logged: int) -> int:
+    """Append what came after the first ``logged`` requests; gives how many there are now."""
+    new = list(requests[logged:])
+    if path is not None and new:
+        with path.open("a", encoding="utf-8") as file:
+            for r in new:
+                entry = {"number": r.number, "method": r.method, "path": r.path, "body": r.body}
+                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    return logged + len(new)
