@@ -33,6 +33,7 @@ ENTRY_TYPES = {
 }
 _OWN = frozenset({"type", "seq", "id", "parent_id", "ts", "data"})
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
+_BY_JSON = b" "  # ends a line that orjson cannot write and would not read alike (lone surrogates, integers over 64 bit)
 _loads = orjson.loads
 _dumps = orjson.dumps
 
@@ -114,12 +115,15 @@ def decode_entry(line: bytes) -> SessionEntry:
     Raises:
         ValueError: it is not one; the message says why.
     """
-    try:
-        raw = _loads(line)
+    if line.endswith((_BY_JSON, b" \n")):
+        raw = load(line)
+    else:
+        try:
+            raw = _loads(line)
+        except ValueError:
+            raw = load(line)  # says in words what is wrong, and takes what somebody else's writer escaped
         if type(raw) is not dict:
             raise ValueError("not a JSON object")
-    except ValueError:
-        raw = load(line)
     try:
         kind, seq, entry_id, parent = raw.pop("type"), raw.pop("seq"), raw.pop("id"), raw.pop("parent_id")
         ts = raw.pop("ts")
@@ -164,7 +168,7 @@ def dump(line: Mapping[str, Any], what: str) -> bytes:
     except TypeError:
         pass
     try:
-        return json.dumps(line, default=_text, separators=(",", ":")).encode() + b"\n"
+        return json.dumps(line, default=_text, separators=(",", ":")).encode() + _BY_JSON + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise SessionError(f"{what} cannot be written as JSON: {error}") from None
 

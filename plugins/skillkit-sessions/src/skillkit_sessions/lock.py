@@ -26,7 +26,10 @@ class _Owner:
 
     @classmethod
     def here(cls) -> _Owner:
-        return cls(os.getpid(), _start_time(os.getpid()))
+        pid = os.getpid()
+        if pid not in _own_start_time:  # a fork has a pid of its own
+            _own_start_time[pid] = _start_time(pid)
+        return cls(pid, _own_start_time[pid])
 
     @property
     def alive(self) -> bool:
@@ -94,18 +97,19 @@ class WriterLock:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise self._locked(owner or _wait_for_owner(file)) from None
+            raise self._locked(_wait_for_owner(file)) from None
         except OSError:  # no flock here (some network file systems)
             mine = owner is not None and owner.pid == os.getpid()
             if owner is not None and owner.alive and (not mine or str(self._path) in _held):
                 raise self._locked(owner) from None
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), self._path.stat()):
-                here = _Owner.here()
-                file.seek(0)
-                file.truncate()
                 _held[str(self._path)] = self
-                file.write(json.dumps({"pid": here.pid, "started": here.started}).encode())
+                here = _Owner.here()
+                text = json.dumps({"pid": here.pid, "started": here.started}).encode()
+                if os.fstat(file.fileno()).st_size > len(text):  # not always: ext4 flushes what was truncated
+                    file.truncate(0)
+                os.pwrite(file.fileno(), text, 0)
                 return True
         return False
 
@@ -134,16 +138,19 @@ class WriterLock:
             file.close()
 
 
+_own_start_time: dict[int, str | None] = {}
 _held: WeakValueDictionary[str, WriterLock] = WeakValueDictionary()  # what this process writes
 
 
 def _wait_for_owner(file: BinaryIO) -> _Owner | None:
-    """The owner of a lock that was taken this moment: its pid is about to be written."""
+    """The owner of a held lock. If it was taken this moment, its pid is about to be written."""
+    owner = None
     for _ in range(50):
-        if (owner := _read_owner(file)) is not None:
-            return owner
+        owner = _read_owner(file) or owner
+        if owner is not None and owner.alive:
+            break
         time.sleep(0.001)
-    return None
+    return owner
 
 
 def _read_owner(file: BinaryIO) -> _Owner | None:
