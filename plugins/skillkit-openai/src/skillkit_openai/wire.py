@@ -119,6 +119,7 @@ class OpenAIWire(LLMAdapter):
 
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         """Ask the model and yield what it answers; see :meth:`skillkit_core.LLMAdapter.stream`."""
+        self._client.load()  # half a second, once, before the clock starts
         settings = request.settings
         first = settings.timeout if settings.timeout is not None else self._timeout
         watch = Watch(request.signal, first, self._idle)
@@ -240,11 +241,8 @@ class OpenAIWire(LLMAdapter):
         Raises:
             ProviderError: the server cannot be asked.
         """
-        import httpx2
-
         try:
-            response = await self._client.sdk().get("/models", cast_to=httpx2.Response)
-            data = decode(response.content)
+            data = decode(await self._client.get("/models"))
         except Exception as error:  # noqa: BLE001  # every failure is told the same way
             raise self._failure(error, LLMRequest(ModelDefinition(""), ())) from None
         found = data.get("data") if isinstance(data, dict) else data
