@@ -34,6 +34,9 @@ def tool_output(action: SkillAction, result: ActionResult) -> ToolOutput:
 
 
 def _failure(action: SkillAction, result: ActionResult) -> str:
+    said = result.stderr.strip()
+    if said and "\n" not in said and (result.error or "").startswith("exit-code") and not (result.text or "").strip():
+        return said[-STDERR_CHARS:]  # the action's own one line says it best
     how = {
         "timeout": f"did not finish within {action.timeout:g} seconds",
         "aborted": "was ended",
