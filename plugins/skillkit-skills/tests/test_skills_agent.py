@@ -120,7 +120,7 @@ def test_an_action_is_a_tool_that_says_what_the_offline_model_needs(adder):
 
 def test_a_tool_runs_its_script_and_leads_with_the_answer(adder):
     output = call(by_name(Agent(adder))["adder__add"], adder, a=2)
-    assert output.content == 'It is 3.\n{"answer":"It is 3.","value":3}'
+    assert output.content == 'It is 3.\n{"value":3}'
     assert output.details == {"answer": "It is 3.", "value": 3} and not output.is_error
 
 
