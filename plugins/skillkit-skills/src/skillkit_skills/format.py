@@ -27,6 +27,7 @@ RESERVED = frozenset(
         *("resume", "session", "sessions", "skills", "tools"),
     )
 )
+_SAID_ELSEWHERE = ("frontmatter", "file", "metadata-value-not-string")
 _CODE_KINDS = ("bundled", "plugin")
 
 
@@ -158,7 +159,7 @@ def build_skill(
     codes += (
         c
         for c in spec_errors(values, dir_name, read.diagnostics, read.duplicates)
-        if c not in ("frontmatter", "file") and c not in codes
+        if c not in _SAID_ELSEWHERE and c not in codes
     )
     return Skill(
         name=name,
