@@ -25,6 +25,7 @@ __all__ = ["ACTIVATE", "MANY_ACTIONS", "AgentSkills", "skill_tools", "skills_of"
 ACTIVATE = "activate_skill"
 MANY_ACTIONS = 40
 _agents: WeakKeyDictionary[Any, AgentSkills] = WeakKeyDictionary()
+_action_tools: WeakKeyDictionary[Any, tuple[int, dict[tuple[str, str], Tool]]] = WeakKeyDictionary()
 
 
 def tool_name(skill: str, action: str) -> str:
@@ -121,12 +122,24 @@ class AgentSkills:
         total = sum(map(len, callable_.values()))
         all_at_once = expose == "always" or (expose == "auto" and total <= MANY_ACTIONS)
         shown = [s for s in offered if all_at_once or s.name in self._active]
-        tools = [self._action_tool(s, a, i) for s in shown for i, a in enumerate(callable_[s.name])]
+        made = self._made()
+        tools = [
+            made.get((s.name, a.name)) or made.setdefault((s.name, a.name), self._action_tool(s, a, i))
+            for s in shown
+            for i, a in enumerate(callable_[s.name])
+        ]
         waiting = [s for s in offered if has_body(s) or (callable_[s.name] and not all_at_once)]
         if waiting:
             tools.append(self._activation_tool(waiting))
         self._key, self._tools = key, tuple(tools)
         return self._tools
+
+    def _made(self) -> dict[tuple[str, str], Tool]:
+        """The action tools of this host that exist already: all its agents share them."""
+        kept = _action_tools.get(self.host)
+        if kept is None or kept[0] != self._version:
+            kept = _action_tools[self.host] = (self._version, {})
+        return kept[1]
 
     def _action_tool(self, skill: Skill, action: SkillAction, order: int) -> Tool:
         return Tool(
