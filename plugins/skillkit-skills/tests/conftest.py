@@ -16,24 +16,13 @@ from skillkit_core.registry import Registry
 from skillkit_core.skills import SkillRegistry
 
 
-def find_shared() -> Path | None:
-    root = next(p for p in Path(__file__).resolve().parents if (p / "skillkit_core").is_dir())
-    found = Path(os.environ.get("SKILLKIT_SHARED") or root.parent / "shared") / "skills"
-    return found if found.is_dir() else None
+@pytest.fixture
+def shared(shared_data: Path) -> Path:
+    """The folder with the conformance corpora of skills."""
+    return shared_data / "skills"
 
 
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with the conformance corpora."""
-    found = find_shared()
-    if found is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("the conformance corpora are missing: set SKILLKIT_SHARED")
-        pytest.skip("the conformance corpora are not here: set SKILLKIT_SHARED")
-    return found
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture
 def table(shared: Path) -> Callable[[str], list[dict[str, Any]]]:
     """The rows of a behaviour table; never an empty list."""
 
@@ -77,7 +66,7 @@ class PlainConfig:
         return SkillsConfig.model_validate(self.data.get("skills") or {})
 
 
-@dataclass
+@dataclass(eq=False)
 class PlainHost:
     """What this plugin uses of a host."""
 
