@@ -136,3 +136,25 @@ def test_listing_stays_within_the_budget_of_imported_modules(skillkit_home):
     assert sum(row.startswith("s") for row in rows) >= 10, done.stdout
     count, heavy = counts.split(" ", 1)
     assert heavy == "[]" and int(count) < 250, counts
+
+
+def test_a_person_calls_a_skill_by_its_name(real):
+    host = real()
+    folder = host.config_dir / "skills/notes"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("Summarise $ARGUMENTS in {baseDir}.")  # no description: a model never sees it
+    put(host.config_dir / "skills", "absent", block={"requires": {"bins": ["no-such-program-xyz"]}})
+
+    async def say(text):
+        model = ScriptedModel(["done"])
+        async with AgentRunner(AgentConfig(model="scripted"), host=host) as agent:
+            agent.set_adapter(model)
+            response = await agent.chat(text)
+        return response.content, [m.text for r in model.requests for m in r.messages]
+
+    answer, sent = asyncio.run(say("/notes the minutes"))
+    assert answer == "done" and sent[0].startswith(f'<skill_content name="notes">\nSummarise the minutes in {folder}.')
+    assert asyncio.run(say("$skill:notes"))[1][0].startswith("<skill_content")
+    assert asyncio.run(say("/absent"))[0] == "Skill absent cannot be called here: missing-bin:no-such-program-xyz."
+    assert asyncio.run(say("/etc/passwd is a file"))[1] == ["/etc/passwd is a file"]
+    assert asyncio.run(say("$5 is cheap"))[1] == ["$5 is cheap"]

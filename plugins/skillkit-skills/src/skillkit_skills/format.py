@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skillkit_core.errors import SkillKitError
 from skillkit_core.skills import Requirements, Skill, SkillAction
 
-from .actiondef import ActionError, read_actions
 from .install import clean_installers
 from .keys import KEYS
 from .natural import natural
@@ -145,7 +145,7 @@ def build_skill(
                 try:
                     found[key] = convert(carrier[key])
                     break
-                except (ActionError, TypeError, ValueError):
+                except (SkillKitError, TypeError, ValueError):
                     codes.append(f"invalid-value:{key}")
     found.setdefault("allowed_tools", tuple(fields.allowed_tools))
     _apply_gating(found, fields.primary_env, carriers, fields.requires, codes)
@@ -245,6 +245,10 @@ def _actions(
         return ()
     if isinstance(value, Mapping):
         codes.append("legacy-actions-mapping")
+    if not value:
+        return ()
+    from .actiondef import ActionError, read_actions
+
     actions = []
     for action, notes in read_actions(value, folder, confirm=confirm):
         codes += notes
