@@ -66,7 +66,7 @@ def _block(value: Any, where: str, codes: list[str]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         codes.append(f"invalid-value:{where}")
         return {}
-    schema = value.get("schema", "1")
+    schema = value.get("schema") or "1"
     if not (isinstance(schema, str) and schema.isdigit() and 1 <= int(schema) <= SCHEMA):
         codes.append(f"schema-newer:{schema}")
         return {}
