@@ -1,8 +1,8 @@
 """The model definitions: those of ``models.json``, and what the configuration adds and corrects.
 
-The data are JSON because that loads nearly a hundred times faster than YAML, diffs line by line (one model, one line) and can be read by
-other programs. A cache price that is missing there counts as the input price, so that a cost is never shown too low
-because of it. ``cost: null`` means that the price is not known.
+The data are JSON because that loads nearly a hundred times faster than YAML, diffs line by line (one model, one line) and
+can be read by other programs. A cache price that is missing there counts as the input price, so that a cost is never shown
+too low because of it. ``cost: null`` means that the price is not known.
 """
 
 from __future__ import annotations
