@@ -7,11 +7,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from skillkit_offline import OfflineAdapter
+
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage, UserMessage
 from skillkit_core.models import ModelDefinition, TokenUsage
-from skillkit_offline import OfflineAdapter
 
 MODEL = ModelDefinition("offline", "offline", "offline")
 
@@ -115,7 +116,9 @@ def test_where_nothing_fits_the_candidates_are_listed_and_the_run_is_refused(act
 
     assert message.stop_reason is StopReason.refusal
     assert not message.tool_calls
-    assert message.text.startswith('No skill fits this request, so nothing ran (table-tools describe does not speak of "translate").')
+    assert message.text.startswith(
+        'No skill fits this request, so nothing ran (table-tools describe does not speak of "translate").'
+    )
     assert "  table-tools describe: Describe the columns of a table" in message.text
     assert "    for example: describe the columns of people.csv" in message.text
 
@@ -159,7 +162,9 @@ def test_two_requests_in_one_are_refused(actions):
 def test_a_tie_between_skills_is_refused(actions):
     from conftest import action
 
-    twins = tuple(action(name, "show", "Show a colour.", examples=["show the colour red"]) for name in ("hue-a", "hue-b"))
+    twins = tuple(
+        action(name, "show", "Show a colour.", examples=["show the colour red"]) for name in ("hue-a", "hue-b")
+    )
     message = answer("show the colour red", twins)
 
     assert message.stop_reason is StopReason.refusal

@@ -18,14 +18,22 @@ STATED = [
     ("look at (data.json)", {"file": {"type": "file"}}, {"file": "data.json"}),
     ("look at .gitignore", {"file": {"type": "file"}}, {"file": ".gitignore"}),
     ("list *.py in src/", {"path": {"type": "file"}, "pattern": {}}, {"path": "src/", "pattern": "*.py"}),
-    ("compare a.txt with b.txt", {"left": {"type": "file"}, "right": {"type": "file"}}, {"left": "a.txt", "right": "b.txt"}),
+    (
+        "compare a.txt with b.txt",
+        {"left": {"type": "file"}, "right": {"type": "file"}},
+        {"left": "a.txt", "right": "b.txt"},
+    ),
     ("e.g. 3.5 km/h and/or 24/7, i.e. U.S. units", {"file": {"type": "file"}}, {}),
     ("--depth 3", {"depth": {"type": "integer"}}, {"depth": 3}),
     ("--depth=3", {"depth": {"type": "integer"}}, {"depth": 3}),
     ("depth=3", {"depth": {"type": "integer"}}, {"depth": 3}),
     ("depth of 3", {"depth": {"type": "integer"}}, {"depth": 3}),
     ("three levels deep", {"depth": {"type": "integer"}}, {"depth": 3}),
-    ("--name 'two words' --verbose", {"name": {}, "verbose": {"type": "boolean"}}, {"name": "two words", "verbose": True}),
+    (
+        "--name 'two words' --verbose",
+        {"name": {}, "verbose": {"type": "boolean"}},
+        {"name": "two words", "verbose": True},
+    ),
     ("--no-color", {"color": {"type": "boolean", "default": True}}, {"color": False}),
     ("without color", {"color": {"type": "boolean", "default": True}}, {"color": False}),
     ("recursively", {"recursive": {"type": "boolean"}}, {}),
@@ -57,7 +65,11 @@ STATED = [
     ('say "hello there"', {"text": {"required": True}}, {"text": "hello there"}),
     ("make a slug of this: Hello World", {"text": {"required": True}}, {"text": "Hello World"}),
     ('post {"a": [1, 2]}', {"body": {"type": "json", "required": True}}, {"body": {"a": [1, 2]}}),
-    ("add 3 and 4.5", {"a": {"type": "number", "required": True}, "b": {"type": "number", "required": True}}, {"a": 3, "b": 4.5}),
+    (
+        "add 3 and 4.5",
+        {"a": {"type": "number", "required": True}, "b": {"type": "number", "required": True}},
+        {"a": 3, "b": 4.5},
+    ),
     ("what is this?", {"request": {"x-fill": "request"}}, {"request": "what is this?"}),
     ("a\x1b[31mb\x00c", {"request": {"x-fill": "request"}}, {"request": "a [31mb c"}),
 ]
@@ -97,7 +109,10 @@ def test_a_stated_value_that_cannot_be_used_is_a_problem_and_not_dropped(request
 
 
 def test_a_required_argument_that_is_not_stated_is_missing_and_one_with_a_default_is_not():
-    filled = fill("do it", tool(file={"type": "file", "required": True}, depth={"type": "integer", "required": True, "default": 3}))
+    filled = fill(
+        "do it",
+        tool(file={"type": "file", "required": True}, depth={"type": "integer", "required": True, "default": 3}),
+    )
 
     assert filled.missing == ("file",)
     assert not filled.complete

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 from skillkit_skills.actiondef import ActionError
-from skillkit_skills.catalogue import catalogue
+from skillkit_skills.catalogue import render_catalogue
 from skillkit_skills.format import build_skill
 from skillkit_skills.loader import SkillFolderLoader
 from skillkit_skills.reader import read
@@ -50,7 +50,7 @@ def test_every_example_gives_its_normalised_record(shared):
             elif key == "tool_names":
                 assert [f"{skill.name}__{a.name}" for a in skill.actions] == value
             elif key == "in_catalogue":
-                assert ("<name>" in catalogue([skill]).text) == value
+                assert ("<name>" in render_catalogue([skill]).text) == value
             elif key == "homepage":
                 assert skill.metadata["homepage"] == value
             elif key == "system_prompt_source":

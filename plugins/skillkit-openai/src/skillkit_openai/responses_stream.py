@@ -36,13 +36,17 @@ _CALLS = frozenset({"function_call", "custom_tool_call"})
 
 
 class Item(NamedTuple):
-    """An output item: its ``kind``, and content part to (block index, the block once it has ended)."""
+    """An output item: its ``kind``, and content part to (block index, the block once it has ended).
+
+    ``first`` is the block index that is kept for a message's first part, so that blocks stay in the order of their items.
+    """
 
     kind: str
     parts: Mapping[int, tuple[int, Block | None]]
     name: str = ""
     call_id: str = ""
     done: bool = False
+    first: int = -1
 
 
 class ResponsesState(NamedTuple):
@@ -224,8 +228,8 @@ def _at(event: Mapping[str, Any], acc: ResponsesState) -> int:
 def _open(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
     kind = item.get("type") or "unknown"
     if kind == "message":
-        phase = item.get("phase")
-        return acc._replace(items={**acc.items, at: Item(kind, {})}, phase=phase or acc.phase)
+        new = Item(kind, {}, first=acc.next)
+        return acc._replace(items={**acc.items, at: new}, next=acc.next + 1, phase=item.get("phase") or acc.phase)
     index = acc.next
     new = Item(kind, {0: (index, None)}, item.get("name") or "", item.get("call_id") or item.get("id") or "")
     if kind == "reasoning":
@@ -244,10 +248,11 @@ def _part(at: int, number: int, acc: ResponsesState, out: Out) -> tuple[int, Res
             return found[0], acc
     else:
         item = Item("message", {})
-    index = acc.next
+    kept = not item.parts and item.first >= 0
+    index = item.first if kept else acc.next
     out.append(StreamEvent("text_start", index=index))
     item = item._replace(parts={**item.parts, number: (index, None)})
-    return index, acc._replace(items={**acc.items, at: item}, next=index + 1)
+    return index, acc._replace(items={**acc.items, at: item}, next=acc.next if kept else index + 1)
 
 
 def _end_part(at: int, number: int, part: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:

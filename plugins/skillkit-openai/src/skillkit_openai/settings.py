@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from skillkit_core.contracts.adapter import LLMRequest
-from skillkit_core.tools import Tool
 
-__all__ = ["problems_of", "strict_schema", "thinking_value", "tools_key"]
+__all__ = ["problems_of", "strict_schema", "thinking_value"]
 
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
 _NOT_STRICT = frozenset({"allOf", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf", "then"})
@@ -81,8 +80,3 @@ def problems_of(request: LLMRequest) -> list[str]:
     if choice not in (None, "auto", "none", "required") and choice not in {t.name for t in request.tools}:
         out.append(f"tool_choice names {choice!r}, which is not among the tools of the request")
     return out
-
-
-def tools_key(tools: Sequence[Tool]) -> list[Tool]:
-    """The tools sorted by name: the same set gives the same bytes."""
-    return sorted(tools, key=lambda t: t.name)

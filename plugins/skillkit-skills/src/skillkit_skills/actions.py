@@ -18,8 +18,7 @@ from .actiondef import INTERPRETERS, PLACEHOLDER
 from .arguments import BadValue, coerce, inside
 
 if TYPE_CHECKING:
-    from skillkit_core.host.manager import Host
-
+    from skillkit_core import Host
     from skillkit_core.abort import AbortSignal
     from skillkit_core.contracts.runtime import ExecutionResult, OnOutput
 

@@ -13,7 +13,7 @@ from skillkit_core.skills import EngineType, Requirements, Skill
 from .reader.fields import OS_ALIASES
 
 if TYPE_CHECKING:
-    from skillkit_core.host.manager import Host
+    from skillkit_core import Host
 
     from .settings import EntryLike
 
@@ -186,7 +186,7 @@ def _distribution_version(name: str) -> str | None:
 
 
 def surroundings_of(host: Host) -> Surroundings:
-    """This machine, this host, its configuration; programs are looked for once."""
+    """What this machine, this host and its configuration offer; a program is looked for once."""
     import sys
 
     from skillkit_core import __version__

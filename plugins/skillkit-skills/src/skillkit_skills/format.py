@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillkit_core.skills import ActionArg, Requirements, Skill, SkillAction
+from skillkit_core.skills import Requirements, Skill, SkillAction
 
-from .actiondef import ActionError, read_actions, read_args
+from .actiondef import ActionError, read_actions
 from .install import clean_installers
+from .keys import KEYS
 from .natural import natural
 from .problems import problems_of
 from .reader import ReadSkill
@@ -21,93 +22,14 @@ __all__ = ["SCHEMA", "build_skill"]
 
 SCHEMA = 1
 RESERVED = frozenset(
-    ["clear", "compact", "config", "doctor", "exit", "fork", "help", "model", "models", "new", "plugins", "quit", "resume", "session", "sessions", "skills", "tools"]
+    (
+        *("clear", "compact", "config", "doctor", "exit", "fork", "help", "model", "models", "new", "plugins", "quit"),
+        *("resume", "session", "sessions", "skills", "tools"),
+    )
 )
 _CODE_KINDS = ("bundled", "plugin")
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(value)
-    return value.strip()
-
-
-def _hint(value: Any) -> str:
-    """An argument hint: ``[file]`` without quotes is a YAML list and means the text."""
-    return f"[{', '.join(text_list(value))}]" if isinstance(value, list) else _text(value)
-
-
-def _list(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (str, list, tuple)):
-        raise ValueError(value)
-    return tuple(dict.fromkeys(text_list(value)))
-
-
-def _bool(value: Any) -> bool:
-    if flag(value, False) != flag(value, True):
-        raise ValueError(value)
-    return flag(value, False)
-
-
-def _int(low: int, high: int) -> Callable[[Any], int]:
-    def convert(value: Any) -> int:
-        number = int(value)
-        if not low <= number <= high:
-            raise ValueError(value)
-        return number
-
-    return convert
-
-
-def _word(*allowed: str) -> Callable[[Any], str]:
-    def convert(value: Any) -> str:
-        if value not in allowed:
-            raise ValueError(value)
-        return str(value)
-
-    return convert
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(value)
-    found: Mapping[str, Any] = natural(value)
-    return found
-
-
-def _arguments(value: Any) -> tuple[ActionArg, ...]:
-    """Names in order (a list, or one text with blanks), or full definitions."""
-    if isinstance(value, Mapping):
-        return read_args(value, "arguments", [])
-    names = value.replace(",", " ").split() if isinstance(value, str) else text_list(value)
-    return tuple(ActionArg(name, position=i) for i, name in enumerate(names, 1))
-
-
-_KEYS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(
-        ["version", "display_name", "short_description", "when_to_use", "engine", "context_loader", "model", "agent", "primary_env", "skill_key"],
-        _text,
-    ),
-    **dict.fromkeys(
-        ["examples", "tags", "domains", "intents", "keywords", "editor_types", "tools", "tool_packs", "subgraphs", "confirm", "paths", "allowed_tools", "disallowed_tools"],
-        _list,
-    ),
-    **dict.fromkeys(
-        ["requires_explicit_keywords", "override_continuity", "requires_editor", "requires_image_context", "internal_only", "tools_only", "supports_hitl", "user_invocable", "disable_model_invocation", "always"],
-        _bool,
-    ),
-    "system_prompt": lambda v: v if isinstance(v, str) else _text(v),
-    "argument_hint": _hint,
-    "priority": _int(0, 100),
-    "argument_base": _int(0, 1),
-    "editor_preference": _word("none", "prefer", "require"),
-    "effort": _word("low", "medium", "high", "xhigh", "max"),
-    "context": _word("inline", "fork"),
-    "shell_injection": _word("deny", "ask", "allow"),
-    "limits": _mapping,
-    "permissions": _mapping,
-    "arguments": _arguments,
-}
 _SPECIAL = frozenset(("schema", "requires", "install", "actions", "hooks", "evals"))
 _TOP = {
     **{k: k for k in ("when_to_use", "version", "tags", "keywords", "examples", "model", "effort", "context", "agent")},
@@ -148,7 +70,7 @@ def _block(value: Any, where: str, codes: list[str]) -> dict[str, Any]:
         codes.append(f"schema-newer:{schema}")
         return {}
     for key in value:
-        if key not in _KEYS and key not in _SPECIAL and not key.startswith("x-"):
+        if key not in KEYS and key not in _SPECIAL and not key.startswith("x-"):
             codes.append(f"unknown-key:{key}")
     return {k: v for k, v in value.items() if v is not None}
 
@@ -216,7 +138,7 @@ def build_skill(
         _codex(codex, codes),
     )
     found: dict[str, Any] = {}
-    for key, convert in _KEYS.items():
+    for key, convert in KEYS.items():
         for carrier in carriers:
             if key in carrier:
                 try:

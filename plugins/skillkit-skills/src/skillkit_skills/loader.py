@@ -17,7 +17,7 @@ from .reader.text import MAX_BYTES
 from .scanner import FoundSkill, scan
 
 if TYPE_CHECKING:
-    from skillkit_core.host.manager import Host
+    from skillkit_core import Host
 
 __all__ = ["SkillFolderLoader", "load_folder", "package_folders"]
 

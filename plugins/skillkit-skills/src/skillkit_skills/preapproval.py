@@ -1,4 +1,4 @@
-"""Whether ``allowed-tools`` answers the question before a call (TOOLS-1). It never forbids anything."""
+"""What ``allowed-tools`` and ``disallowed-tools`` say of a call (TOOLS-1): the first only spares a question."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from typing import Any
 
 from .globs import matches
 
-__all__ = ["pre_approved", "simple_commands"]
+__all__ = ["disallowed", "in_our_words", "pre_approved", "simple_commands"]
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PATH_KEYS = ("path", "file_path", "file")
+
+
+def in_our_words(patterns: Sequence[str]) -> list[str]:
+    """``patterns`` and the same with Claude Code's names as SkillKit writes them: ``WebFetch(x)`` also ``web_fetch(x)``."""
+    out = list(patterns)
+    for pattern in patterns:
+        name, sep, rest = pattern.partition("(")
+        ours = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+        if ours != name and not name.startswith("mcp__"):
+            out.append(ours + sep + rest)
+    return out
 
 
 def pre_approved(patterns: Sequence[str], tool: str, args: Mapping[str, Any], *, skill_dir: str | None = None) -> bool:
@@ -29,22 +40,47 @@ def pre_approved(patterns: Sequence[str], tool: str, args: Mapping[str, Any], *,
         tool, args: the call.
         skill_dir: what ``${CLAUDE_SKILL_DIR}`` and ``${SKILL_DIR}`` mean in the patterns.
     """
+    whole, rules = _rules(patterns, tool, skill_dir)
+    if whole or not rules:
+        return whole
+    command = args.get("command")
+    if isinstance(command, str):
+        commands = simple_commands(command)
+        return commands is not None and all(any(_covers(r, words) for r in rules) for words in commands)
+    return _covers_other(rules, args)
+
+
+def disallowed(patterns: Sequence[str], tool: str, args: Mapping[str, Any], *, skill_dir: str | None = None) -> bool:
+    """Whether one of ``disallowed-tools`` forbids the call: any simple command that a rule covers is enough.
+
+    A command that cannot be taken apart is forbidden as soon as there is a rule for its tool.
+    """
+    whole, rules = _rules(patterns, tool, skill_dir)
+    if whole or not rules:
+        return whole
+    command = args.get("command")
+    if isinstance(command, str):
+        commands = simple_commands(command)
+        return commands is None or any(_covers(r, words) for r in rules for words in commands)
+    return _covers_other(rules, args)
+
+
+def _rules(patterns: Sequence[str], tool: str, skill_dir: str | None) -> tuple[bool, list[str]]:
+    """Whether a pattern names the tool as a whole, and the rules of those that name a part of it."""
     rules: list[str] = []
     for pattern in patterns:
         name, sep, rest = pattern.partition("(")
         if not sep:
             if _names(name, tool):
-                return True
+                return True, []
         elif name == tool and rest.endswith(")"):
             rules += (r.strip() for r in rest[:-1].split(","))
     if skill_dir is not None:
         rules = [r.replace("${CLAUDE_SKILL_DIR}", skill_dir).replace("${SKILL_DIR}", skill_dir) for r in rules]
-    if not rules:
-        return False
-    command = args.get("command")
-    if isinstance(command, str):
-        commands = simple_commands(command)
-        return commands is not None and all(any(_covers(r, words) for r in rules) for words in commands)
+    return False, rules
+
+
+def _covers_other(rules: Sequence[str], args: Mapping[str, Any]) -> bool:
     if path := next((v for key in _PATH_KEYS if isinstance(v := args.get(key), str)), None):
         return any(_covers_path(r, path) for r in rules)
     if isinstance(called := args.get("name"), str):

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from skillkit_core.host.manager import Host
-
+    from skillkit_core import Host
     from skillkit_core.skills import Skill
 
 __all__ = ["DEFAULTS", "EntryLike", "SettingsLike", "entry_of", "settings_of"]

@@ -11,9 +11,9 @@ from skillkit_core.contracts.skill_loader import SkillSource
 from .settings import settings_of
 
 if TYPE_CHECKING:
-    from skillkit_core.host.manager import Host
+    from skillkit_core import Host
 
-__all__ = ["GROUP", "sources"]
+__all__ = ["GROUP", "sources", "untrusted_folders"]
 
 GROUP = "skillkit.skills"
 _PROJECT = (".skillkit/skills", ".agents/skills")
@@ -48,3 +48,8 @@ def sources(host: Host) -> Iterator[SkillSource]:
             name, n = f"extra:{folder.name}-{n}", n + 1
         taken.add(name)
         yield SkillSource(name, "extra", folder, trusted=True)
+
+
+def untrusted_folders(host: Host) -> list[Path]:
+    """Folders with skills of a project that is not trusted: they are not even looked into."""
+    return [] if host.trusted else [folder for place in _PROJECT if (folder := host.cwd / place).is_dir()]
