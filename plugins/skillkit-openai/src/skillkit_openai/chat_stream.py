@@ -161,7 +161,7 @@ def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
         elif isinstance(content, list):
             acc = _parts(content, acc, out)
     refusal = delta.get("refusal")
-    if refusal:
+    if refusal and isinstance(refusal, str):
         acc = _refusal(refusal, acc, out)
     annotations = delta.get("annotations")
     if annotations:
@@ -181,10 +181,10 @@ def _parts(parts: list[Any], acc: ChatState, out: Out) -> ChatState:
         kind = part.get("type")
         if kind == "text":
             if part.get("text"):
-                acc = _text(part["text"], acc, out)
+                acc = _text(_string(part["text"]), acc, out)
         elif kind == "thinking":
             inner = part.get("thinking")
-            text = inner if isinstance(inner, str) else "".join(p.get("text") or "" for p in inner or ())
+            text = inner if isinstance(inner, str) else "".join(_string(p.get("text")) for p in inner or ())
             if text:
                 acc = _thinking({"content[].thinking": True}, text, None, acc, out)
         else:
@@ -226,7 +226,7 @@ def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState,
         acc = acc._replace(rest=rest._replace(field=field))
     if isinstance(details, list):
         if not text and acc.rest.field == "reasoning_details":
-            text = "".join(d.get("text") or d.get("summary") or "" for d in details)
+            text = "".join(_string(d.get("text") or d.get("summary")) for d in details)
         rest = acc.rest
         for detail in details:
             rest = rest._replace(details=(detail, rest.details))
@@ -293,6 +293,13 @@ def _refusal(text: str, acc: ChatState, out: Out) -> ChatState:
     return acc._replace(rest=rest._replace(refused=(text, rest.refused)))
 
 
+def _string(value: Any) -> str:
+    """Text, empty where there is none."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value or ""
+
+
 def _find(raw: Mapping[str, Any], calls: tuple[Call, ...], number: int) -> int:
     """Which call a fragment belongs to; ``len(calls)``: a new one.
 
@@ -321,13 +328,14 @@ def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> Chat
     fragment = function.get("arguments", function.get("input"))
     if isinstance(fragment, Mapping):
         fragment = json.dumps(fragment, ensure_ascii=False)
+    fragment = _string(fragment)
     extra = {k: v for k, v in raw.items() if k not in _CALL_KEYS and v}
     if raw.get("type") not in (None, "function"):
         extra["type"] = raw["type"]
         extra.pop("custom", None)
     call = call._replace(
-        id=call.id or raw.get("id") or "",
-        name=call.name or function.get("name") or "",
+        id=call.id or _string(raw.get("id")),
+        name=call.name or _string(function.get("name")),
         args=(fragment, call.args) if fragment else call.args,
         extra={**call.extra, **extra} if extra else call.extra,
     )

@@ -122,7 +122,7 @@ def text_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of text."""
     out: Out = []
     index, acc = _part(_at(event, acc), event.get("content_index") or 0, acc, out)
-    delta = event.get("delta")
+    delta = _piece(event)
     if delta:
         out.append(StreamEvent("text_delta", delta, index=index))
     return out, acc
@@ -135,8 +135,9 @@ def thinking_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     at = _at(event, acc)
     if at not in acc.items:
         acc = _open(at, {"type": "reasoning"}, acc, out)
-    if event.get("delta"):
-        out.append(StreamEvent("thinking_delta", event["delta"], index=acc.items[at].parts[0][0]))
+    delta = _piece(event)
+    if delta:
+        out.append(StreamEvent("thinking_delta", delta, index=acc.items[at].parts[0][0]))
     return out, acc
 
 
@@ -144,7 +145,7 @@ def thinking_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 def call_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of a call's arguments."""
     item = acc.items.get(_at(event, acc))
-    delta = event.get("delta")
+    delta = _piece(event)
     if item is None or not delta or item.kind not in _CALLS:
         return (), acc
     return [_call_event("tool_call_delta", item, delta)], acc
@@ -220,18 +221,33 @@ def _over(acc: ResponsesState) -> ResponsesState:
     return acc._replace(over=True)
 
 
+def _piece(event: Mapping[str, Any]) -> str:
+    delta = event.get("delta")
+    if delta is not None and not isinstance(delta, str):
+        raise TypeError("a delta is text")
+    return delta or ""
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    """The text field ``name``, empty where it is absent."""
+    text = value.get(name)
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"{name} is text")
+    return text or ""
+
+
 def _at(event: Mapping[str, Any], acc: ResponsesState) -> int:
     at = event.get("output_index")
     return at if isinstance(at, int) else max(0, len(acc.items) - 1)
 
 
 def _open(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
-    kind = item.get("type") or "unknown"
+    kind = _text(item, "type") or "unknown"
     if kind == "message":
         new = Item(kind, {}, first=acc.next)
         return acc._replace(items={**acc.items, at: new}, next=acc.next + 1, phase=item.get("phase") or acc.phase)
     index = acc.next
-    new = Item(kind, {0: (index, None)}, item.get("name") or "", item.get("call_id") or item.get("id") or "")
+    new = Item(kind, {0: (index, None)}, _text(item, "name"), _text(item, "call_id") or _text(item, "id"))
     if kind == "reasoning":
         out.append(StreamEvent("thinking_start", index=index))
     elif kind in _CALLS:
@@ -277,9 +293,9 @@ def _end_part(at: int, number: int, part: Mapping[str, Any], acc: ResponsesState
 def _part_block(part: Mapping[str, Any]) -> TextBlock | RefusalBlock | None:
     kind = part.get("type")
     if kind == "refusal":
-        return RefusalBlock(part.get("refusal") or "")
+        return RefusalBlock(_text(part, "refusal"))
     if kind in ("output_text", "text"):
-        return TextBlock(part.get("text") or "", tuple(freeze(a) for a in part.get("annotations") or ()))
+        return TextBlock(_text(part, "text"), tuple(freeze(a) for a in part.get("annotations") or ()))
     return None
 
 
@@ -330,16 +346,16 @@ def _written(item: Mapping[str, Any]) -> str:
 
 def _thought(item: Mapping[str, Any]) -> str:
     for name in ("summary", "content"):
-        text = "".join(p.get("text") or "" for p in item.get(name) or () if isinstance(p, Mapping))
+        text = "".join(_text(p, "text") for p in item.get(name) or () if isinstance(p, Mapping))
         if text:
             return text
     return ""
 
 
 def _item_block(item: Mapping[str, Any], acc: ResponsesState) -> Block:
-    kind = item.get("type")
+    kind = _text(item, "type")
     if kind == "reasoning":
-        data = item.get("encrypted_content")
+        data = _text(item, "encrypted_content") or None
         return ThinkingBlock(_thought(item), data=data, provider_data=freeze({"item": item}))
     if kind not in _CALLS:
         return ProviderBlock(kind or "unknown", freeze(item))
@@ -352,8 +368,8 @@ def _item_block(item: Mapping[str, Any], acc: ResponsesState) -> Block:
     if acc.phase:
         keep["preamble_phase"] = acc.phase
     cut = args is None and not custom and item.get("status") in ("in_progress", "incomplete")
-    id = item.get("call_id") or item.get("id") or ""
-    return ToolCall(id, item.get("name") or "", args, raw, incomplete=cut, provider_data=freeze(keep))
+    id = _text(item, "call_id") or _text(item, "id")
+    return ToolCall(id, _text(item, "name"), args, raw, incomplete=cut, provider_data=freeze(keep))
 
 
 def _end_event(item: Item, index: int, block: Block) -> StreamEvent:
