@@ -38,7 +38,6 @@ class Run:
         self.usage = TokenUsage()
         self.cost: float | None = 0.0
         self.turns = self.requests = self.tool_calls = 0
-        self.first_message = len(agent.session.context) if agent.session is not None else 0
         self.messages: list[AgentMessage] = []
         self.outcome: RunOutcome = "completed"
         self.reason = ""
@@ -105,7 +104,7 @@ class Run:
             self.cost = None if cost is None or self.cost is None else self.cost + cost
         provider = target.provider if target is not None else ""
         model = target.model.id if target is not None else ""
-        if agent.session is not None:
+        if agent.session_id is not None:
             data = {k: v for k, v in usage.to_dict().items() if v and k != "total"}
             data |= {"provider": provider, "model": model, "purpose": purpose}
             if cost is not None:
@@ -144,7 +143,7 @@ class Run:
             usage=self.usage,
             messages=tuple(self.messages),
             outcome=self.outcome,
-            session_id=self.agent.session.id if self.agent.session is not None else None,
+            session_id=self.agent.session_id,
             run_id=self.id,
             stop_reason=self.stop_reason,
             cost=self.cost,

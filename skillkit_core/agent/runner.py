@@ -123,6 +123,11 @@ class AgentRunner:
         return self._session
 
     @property
+    def session_id(self) -> str | None:
+        """The session's id, ``None`` before it is open."""
+        return self._session.id if self._session is not None else None
+
+    @property
     def messages(self) -> Sequence[AgentMessage]:
         """The conversation so far."""
         return self._session.messages if self._session is not None else ()

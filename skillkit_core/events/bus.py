@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
@@ -41,6 +42,7 @@ HandlerFunction: TypeAlias = Callable[..., Any]
 H = TypeVar("H", bound=HandlerFunction)
 E = TypeVar("E", bound=Event)
 Unsubscribe: TypeAlias = Callable[[], None]
+_records_of: weakref.WeakKeyDictionary[Host, tuple[Any, Mapping[str, list[HandlerRecord]]]] = weakref.WeakKeyDictionary()
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("skillkit_event_depth", default=0)
 
 
@@ -126,6 +128,16 @@ def _from_impl(impl: Any, event: str) -> HandlerRecord:
     )
 
 
+def _plugin_records(host: Host) -> Mapping[str, list[HandlerRecord]]:
+    """The records of all plugin implementations, made once for every set of plugins and shared by all buses."""
+    kept = _records_of.get(host)
+    plugins = tuple(host.plugins.values())
+    if kept is None or kept[0] != plugins:
+        found = {name: [_from_impl(i, name) for i in host.impls(name)] for name in EVENTS}
+        kept = _records_of[host] = (plugins, {name: records for name, records in found.items() if records})
+    return kept[1]
+
+
 def _default_timeout(event: str, phase: str) -> float:
     if event == "session_shutdown":
         return SHUTDOWN_SECONDS
@@ -167,7 +179,7 @@ class EventBus:
         self._lock = threading.RLock()
         self._handlers: dict[str, list[HandlerRecord]] = {}
         self._observers: list[tuple[HandlerRecord, frozenset[str] | None]] = []
-        self._impls: dict[str, list[HandlerRecord]] = {}
+        self._impls: Mapping[str, list[HandlerRecord]] = {}
         self.table: dict[str, tuple[HandlerRecord, ...]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         if host is not None:
@@ -297,10 +309,11 @@ class EventBus:
         """Take up the plugins of the host again, after one came or went."""
         if self._host is None:
             return
-        impls = {name: [_from_impl(i, name) for i in self._host.impls(name)] for name in EVENTS}
+        impls = _plugin_records(self._host)
         with self._lock:
+            names = {*self._impls, *impls}
             self._impls = impls
-            self._compile(*EVENTS)
+            self._compile(*names)
 
     def _compile(self, *names: str) -> None:
         table = dict(self.table)
