@@ -255,7 +255,7 @@ def test_thinking_levels_of_the_model_decide() -> None:
 
 @BOTH
 def test_a_setting_that_the_model_refuses_is_named_before_anything_is_sent(adapter_class: Any) -> None:
-    model = ModelDefinition("m", max_output_tokens=10, options={"unsupported": ["temperature"]})
+    model = ModelDefinition("m", max_output_tokens=10, options={"unsupported_parameters": ["temperature"]})
     wanted = ModelSettings(temperature=0.1, max_tokens=11, tool_choice="missing", top_p=3)
     problems = local(adapter_class).validate(LLMRequest(model, [UserMessage(content="hi")], settings=wanted))
     assert [p.split(";")[0] for p in problems] == [
@@ -299,6 +299,7 @@ def test_what_strict_mode_takes(schema: Any, fits: bool) -> None:
 
 # -- media ----------------------------------------------------------------------------------------------------------
 
+BLIND = ModelDefinition("m", context_window=1000)
 SEES = ModelDefinition("m", capabilities={"text", "image", "pdf", "tool_use"})
 MEDIA = UserMessage(content=(TextBlock("look"), ImageBlock("QUJD", "image/jpeg"), DocumentBlock("REVG", title="a.pdf")))
 
@@ -326,10 +327,17 @@ def test_images_and_documents_of_responses() -> None:
 
 @BOTH
 def test_a_model_that_takes_no_images_gets_a_note(adapter_class: Any) -> None:
-    text = adapter_class(None, base_url="http://localhost/v1").body(LLMRequest(MODEL, [MEDIA])).decode()
+    text = adapter_class(None, base_url="http://localhost/v1").body(LLMRequest(BLIND, [MEDIA])).decode()
     assert "QUJD" not in text and "REVG" not in text
     assert "[image left out: m takes no images]" in text
     assert "[document 'a.pdf' left out: m takes no documents]" in text
+
+
+@BOTH
+def test_a_model_that_nobody_described_is_expected_to_see(adapter_class: Any) -> None:
+    assert "QUJD" in local(adapter_class).body(LLMRequest(MODEL, [MEDIA])).decode()
+    deaf = ModelDefinition("m", capabilities={"text"})
+    assert "QUJD" not in local(adapter_class).body(LLMRequest(deaf, [MEDIA])).decode()
 
 
 def test_images_of_tool_results_follow_all_results_of_the_batch_in_chat() -> None:
