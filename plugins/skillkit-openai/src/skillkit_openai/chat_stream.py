@@ -75,6 +75,8 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
         finish = choice.get("finish_reason")
         if finish:
             acc = acc._replace(rest=acc.rest._replace(finish=finish))
+            if finish == "error" and choice.get("error"):  # OpenRouter
+                event = {"error": choice["error"], **event}
     if event.get("usage") or event.get("x_groq") or event.get("error") or event.get("citations"):
         acc = _margin(event, acc, out)
     if not acc.rest.response_id and event.get("id") and not acc.rest.over:  # Azure's first chunk has an empty id

@@ -309,7 +309,11 @@ def _abandon(at: int, acc: ResponsesState, out: Out) -> ResponsesState:
     """End an item that the terminal event does not repeat, with what its deltas said."""
     item = acc.items[at]
     for index, block in item.parts.values():
-        if block is None and item.kind in ("message", "reasoning"):
+        if block is not None:
+            continue
+        if item.kind in CALLS:
+            out.append(_call_event("tool_call_end", item))
+        elif item.kind in ("message", "reasoning"):
             out.append(StreamEvent("text_end" if item.kind == "message" else "thinking_end", index=index))
     return acc._replace(items={**acc.items, at: item._replace(done=True)})
 
