@@ -69,6 +69,7 @@ def test_the_sdk_adds_credentials_and_its_headers_and_ours_win(loopback: Any) ->
 
 def test_without_a_key_no_authorization_is_sent(loopback: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
 
     async def main() -> None:
