@@ -20,7 +20,7 @@ from .decoder import AnswerDecoder, parse_json
 from .encode import API, dumps
 from .errors import error_of_body, error_of_exception
 from .interrupt import Interrupt, Interrupted
-from .request import Body, RequestEncoder
+from .request import RequestEncoder
 from .validate import problems_of
 from .wire import message_events
 
@@ -79,11 +79,12 @@ class AnthropicAdapter(LLMAdapter):
         self.provider = provider
         official = provider == "anthropic"
         if official:
-            base_url = base_url or _secret(host, "ANTHROPIC_BASE_URL")
+            base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL")
             api_key = api_key or _secret(host, "ANTHROPIC_API_KEY") or _secret(host, "ANTHROPIC_AUTH_TOKEN")
         all_headers = {**config.headers, **(headers or {})} if official else dict(headers or {})
-        if config.betas and official:
-            all_headers.setdefault("anthropic-beta", ",".join(config.betas))
+        self._betas = ",".join(config.betas) if official else ""
+        if self._betas:
+            all_headers["anthropic-beta"] = self._betas
         self._config = config
         self._secret = api_key
         self._transport = Transport(
@@ -126,6 +127,8 @@ class AnthropicAdapter(LLMAdapter):
                 else:
                     yield decoder.fail(self._error(error))
             finally:
+                if decoder.acc.container is not None:
+                    self._encoder(request).container = decoder.acc.container
                 if response is not None:
                     with suppress(Exception):
                         await response.aclose()
@@ -161,9 +164,8 @@ class AnthropicAdapter(LLMAdapter):
         """
         import anthropic
 
-        body = self._body(request)
-        headers: Mapping[str, Any] = request.settings.headers
-        content = body.content
+        content = self._encoder(request).encode(request).content
+        headers: Mapping[str, Any] = self._headers(request.settings.headers)
         if request.on_request is not None:
             payload = freeze(parse_json(content))
             all_headers = self._transport.headers(headers)
@@ -185,12 +187,19 @@ class AnthropicAdapter(LLMAdapter):
                 raise
         return response
 
-    def _body(self, request: LLMRequest) -> Body:
+    def _headers(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
+        """The request's own headers; its betas come on top of the configured ones."""
+        always = self._betas
+        if not always or not wanted:
+            return wanted
+        return {k: f"{always},{v}" if k.lower() == "anthropic-beta" else v for k, v in wanted.items()}
+
+    def _encoder(self, request: LLMRequest) -> RequestEncoder:
         encoder = request.scratch.get(_SCRATCH)
         if not isinstance(encoder, RequestEncoder) or encoder.provider != self.provider:
             encoder = RequestEncoder(self.provider, self._config.cache, self._config.max_tokens)
             request.scratch[_SCRATCH] = encoder
-        return encoder.encode(request)
+        return encoder
 
     async def _whole(
         self, response: httpx2.Response, decoder: AnswerDecoder, interrupt: Interrupt
@@ -217,7 +226,12 @@ class AnthropicAdapter(LLMAdapter):
                 status=response.status_code,
                 hint="check base_url",
             )
-        events, decoder.acc = message_events(message)
+        try:
+            events, decoder.acc = message_events(message)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ProviderError(
+                f"the answer is no message of the Messages API ({error})", kind=ErrorKind.protocol
+            ) from error
         return events
 
     async def _drain(self, chunks: Any, interrupt: Interrupt) -> None:
@@ -296,8 +310,8 @@ def _section(host: Any) -> AnthropicConfig:
 
 def _secret(host: Any, name: str) -> str | None:
     ask = getattr(host, "secret", None)
-    found = ask(name) if callable(ask) else None
-    return found or os.environ.get(name) or None
+    found = ask(name) if callable(ask) else os.environ.get(name)
+    return str(found) if found else None
 
 
 def _is_sse(response: httpx2.Response) -> bool:

@@ -99,6 +99,8 @@ def error_of_exception(error: Exception, provider: str | None = None, secret: st
 
     ``secret`` is taken out of the message should the server have echoed it.
     """
+    if isinstance(error, ProviderError):
+        return error
     found = _of_exception(error, provider)
     if secret and secret in found.message:
         found.message = found.message.replace(secret, "***")
@@ -111,8 +113,6 @@ def _of_exception(error: Exception, provider: str | None) -> ProviderError:
     import anthropic
     import httpx2
 
-    if isinstance(error, ProviderError):
-        return error
     if isinstance(error, anthropic.APIStatusError):
         body = error.body
         return error_of_body(body, status=error.status_code, headers=dict(error.response.headers), provider=provider)

@@ -63,6 +63,7 @@ class Accumulator(NamedTuple):
         blocks: how many blocks have started.
         usage: the provider's own numbers so far.
         response_id, stop_reason: as far as known.
+        container: id of the provider's sandbox that the answer's code ran in.
         finished: a terminal event was given.
     """
 
@@ -72,6 +73,7 @@ class Accumulator(NamedTuple):
     usage: Mapping[str, Any] = EMPTY
     response_id: str | None = None
     stop_reason: str | None = None
+    container: str | None = None
     finished: bool = False
 
 
@@ -145,8 +147,9 @@ def message_start(event: Mapping[str, Any], acc: Accumulator) -> Converted:
     return out, acc._replace(
         blocks=count,
         usage=_merge_usage(acc.usage, message.get("usage")),
-        response_id=message.get("id") or acc.response_id,
-        stop_reason=message.get("stop_reason") or acc.stop_reason,
+        response_id=_text(message.get("id")) or acc.response_id,
+        stop_reason=_text(message.get("stop_reason")) or acc.stop_reason,
+        container=_container(message) or acc.container,
     )
 
 
@@ -154,11 +157,19 @@ def message_start(event: Mapping[str, Any], acc: Accumulator) -> Converted:
 def message_delta(event: Mapping[str, Any], acc: Accumulator) -> Converted:
     """Stop reason and final usage; both are kept for the terminal event."""
     delta = event.get("delta")
-    reason = delta.get("stop_reason") if isinstance(delta, Mapping) else None
+    if not isinstance(delta, Mapping):
+        delta = EMPTY
     return (), acc._replace(
         usage=_merge_usage(acc.usage, event.get("usage")),
-        stop_reason=reason or acc.stop_reason,
+        stop_reason=_text(delta.get("stop_reason")) or acc.stop_reason,
+        container=_container(delta) or acc.container,
     )
+
+
+def _container(holder: Mapping[str, Any]) -> str | None:
+    container = holder.get("container")
+    found = container.get("id") if isinstance(container, Mapping) else None
+    return found if isinstance(found, str) else None
 
 
 @messages_table.on("message_stop")
@@ -214,7 +225,7 @@ def content_block_start(event: Mapping[str, Any], acc: Accumulator) -> Converted
     )
     if kind == "text":
         out = [StreamEvent("text_start", index=index)]
-        text = start.get("text")
+        text = _text(start.get("text"))
         if text:
             out.append(StreamEvent("text_delta", text, index=index))
             acc = acc._replace(tail=(acc.tail, index, "text_delta", text))
@@ -223,7 +234,7 @@ def content_block_start(event: Mapping[str, Any], acc: Accumulator) -> Converted
         return out, acc
     if kind == "thinking":
         out = [StreamEvent("thinking_start", index=index)]
-        text = start.get("thinking")
+        text = _text(start.get("thinking"))
         if text:
             out.append(StreamEvent("thinking_delta", text, index=index))
             acc = acc._replace(tail=(acc.tail, index, "thinking_delta", text))
@@ -244,13 +255,13 @@ def content_block_delta(event: Mapping[str, Any], acc: Accumulator) -> Converted
     if opened is None:
         return _unannounced(event, acc)
     if kind == "text_delta":
-        text = delta["text"]
+        text = _text(delta["text"])
         if not text or opened.type != "text":
             return (), acc
         tail = (acc.tail, index, kind, text)
         return (StreamEvent("text_delta", text, index=index),), Accumulator(tail, *acc[1:])
     if kind == "input_json_delta":
-        text = delta["partial_json"]
+        text = _text(delta["partial_json"])
         if not text:
             return (), acc
         acc = Accumulator((acc.tail, index, kind, text), *acc[1:])
@@ -258,7 +269,7 @@ def content_block_delta(event: Mapping[str, Any], acc: Accumulator) -> Converted
             return (), acc
         return (StreamEvent("tool_call_delta", text, index=index),), acc
     if kind == "thinking_delta":
-        text = delta["thinking"]
+        text = _text(delta["thinking"])
         if not text or opened.type != "thinking":
             return (), acc
         tail = (acc.tail, index, kind, text)
@@ -286,6 +297,19 @@ def _unannounced(event: Mapping[str, Any], acc: Accumulator) -> Converted:
 def content_block_stop(event: Mapping[str, Any], acc: Accumulator) -> Converted:
     """A block ends: it is given whole, with everything the deltas did not say."""
     return _end(_index(event, acc.blocks - 1), acc)
+
+
+def _text(value: Any) -> str:
+    """``value`` where text must be; null is none.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if value.__class__ is str:
+        return value
+    if value is None:
+        return ""
+    raise TypeError(f"text expected, not {value!r:.80}")
 
 
 def _index(event: Mapping[str, Any], default: int) -> int:
@@ -326,7 +350,9 @@ def _finished(index: int, opened: Open, fragments: list[tuple[str, Any]]) -> Seq
         text_block = TextBlock(_joined(fragments, "text_delta"), citations) if citations else None
         return (StreamEvent("text_end", index=index, block=text_block),)
     if opened.type == "thinking":
-        signature = next((f for k, f in reversed(fragments) if k == "signature_delta" and f), start.get("signature"))
+        signature = _text(
+            next((f for k, f in reversed(fragments) if k == "signature_delta" and f), start.get("signature"))
+        )
         thinking = ThinkingBlock(_joined(fragments, "thinking_delta"), signature or None)
         return (StreamEvent("thinking_end", index=index, block=thinking),)
     if opened.type == "tool_use":
@@ -406,13 +432,13 @@ def whole_block(block: Any, index: int) -> list[StreamEvent]:
     fragments: list[tuple[str, Any]] = []
     out: list[StreamEvent] = []
     if opened.type == "text":
-        text = block.get("text") or ""
+        text = _text(block.get("text"))
         fragments = [("text_delta", text), *(("citations_delta", c) for c in block.get("citations") or ())]
         out.append(StreamEvent("text_start", index=index))
         if text:
             out.append(StreamEvent("text_delta", text, index=index))
     elif opened.type == "thinking":
-        text = block.get("thinking") or ""
+        text = _text(block.get("thinking"))
         fragments = [("thinking_delta", text)]
         out.append(StreamEvent("thinking_start", index=index))
         if text:
