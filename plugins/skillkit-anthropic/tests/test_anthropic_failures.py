@@ -382,6 +382,21 @@ def test_answers_that_are_none(answer, kind):
     assert (event.type, event.error.kind) == ("error", kind)
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error": "model 'x' not found"}, "model 'x' not found"),
+        ({"message": "no such route"}, "no such route"),
+        ({"error": {"message": None}}, "the server answered with status 404"),
+        ("gone", "gone"),
+        (None, "the server answered with status 404"),
+    ],
+)
+def test_the_words_of_servers_that_report_errors_their_own_way(body, message):
+    found = error_of_body(body, status=404)
+    assert (found.message, found.kind) == (message, ErrorKind.not_found)
+
+
 def test_an_echoed_key_is_not_shown():
     body = json.dumps({"type": "error", "error": {"type": "authentication_error", "message": "bad key sk-secret-1"}})
 
@@ -520,6 +535,15 @@ def test_requests_go_through_the_configured_proxy():
     events, (request,) = asyncio.run(run())
     assert events[-1].type == "done"
     assert request["line"].startswith("POST http://models.invalid/v1/messages ")
+
+
+@pytest.mark.parametrize("kind", ["application/octet-stream", "application/json"])
+def test_a_stream_with_a_wrong_content_type_is_read(kind):
+    async def run():
+        async with Server(answering(response(sse(TEXT), kind=kind))).running() as url:
+            return await collect(AnthropicAdapter(None, base_url=url, api_key="k"))
+
+    assert [e.type for e in asyncio.run(run())] == ["text_start", "text_delta", "text_delta", "text_end", "done"]
 
 
 def test_compressed_answers_are_read(replay, cases):

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
@@ -212,27 +213,28 @@ class AnthropicAdapter(LLMAdapter):
         interrupt.check()
         data = await interrupt.wait(response.aread())
         interrupt.limit(None)
+        if data.lstrip()[:6] in (b"event:", b"data: "):  # a stream whose content type says otherwise
+            events = decoder.feed(data)
+            events += () if decoder.acc.finished else decoder.close()
+            self._sign(events[-1].error)
+            return events
         try:
             message = parse_json(data)
-        except ValueError:
+            if isinstance(message, dict) and isinstance(message.get("content", 0), (list, NoneType)):
+                whole, decoder.acc = message_events(message)
+                return whole
+        except (ValueError, TypeError, AttributeError) as error:
+            log.debug("the answer is no message: %r", error)
             message = None
-        if isinstance(message, dict) and message.get("type") == "error":
+        if isinstance(message, dict) and "error" in message:
             raise error_of_body(message, status=response.status_code, headers=dict(response.headers))
-        if not isinstance(message, dict) or not isinstance(message.get("content"), list):
-            what = response.headers.get("content-type", "an unknown type")
-            raise ProviderError(
-                f"the answer is no message of the Messages API ({what})",
-                kind=ErrorKind.protocol,
-                status=response.status_code,
-                hint="check base_url",
-            )
-        try:
-            events, decoder.acc = message_events(message)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ProviderError(
-                f"the answer is no message of the Messages API ({error})", kind=ErrorKind.protocol
-            ) from error
-        return events
+        what = response.headers.get("content-type", "an unknown type")
+        raise ProviderError(
+            f"the answer is no message of the Messages API ({what})",
+            kind=ErrorKind.protocol,
+            status=response.status_code,
+            hint="check base_url",
+        )
 
     async def _drain(self, chunks: Any, interrupt: Interrupt) -> None:
         """Read to the end of the response, so that the connection serves the next request."""

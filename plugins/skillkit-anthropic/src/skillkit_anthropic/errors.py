@@ -61,15 +61,13 @@ def error_of_body(
     status to decide.
     """
     error = body.get("error") if isinstance(body, Mapping) else None
-    if not isinstance(error, Mapping):
-        error = {}
-    kind_name = error.get("type")
+    fields = error if isinstance(error, Mapping) else {}
+    kind_name, details = fields.get("type"), fields.get("details")
     kind_name = kind_name if isinstance(kind_name, str) else None
-    details = error.get("details")
     code = details.get("error_code") if isinstance(details, Mapping) else None
-    message = error.get("message")
-    if not isinstance(message, str) or not message:
-        message = body if isinstance(body, str) and body.strip() else f"the server answered with status {status}"
+    outer = body.get("message") if isinstance(body, Mapping) else body
+    said = (t for t in (fields.get("message"), error, outer) if isinstance(t, str) and t.strip())
+    message = next(said, f"the server answered with status {status}")
     kind = _kind(status, kind_name, code if isinstance(code, str) else None, message)
     return ProviderError(
         message if len(message) <= _LONGEST else message[:_LONGEST] + "...",
