@@ -1,0 +1,50 @@
+"""The result of an action as the output of a tool."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from skillkit_core.skills import SkillAction
+from skillkit_core.tools import ToolOutput
+
+from .actions import ActionResult
+
+__all__ = ["tool_output"]
+
+STDERR_CHARS = 4000
+
+
+def tool_output(action: SkillAction, result: ActionResult) -> ToolOutput:
+    """What the model reads, and the whole result beside it.
+
+    JSON with an ``answer``: that sentence, then the data in compact form; ``details`` are the data. A failure says how
+    it ended and what was printed, the end of stderr last.
+    """
+    if not result.ok:
+        return ToolOutput(_failure(action, result), result.to_dict(), is_error=True)
+    if result.data is not None:
+        text = _compact(result.data)
+        answer = result.data.get("answer") if isinstance(result.data, dict) else None
+        return ToolOutput(f"{answer}\n{text}" if isinstance(answer, str) and answer else text, result.data)
+    if result.file is not None:
+        return ToolOutput(f"Wrote {result.file}", result.to_dict())
+    text = (result.text or "").rstrip("\n")
+    return ToolOutput(text or "Done, without output.", result.to_dict())
+
+
+def _failure(action: SkillAction, result: ActionResult) -> str:
+    how = {
+        "timeout": f"did not finish within {action.timeout:g} seconds",
+        "aborted": "was ended",
+        "output-not-json": "printed something that is not JSON",
+        "output-too-large": "printed more than 256 KiB",
+        "output-file-outside": "named a file outside the workspace",
+    }.get(result.error or "", f"failed ({result.error})")
+    parts = [f"Action {action.name} {how}."]
+    parts += [p for p in ((result.text or "").strip(), result.stderr.strip()[-STDERR_CHARS:]) if p]
+    return "\n".join(parts)
+
+
+def _compact(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
