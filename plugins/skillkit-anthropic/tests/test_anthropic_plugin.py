@@ -33,7 +33,11 @@ def registered(hook: Any) -> list[Any]:
 def test_the_provider_and_its_compatible_servers():
     providers = {p.name: p for p in registered(plugin.register_adapters)}
     own = providers["anthropic"]
-    assert (own.api_key_env, own.base_url_env, own.rank) == (("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", 10)
+    assert (own.api_key_env, own.base_url_env, own.rank) == (
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        "ANTHROPIC_BASE_URL",
+        10,
+    )
     assert own.default_model
     assert len(providers) == 1 + len(plugin.COMPATIBLE)
     for provider in providers.values():

@@ -48,6 +48,7 @@ class AnthropicAdapter(LLMAdapter):
         api_key: ``None``: ``ANTHROPIC_API_KEY``, else what the SDK finds (``ANTHROPIC_AUTH_TOKEN``, a profile).
         headers: sent with every request.
         cache, timeout, connect_timeout, proxy, max_tokens: override the configuration, see :class:`AnthropicConfig`.
+        key_hint: variable that holds the key; named where the server refuses it.
     """
 
     api: ClassVar[str] = API
@@ -65,6 +66,7 @@ class AnthropicAdapter(LLMAdapter):
         connect_timeout: float | None = None,
         proxy: str | None = None,
         max_tokens: int | None = None,
+        key_hint: str = "ANTHROPIC_API_KEY",
     ) -> None:
         given = {
             "cache": cache,
@@ -87,6 +89,7 @@ class AnthropicAdapter(LLMAdapter):
         if self._betas:
             all_headers["anthropic-beta"] = self._betas
         self._config = config
+        self._key_hint = key_hint
         self._secret = api_key
         self._transport = Transport(
             Endpoint(
@@ -263,8 +266,7 @@ class AnthropicAdapter(LLMAdapter):
         if isinstance(error, ProviderError):
             error.provider = error.where = self.provider
             if error.kind is ErrorKind.auth:
-                own = self.provider == "anthropic"
-                error.hint = "set ANTHROPIC_API_KEY or pass api_key" if own else "check the provider's API key"
+                error.hint = f"check {self._key_hint} or pass api_key"
         return error
 
     def _interrupted(self, interrupt: Interrupt, request: LLMRequest) -> ProviderError:

@@ -85,7 +85,7 @@ def _kind(status: int, kind_name: str | None, code: str | None, message: str) ->
         return _CODES[code]
     if kind_name == "invalid_request_error" and status in (200, 400) and message.startswith(_OVERFLOW_PREFIXES):
         return ErrorKind.overflow
-    if status in (402, 413, 429, 529):  # exact whatever a compatible server writes in the body
+    if status in (402, 413, 429, 503, 504, 529):  # exact whatever a compatible server writes in the body
         return classify_status(status)
     if kind_name in _TYPES:
         return _TYPES[kind_name]
