@@ -112,8 +112,7 @@ class AnthropicAdapter(LLMAdapter):
         with Interrupt(request.signal) as interrupt:
             try:
                 interrupt.check()
-                interrupt.limit(request.settings.timeout)
-                response = await interrupt.wait(self._send(request))
+                response = await interrupt.wait(self._send(request, interrupt))
                 parts = self._streamed(response, decoder, interrupt) if _is_sse(response) else None
                 if parts is None:
                     for event in await self._whole(response, decoder, interrupt):
@@ -160,8 +159,11 @@ class AnthropicAdapter(LLMAdapter):
                     return
                 yield events
 
-    async def _send(self, request: LLMRequest) -> httpx2.Response:
+    async def _send(self, request: LLMRequest, interrupt: Interrupt) -> httpx2.Response:
         """Encode, let ``on_request`` look, post, tell ``on_response``.
+
+        The time until the first event counts from here on: neither the import of the SDK nor a hook that asks somebody
+        is the server's.
 
         Raises:
             Exception: whatever went wrong.
@@ -177,6 +179,8 @@ class AnthropicAdapter(LLMAdapter):
             if new_payload is not payload:
                 content = dumps(new_payload)
             headers = self._transport.exactly(new_headers)
+        self._transport.client()
+        interrupt.limit(request.settings.timeout)
         try:
             response = await self._transport.post(content, headers)
         except anthropic.APIStatusError as error:

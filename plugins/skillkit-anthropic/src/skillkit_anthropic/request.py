@@ -85,7 +85,7 @@ class RequestEncoder:
         end = b"]}"
         if self.container and self._runs_code and "container" not in request.settings.extra:
             end = b'],"container":' + dumps(self.container) + b"}"
-        return Body(b"".join((self._head, messages, end)), self._stream)
+        return Body(b"".join((self._head, *messages, end)), self._stream)
 
     def _encode_head(self, request: LLMRequest, may_think: bool) -> tuple[bytes, bool]:
         settings, model = request.settings, request.model
