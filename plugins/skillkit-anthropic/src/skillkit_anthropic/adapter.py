@@ -181,6 +181,7 @@ class AnthropicAdapter(LLMAdapter):
             headers = self._transport.exactly(new_headers)
         self._transport.client()
         interrupt.limit(request.settings.timeout)
+        interrupt.watch(self._config.timeout)
         try:
             response = await self._transport.post(content, headers)
         except anthropic.APIStatusError as error:
@@ -274,6 +275,12 @@ class AnthropicAdapter(LLMAdapter):
         return error
 
     def _interrupted(self, interrupt: Interrupt, request: LLMRequest) -> ProviderError:
+        if interrupt.reason == "silence":
+            return ProviderError(
+                f"the server was silent for {self._config.timeout:g} seconds",
+                kind=ErrorKind.timeout,
+                provider=self.provider,
+            )
         if interrupt.reason == "timeout":
             return ProviderError(
                 f"the first event did not come within {request.settings.timeout:g} seconds",

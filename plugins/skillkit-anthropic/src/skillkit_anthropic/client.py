@@ -71,7 +71,8 @@ class Transport:
         import httpx2
 
         end = self._endpoint
-        self._timeout = httpx2.Timeout(end.timeout, connect=end.connect_timeout)
+        # No read timeout: whoever reads a stream watches for silence, without a timer for every piece of data.
+        self._timeout = httpx2.Timeout(end.timeout, connect=end.connect_timeout, read=None)
         headers: dict[str, Any] = dict(end.headers)
         api_key = end.api_key
         if not api_key and (not end.official or end.base_url is not None):
@@ -136,7 +137,8 @@ class Transport:
         """The JSON that ``path`` answers with."""
         import httpx2
 
-        return (await self.client().get(path, cast_to=httpx2.Response)).json()
+        timeout = httpx2.Timeout(self._endpoint.timeout, connect=self._endpoint.connect_timeout)
+        return (await self.client().get(path, cast_to=httpx2.Response, options={"timeout": timeout})).json()
 
     async def close(self) -> None:
         """Close the connections."""
