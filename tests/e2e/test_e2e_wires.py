@@ -1,6 +1,6 @@
 """The same requests through the official SDKs against a loopback server that speaks the real wires."""
 
-import json
+from pathlib import Path
 
 import pytest
 from plain_requests import REQUESTS
@@ -60,17 +60,19 @@ def test_the_same_without_streaming(workspace, skillkit_cli, llm_server, wire):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_key_is_in_no_session_event_or_output(workspace, skillkit_cli, llm_server, wire):
+def test_the_key_reaches_no_child_no_session_and_no_output(workspace, skillkit_cli, llm_server, wire):
     from skillkit_testkit.turns import Call, Reply
 
-    llm_server.script(Reply(tool_calls=[Call("bash", {"command": "env; echo sk-loopback-secret sk-ant-loopback-secret"})]), "done")
     options, env = flags(llm_server, wire)
-    result = skillkit_cli("run", "--json", "--events", "--allow-bash", *options, "show me the environment", env=env).ok()
-    session = open(result.json_lines[-1]["session_path"]).read()
     key = env["ANTHROPIC_API_KEY" if wire == "anthropic" else "OPENAI_API_KEY"]
-    shown = json.dumps([line for line in result.json_lines if line["type"] == "tool_execution_end"])
-    assert key not in shown
-    assert key not in session.replace(json.dumps(f"env; echo sk-loopback-secret sk-ant-loopback-secret"), "")
+    (workspace / "leak.txt").write_text(f"found: {key}")
+    llm_server.script(Reply(tool_calls=[Call("bash", {"command": "env; cat leak.txt"})]), Reply(text="done"))
+    command = ["run", "--json", "--events", "--allow-bash", *options, "show me the environment"]
+    result = skillkit_cli(*command, env=env).ok()
+    answered = llm_server.requests[-1].tool_results[-1].text
+    assert "PATH=" in answered and "found: ***" in answered and "API_KEY" not in answered
+    session = Path(result.json_lines[-1]["session_path"]).read_text()
+    assert key not in session + result.stdout + result.stderr
 
 
 def test_bash_is_no_tool_of_the_model_unless_it_is_allowed(workspace, skillkit_cli, llm_server):

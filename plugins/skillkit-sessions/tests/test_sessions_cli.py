@@ -16,7 +16,6 @@ from skillkit_core.contracts.session_store import SessionEntry
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import SessionError, UnknownName
 from skillkit_core.frozen import freeze
-from skillkit_core.registry import Registry
 
 
 @pytest.fixture
@@ -25,9 +24,7 @@ def run(store):
     commands = []
     plugin.register_commands(commands.append)
     command = load_object(commands[0].target)
-    registry: Registry[JsonlStore] = Registry()
-    registry.register("jsonl", store, "sessions")
-    host = SimpleNamespace(session_stores=registry, config=SimpleNamespace(get=lambda key, default=None: default))
+    host = SimpleNamespace(session_store=lambda: store)
 
     def call(*args: str, code: int = 0) -> str:
         result = CliRunner().invoke(command, list(args), obj=SimpleNamespace(host=host))
@@ -52,7 +49,7 @@ def test_an_empty_list_says_so(run):
 
 def test_a_list_is_a_plain_table_newest_first(run, two):
     lines = [line.split() for line in run("list").splitlines()]
-    assert lines[0] == ["ID", "UPDATED", "MESSAGES", "TITLE"]
+    assert lines[0] == ["id", "updated", "messages", "title"]
     assert [(line[0], line[3], line[4]) for line in lines[1:]] == [("abc1", "1", "Greeting"), ("abd2", "2", "/work")]
 
 

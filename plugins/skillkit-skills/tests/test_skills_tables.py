@@ -225,7 +225,7 @@ def test_results_say_how_a_process_ended(table, host, skill_dir):
             assert got.text is not None
             assert got.truncated and len(got.text.encode()) == want["truncated_to_bytes"] == OUTPUT_CAP
         if "max_seconds" in want:
-            assert got.ms < want["max_seconds"] * 1000
+            assert got.ms < case["sleep"] * 10 * 1000, "it waited for the program"
         if want.get("process_tree_killed"):
             pid = int((host.cwd / "child").read_text())
             assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
@@ -235,3 +235,26 @@ def test_a_runtimes_own_note_about_cut_output_is_no_json():
     action = SkillAction("x", script="a.py", output="json")
     got = interpret(action, ExecutionResult(stdout="[1", truncated=True), Path(os.sep))
     assert (got.ok, got.error) == (False, "output-too-large")
+
+
+def test_scan(table):
+    from skillkit_skills.audit import findings
+
+    for case in table("scan"):
+        assert sorted(findings(case["text"])) == sorted(case["findings"]), case["id"]
+
+
+def test_the_audit_of_hostile_skills_names_what_they_do(shared):
+    from skillkit_skills.audit import audit
+    from skillkit_skills.loader import SkillFolderLoader
+
+    from skillkit_core.contracts.skill_loader import SkillSource
+
+    wanted = {
+        "sec-curl-pipe": {"scan-remote-exec", "scan-password-protected-archive"},
+        "sec-hidden-unicode": {"scan-hidden-unicode"},
+        "sec-injection-body": {"scan-prompt-injection", "scan-credential-access"},
+    }
+    for name, codes in wanted.items():
+        found = SkillFolderLoader().load(SkillSource("x", "user", shared / "skills_quirky" / name))
+        assert {p.code for p in audit(found.skills[0])} == codes, name

@@ -5,30 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from skillkit_core.cli.output import echo, json_option, print_json
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 from skillkit_core.errors import SessionError
 
 from .listing import text_in
-from .output import print_json, print_table, print_text
-
-if TYPE_CHECKING:
-    from skillkit_core import Host
+from .output import print_table, print_text
 
 __all__ = ["sessions"]
-
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def _store(host: Host) -> SessionStore:
-    """The configured store (``session.store``), else the first."""
-    names = list(host.session_stores)
-    name = host.config.get("session.store", None) or (names[0] if names else "jsonl")
-    store: SessionStore = host.session_stores.get(name)
-    return store
 
 
 def _time(seconds: float | None) -> str | None:
@@ -58,11 +46,11 @@ def sessions() -> None:
 @sessions.command("list", help="List sessions, newest first.")
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
 @click.option("--all", "everything", is_flag=True, help="List all of them.")
-@_as_json
+@json_option
 @click.pass_context
 def list_(ctx: click.Context, limit: int, everything: bool, as_json: bool) -> None:
     """``id, created, updated, cwd, title, messages, location``, and ``error`` for broken ones."""
-    rows = asyncio.run(_store(ctx.obj.host).list(limit=None if everything else limit))
+    rows = asyncio.run(ctx.obj.host.session_store().list(limit=None if everything else limit))
     if as_json:
         print_json(list(rows))
     elif not rows:
@@ -77,11 +65,11 @@ def list_(ctx: click.Context, limit: int, everything: bool, as_json: bool) -> No
 
 @sessions.command(help="Show what was said in a session. SESSION is its id, or the start of it.")
 @click.argument("session")
-@_as_json
+@json_option
 @click.pass_context
 def show(ctx: click.Context, session: str, as_json: bool) -> None:
     """JSON: ``{"session": header, "entries": [...]}``."""
-    handle, entries = asyncio.run(_read(_store(ctx.obj.host), session))
+    handle, entries = asyncio.run(_read(ctx.obj.host.session_store(), session))
     header = handle.header
     if as_json:
         print_json({"session": _header(handle), "entries": [_entry(e) for e in entries]})
@@ -130,11 +118,11 @@ def _entry(entry: SessionEntry) -> dict[str, Any]:
 
 @sessions.command(help="Print where a session is kept. SESSION is its id, or the start of it.")
 @click.argument("session")
-@_as_json
+@json_option
 @click.pass_context
 def path(ctx: click.Context, session: str, as_json: bool) -> None:
     """JSON: ``{"id": ..., "location": ...}``."""
-    handle, _ = asyncio.run(_read(_store(ctx.obj.host), session))
+    handle, _ = asyncio.run(_read(ctx.obj.host.session_store(), session))
     if as_json:
         print_json({"id": handle.header.id, "location": handle.location})
     else:
@@ -144,13 +132,13 @@ def path(ctx: click.Context, session: str, as_json: bool) -> None:
 @sessions.command(help="Find entries that contain QUERY, newest session first.")
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
-@_as_json
+@json_option
 @click.pass_context
 def search(ctx: click.Context, query: str, limit: int, as_json: bool) -> None:
     """``session_id, entry_id, ts, excerpt``; exit code 1 when nothing fits."""
 
     async def collect() -> list[Mapping[str, Any]]:
-        return [hit async for hit in _store(ctx.obj.host).search(query, limit=limit)]
+        return [hit async for hit in ctx.obj.host.session_store().search(query, limit=limit)]
 
     hits = asyncio.run(collect())
     if as_json:
@@ -158,6 +146,6 @@ def search(ctx: click.Context, query: str, limit: int, as_json: bool) -> None:
     elif hits:
         print_table([{**hit, "time": _time(hit["ts"])} for hit in hits], ["session_id", "entry_id", "time", "excerpt"])
     else:
-        click.echo(f"nothing contains {query!r}", err=True)
+        echo(f"nothing contains {query!r}", err=True)
     if not hits:
         ctx.exit(1)

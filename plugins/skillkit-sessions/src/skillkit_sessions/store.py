@@ -76,6 +76,11 @@ class JsonlStore(SessionStore):
         self.directory = directory.expanduser()
         self._fsync = fsync or (config.fsync if config is not None else "auto")
 
+    @classmethod
+    def at(cls, directory: Path) -> JsonlStore:
+        """A store in ``directory``, with defaults and without a host."""
+        return cls(directory=directory)
+
     # --- one session ------------------------------------------------------------------------------------------
 
     async def create(self, header: SessionHeader) -> JsonlSession:

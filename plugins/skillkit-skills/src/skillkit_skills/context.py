@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["skills_prompt"]
 
-INTRODUCTION = f"When a task fits a description below, call {ACTIVATE} with the name first."
+INTRODUCTION = (
+    "Skills hold instructions and tools for particular tasks. "
+    f"When a task fits a description below, call {ACTIVATE} with the name first, unless a tool of the skill does it all."
+)
 
 
 def skills_prompt(agent: AgentRunner) -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from html import unescape
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -80,7 +82,7 @@ class AgentSkills:
     def remember(self, session: Any) -> None:
         """Take over what was activated earlier in a session that is resumed."""
         for message in session.messages if session is not None else ():
-            if (name := activated_by(message)) is not None:
+            if (name := activated_by(message)) is not None and self.host.skills.has(name):
                 self._active[name] = None
 
     def listed(self) -> tuple[Listed, ...]:
@@ -195,6 +197,9 @@ class AgentSkills:
 
 def activated_by(message: Any) -> str | None:
     """Name of the skill whose instructions a message brought, if it did."""
+    if message.role == "user":  # a person called it
+        match = re.match(r'<skill_content name="([^"]+)">', message.text)
+        return unescape(match[1]) if match else None
     if message.role != "tool_result" or message.tool_name != ACTIVATE or message.is_error:
         return None
     details = message.details
