@@ -5,8 +5,9 @@ import re
 import tarfile
 
 import pytest
-from skillkit_core.tools import Tool
 from skillkit_offline import rank
+
+from skillkit_core.tools import Tool
 
 PLAIN_INDEX = {"name and description": (0.291, 0.426), "with 4,000 characters of body": (0.422, 0.588)}
 
