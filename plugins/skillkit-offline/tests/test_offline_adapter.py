@@ -127,7 +127,7 @@ def test_where_nothing_is_near_one_action_of_each_skill_is_listed(actions):
     message = answer("hello", actions)
 
     assert "Offline, these can be asked for:" in message.text
-    assert "and 1 more: skillkit skills list" in message.text
+    assert "and 2 more: skillkit skills list" in message.text
 
 
 def test_without_any_skill_the_answer_says_so():

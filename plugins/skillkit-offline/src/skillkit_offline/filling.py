@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +136,10 @@ def _options(work: Filling) -> None:
                 begin, end = pieces[follows].start, pieces[follows].end
                 value = pieces[follows].text
                 if pieces[follows].kind is not Kind.quoted:
-                    value = work.request.text[begin:].split(None, 1)[0].rstrip(",;")
+                    value = work.request.text[begin : begin + 1_000].split(None, 1)[0].rstrip(",;")
                     end = begin + len(value)
-                places = {i for i in range(follows, len(pieces)) if pieces[i].start < max(end, begin + 1)}
+                after = takewhile(lambda i: pieces[i].start < end, range(follows, len(pieces)))
+                places = {follows, *after}
                 work.put(argument, value, places | {place})
             else:
                 work.problems.append(f"--{argument.name} needs a value")
