@@ -59,6 +59,7 @@ class Provider:
         headers: sent with every request.
         options: passed to the adapter's constructor.
         rank: which provider a bare ``skillkit run`` uses among those with a key: lower first; ``None``: never.
+        generic: it takes any endpoint that speaks its api; the one that a bare ``--base-url`` means.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Provider:
     options: Mapping[str, Any] = field(default_factory=dict)
     description: str = ""
     rank: int | None = None
+    generic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,14 @@ class Registry(Generic[T]):
     Args:
         describe: turns a source into the words an error uses for it (distribution and version).
         first_wins: the bare name of a clash means the first entry instead of being an error (tools).
+
+    ``prefer`` maps a name to the source that a distribution chose for it.
     """
 
     kind = "item"
 
     def __init__(self, describe: Callable[[str], str] | None = None, *, first_wins: bool = False) -> None:
+        self.prefer: dict[str, str] = {}
         self._entries: dict[str, list[Entry[T]]] = {}
         self._lock = threading.RLock()
         self._describe = describe or str
@@ -56,6 +59,7 @@ class Registry(Generic[T]):
             for i, old in enumerate(entries):
                 if old.source == source:
                     entries[i] = entry
+                    self._forget(old)
                     break
             else:
                 entries.append(entry)
@@ -78,10 +82,14 @@ class Registry(Generic[T]):
 
     def _remove(self, entry: Entry[T]) -> None:
         entries = self._entries[entry.name]
-        entries.remove(entry)
+        entries[:] = [e for e in entries if e is not entry]
+        self._forget(entry)
         if not entries:
             del self._entries[entry.name]
         self.version += 1
+
+    def _forget(self, entry: Entry[T]) -> None:
+        """Called for every entry that was removed or replaced."""
 
     def entry(self, name: str) -> Entry[T]:
         """The entry called ``name`` or ``name@source``.
@@ -97,6 +105,8 @@ class Registry(Generic[T]):
                 entries = [e for e in self._entries.get(bare, ()) if e.source == source]
             if not entries:
                 raise self.unknown(name)
+            chosen = self.prefer.get(name)
+            entries = [e for e in entries if e.source == chosen] or entries
             if len(entries) > 1 and not self._first_wins:
                 owners = [self._describe(e.source) if e.source else "the application" for e in entries]
                 raise AmbiguousName(self.kind, name, owners, [e.address for e in entries])

@@ -1,0 +1,124 @@
+"""When a history is shortened (spec, section 7). How is the compactors' business."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ..contracts.adapter import LLMRequest
+from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
+from ..events.results import BeforeCompactResult
+from ..events.types import BeforeCompactEvent, CompactionEndEvent, CompactionStartEvent
+from ..messages import LLMMessage, TextBlock, ToolResultMessage, UserMessage
+from .run import Run
+
+__all__ = ["compact_if_needed", "compact_now", "find_compactor"]
+
+PROGRESS = 0.10  # what a compaction must free at least
+Reason = Literal["threshold", "overflow", "manual"]
+
+
+async def compact_if_needed(run: Run) -> None:
+    """Compact when the next request would leave less than the reserve of the window."""
+    agent = run.agent
+    window = run.target.model.context_window if run.target is not None else 0
+    if not agent.config.compaction or agent.compaction_off or window <= 0:
+        return
+    if agent.context_tokens() <= window - min(agent.config.reserve_tokens, window // 4):
+        return
+    if len(agent.host.compactors) or agent.host.impls("select_compactor"):
+        await compact_now(run, "threshold")
+
+
+async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | None:
+    """The compactor that ``select_compactor`` chooses, else the only registered one."""
+    host = run.agent.host
+    found: Compactor | None = await host.resolve("select_compactor", request=request)
+    if found is not None:
+        return found
+    names = host.compactors.list()
+    return host.compactors.get(names[0]) if names else None
+
+
+def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
+    agent = run.agent
+    assert run.target is not None
+    target = run.target
+    window = target.model.context_window
+
+    async def complete(prompt: str, messages: Sequence[LLMMessage]) -> str:
+        asked = LLMRequest(
+            model=target.model,
+            messages=(*messages, UserMessage(content=(TextBlock(prompt),))),
+            system="You summarise conversations.",
+            signal=run.signal,
+        )
+        message = await target.adapter.complete(asked)
+        await run.account(message.usage, purpose="compaction")
+        return message.text
+
+    return CompactionRequest(
+        messages=agent.session.messages,
+        model=target.model,
+        reason=reason,
+        tokens=tokens,
+        window=window,
+        budget=max(1, (window or tokens) // 2),
+        signal=run.signal,
+        estimate=agent.estimate_messages,
+        complete=complete,
+    )
+
+
+async def compact_now(run: Run, reason: Reason) -> bool:
+    """Shorten the history once; whether that freed enough to go on."""
+    agent, bus = run.agent, run.agent.events
+    before = agent.context_tokens()
+    request = _request(run, reason, before)
+    supplied: CompactionResult | None = None
+    if bus.has("before_compact"):
+        answer = await bus.emit(bus.make(BeforeCompactEvent, reason=reason, preparation=request, tokens=before))
+        if isinstance(answer, BeforeCompactResult):
+            if answer.cancel is True:
+                return False
+            supplied = answer.compaction if isinstance(answer.compaction, CompactionResult) else None
+    compactor = None if supplied is not None else await find_compactor(run, request)
+    if supplied is None and compactor is None:
+        return False
+    if bus.has("compaction_start"):
+        await bus.emit(bus.make(CompactionStartEvent, reason=reason, before_tokens=before))
+    outcome, entry_id = "aborted", None
+    try:
+        result = supplied if supplied is not None else await compactor.compact(request)  # type: ignore[union-attr]
+        outcome = "no_progress"
+        if result is not None:
+            keep = _legal_cut(agent.session.messages, result.keep_from)
+            if keep > 0 and (result.summary or keep < len(agent.session.context)):
+                entry_id = await agent.session.append_compaction(result.summary, keep, before, result.details)
+                freed = before - agent.context_tokens()
+                outcome = "completed" if freed >= before * PROGRESS else "no_progress"
+    except Exception as error:  # noqa: BLE001 - a compactor that fails leaves the context as it was
+        outcome = "failed"
+        await agent.complain("compaction", f"the compactor failed: {type(error).__name__}: {error}")
+    finally:
+        agent.compaction_off = outcome != "completed"
+        if bus.has("compaction_end"):
+            await bus.emit(
+                bus.make(
+                    CompactionEndEvent,
+                    reason=reason,
+                    outcome=outcome,
+                    before_tokens=before,
+                    after_tokens=agent.context_tokens(),
+                    entry_id=entry_id,
+                )
+            )
+    return outcome == "completed"
+
+
+def _legal_cut(messages: Sequence[object], keep_from: int) -> int:
+    """``keep_from``, moved back so that no result is parted from its call."""
+    cut = max(0, min(keep_from, len(messages)))
+    while 0 < cut < len(messages) and isinstance(messages[cut], ToolResultMessage):
+        cut -= 1
+    return cut

@@ -1,0 +1,511 @@
+"""The one door to every tool: checks, guards, execution, and exactly one result per call in the order of the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..abort import AbortSignal
+from ..contracts.approver import ApprovalDecision, ApprovalRequest
+from ..contracts.tool_executor import ToolExecutor
+from ..descriptors import load_object
+from ..errors import ToolError
+from ..events.bus import GuardFailed
+from ..events.results import UNSET, ToolResultEventResult
+from ..events.tool_call import ToolCallDecision
+from ..events.types import (
+    ApprovalRequestEvent,
+    ApprovalResolvedEvent,
+    ToolCallEvent,
+    ToolExecutionEndEvent,
+    ToolExecutionStartEvent,
+    ToolExecutionUpdateEvent,
+    ToolResultEvent,
+)
+from ..frozen import EMPTY
+from ..messages import Block, Outcome, TextBlock, ToolCall, ToolResultMessage, blocks_of
+from ..schema import validate
+from ..tools import Tool, ToolOutput
+from .text import clean, limit_text
+
+if TYPE_CHECKING:
+    from .run import Run
+
+__all__ = ["CallContext", "InProcessExecutor", "ToolBatch"]
+
+WITHHELD = "The result was withheld because a guard failed."
+
+
+class InProcessExecutor(ToolExecutor):
+    """Runs tools in this process, on the loop of the run."""
+
+    async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: Any) -> ToolOutput:
+        """Call the tool's function."""
+        answer = await load_object(tool.execute)(args, ctx)
+        if isinstance(answer, ToolOutput):
+            return answer
+        if isinstance(answer, str):
+            return ToolOutput(answer)
+        raise ToolError(f"tool {tool.name!r} returned {type(answer).__name__} instead of ToolOutput or str")
+
+
+class CallContext:
+    """What a running tool can see and do (:class:`~skillkit_core.tools.ToolContext`)."""
+
+    __slots__ = (
+        "_emit",
+        "_n",
+        "agent",
+        "agent_path",
+        "cwd",
+        "session_id",
+        "settled",
+        "signal",
+        "tool_call_id",
+        "tool_name",
+    )
+
+    def __init__(self, run: Run, tool_name: str, call_id: str, emit: Callable[[str, str, int], None]) -> None:
+        self.agent = run.agent
+        self.tool_name = tool_name
+        self.tool_call_id = call_id
+        self.signal: AbortSignal = run.signal
+        self.cwd: Path = run.agent.cwd
+        self.session_id = run.agent.session_id
+        self.agent_path = run.agent.agent_path
+        self.settled = False
+        self._emit = emit
+        self._n = 0
+
+    def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
+        """Show output; nothing is shown after the call has settled."""
+        if not self.settled and output:
+            self._n += 1
+            self._emit(output, stream, self._n)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """One call on its way: what it is, what was decided, and its result."""
+
+    call: ToolCall
+    index: int
+    tool: Tool | None = None
+    args: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    event: ToolCallEvent | None = None
+    substitute: Any = UNSET
+    terminate: bool = False
+    started: bool = False
+    begun_at: float = 0.0
+    ctx: CallContext | None = None
+    result: ToolResultMessage | None = None
+
+
+class ToolBatch:
+    """The calls of one assistant message."""
+
+    def __init__(self, run: Run, calls: Sequence[ToolCall]) -> None:
+        self.run = run
+        self.bus = run.agent.events
+        self.items = [Prepared(call, i) for i, call in enumerate(calls)]
+        self._updates: list[ToolExecutionUpdateEvent] = []
+        self._pump: asyncio.Task[None] | None = None
+
+    # --- before -----------------------------------------------------------------------------------------------
+
+    async def prepare(self, item: Prepared) -> None:
+        """Check one call and ask the handlers; a call that must not run gets its result here."""
+        call, name = item.call, item.call.name
+        tool = self.run.agent.toolbox.get(name)
+        if tool is None:
+            await self._refuse(item, Outcome.error, self._unknown(name))
+            return
+        if call.args is None:
+            await self._refuse(
+                item, Outcome.error, f"The arguments of {name!r} are not a JSON object: {call.raw_args[:200]!r}"
+            )
+            return
+        problem = validate(tool.parameters, call.args)
+        if problem is not None:
+            await self._refuse(item, Outcome.error, f"The arguments of {name!r} do not fit: {problem}")
+            return
+        item.tool, item.args = tool, call.args
+        item.event = self.bus.make(
+            ToolCallEvent,
+            tool_name=name,
+            tool_call_id=call.id,
+            args=call.args,
+            raw_args=call.args,
+            index=item.index,
+            batch_size=len(self.items),
+            annotations=tool.annotations,
+        )
+        if self.bus.has("before_tool_call") and not await self._guarded(item):
+            return
+        await self._start(item)
+
+    def _unknown(self, name: str) -> str:
+        from ..errors import close_matches
+
+        names = [tool.name for tool in self.run.agent.toolbox.tools()]
+        close = close_matches(name, names)
+        return f"There is no tool {name!r}." + (f" Did you mean {', '.join(close)}?" if close else "")
+
+    async def _guarded(self, item: Prepared) -> bool:
+        """Ask the handlers of ``before_tool_call``; whether the call may go on."""
+        assert item.event is not None and item.tool is not None
+        decision = await self.bus.emit(item.event)
+        if not isinstance(decision, ToolCallDecision):
+            return True
+        if decision.args is not None:
+            item.args = decision.args
+        item.terminate = decision.terminate
+        if decision.block:
+            await self._refuse(item, Outcome.blocked, f"Blocked: {decision.reason}")
+            return False
+        if decision.changed_by is not None:
+            problem = validate(item.tool.parameters, item.args)
+            if problem is not None:
+                who = f"plugin {decision.plugin!r}" if decision.plugin else decision.changed_by
+                await self._refuse(
+                    item, Outcome.error, f"{who} changed the arguments so that they do not fit: {problem}"
+                )
+                return False
+        item.event = replace(item.event, args=item.args)
+        item.substitute = decision.result
+        return not decision.questions or await self._approved(item, decision)
+
+    async def _approved(self, item: Prepared, decision: ToolCallDecision) -> bool:
+        """Ask the approver about exactly these arguments."""
+        agent, name = self.run.agent, item.call.name
+        questions = tuple(q.text for q in decision.questions)
+        about = {"tool_name": name, "tool_call_id": item.call.id}
+        keys = [(name, q.plugin, q.key) for q in decision.questions]
+        if all(k[2] is not None and k in agent.sticky_approvals for k in keys):
+            return True
+        if self.bus.has("approval_request"):
+            await self.bus.emit(self.bus.make(ApprovalRequestEvent, args=item.args, questions=questions, **about))
+        answer = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(questions))
+        if agent.config.approver is not None:
+            try:
+                answer = await agent.config.approver.approve(
+                    ApprovalRequest(name, item.call.id, item.args, decision.questions, agent.agent_path)
+                )
+            except Exception as error:  # noqa: BLE001 - fails closed: who cannot answer has not agreed
+                answer = ApprovalDecision("deny", f"the approver failed: {type(error).__name__}: {error}")
+        if answer.decision == "defer":
+            answer = ApprovalDecision("deny", answer.reason or "the decision was put off")
+        if self.bus.has("approval_resolved"):
+            await self.bus.emit(
+                self.bus.make(ApprovalResolvedEvent, decision=answer.decision, reason=answer.reason, **about)
+            )
+        if answer.decision == "allow":
+            if answer.remember:
+                agent.sticky_approvals.update(k for k in keys if k[2] is not None)
+            return True
+        await self._refuse(item, Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
+        return False
+
+    async def _start(self, item: Prepared) -> None:
+        item.started = True
+        if self.bus.has("tool_execution_start"):
+            await self.bus.emit(
+                self.bus.make(
+                    ToolExecutionStartEvent, tool_name=item.call.name, tool_call_id=item.call.id, args=item.args
+                )
+            )
+
+    async def _refuse(self, item: Prepared, outcome: Outcome, text: str) -> None:
+        """Give a call that does not run its result."""
+        if not item.started:
+            item.args = item.args or item.call.args or EMPTY
+            await self._start(item)
+        await self._settle(item, ToolOutput(text, is_error=True), outcome, 0.0)
+
+    # --- running ----------------------------------------------------------------------------------------------
+
+    async def run_one(self, item: Prepared) -> None:
+        """Run one prepared call and settle it."""
+        clock = self.run.agent.clock
+        item.begun_at = clock.monotonic()
+        if item.substitute is not UNSET:
+            output, outcome = _as_output(item.substitute), Outcome.ok
+            if output.is_error:
+                outcome = Outcome.error
+        else:
+            output, outcome = await self._execute(item)
+        duration = clock.monotonic() - item.begun_at
+        await self._drain()
+        output, outcome = await self._patched(item, output, outcome, duration)
+        await self._settle(item, output, outcome, duration)
+
+    async def _execute(self, item: Prepared) -> tuple[ToolOutput, Outcome]:
+        tool = item.tool
+        assert tool is not None and item.event is not None
+        ctx = item.ctx = CallContext(self.run, tool.name, item.call.id, lambda o, s, n: self._update(item, o, s, n))
+        executor = self.run.agent.config.executor or IN_PROCESS
+        event, args = item.event, item.args
+
+        async def body() -> ToolOutput:
+            return await executor.execute(tool, args, ctx)
+
+        call = _wrapped(self.run.agent.tool_wrappers(), event, body, self.bus.context)
+        try:
+            async with asyncio.timeout(tool.timeout):
+                output = await call()
+            if not isinstance(output, ToolOutput):
+                raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
+            return output, Outcome.error if output.is_error else Outcome.ok
+        except TimeoutError as error:
+            if tool.timeout is None:
+                return ToolOutput(f"TimeoutError: {error}", is_error=True), Outcome.error
+            return ToolOutput(f"The tool did not finish within {tool.timeout:g} s.", is_error=True), Outcome.timeout
+        except ToolError as error:
+            return ToolOutput(str(error), is_error=True), Outcome.error
+        except Exception as error:  # noqa: BLE001 - a tool's failure is a result (spec, section 9.20)
+            return ToolOutput(f"{type(error).__name__}: {error}", is_error=True), Outcome.error
+
+    def _update(self, item: Prepared, output: str, stream: str, n: int) -> None:
+        bus = self.bus
+        if not bus.has("tool_execution_update"):
+            return
+        event = bus.make(
+            ToolExecutionUpdateEvent,
+            tool_name=item.call.name,
+            tool_call_id=item.call.id,
+            output=self.run.agent.host.redact(output),
+            stream=stream,
+            n=n,
+        )
+        loop = self.run.loop
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is loop:
+            self._post(event)
+        else:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._post, event)
+
+    def _post(self, event: ToolExecutionUpdateEvent) -> None:
+        if self._pump is None and self.bus.all_sync("tool_execution_update"):
+            self.bus.emit_sync(event)
+            return
+        self._updates.append(event)
+        if self._pump is None:
+            self._pump = asyncio.create_task(self._deliver())
+
+    async def _deliver(self) -> None:
+        while self._updates:
+            updates, self._updates = self._updates, []
+            for event in updates:
+                await self.bus.emit(event)
+        self._pump = None
+
+    async def _drain(self) -> None:
+        pump = self._pump
+        if pump is not None:
+            await asyncio.wait([pump])
+
+    # --- after ------------------------------------------------------------------------------------------------
+
+    async def _patched(
+        self, item: Prepared, output: ToolOutput, outcome: Outcome, duration: float
+    ) -> tuple[ToolOutput, Outcome]:
+        """What the handlers of ``after_tool_result`` make of the answer."""
+        if not self.bus.has("after_tool_result"):
+            return output, outcome
+        event = self.bus.make(
+            ToolResultEvent,
+            tool_name=item.call.name,
+            tool_call_id=item.call.id,
+            args=item.args,
+            raw_args=item.call.args or EMPTY,
+            content=self._content(item, output),
+            details=output.details,
+            is_error=output.is_error,
+            terminate=output.terminate,
+            usage=output.usage,
+            outcome=outcome,
+            duration=duration,
+        )
+        try:
+            patch = await self.bus.emit(event)
+        except GuardFailed:
+            return ToolOutput(WITHHELD, is_error=True), Outcome.error
+        if not isinstance(patch, ToolResultEventResult):
+            return output, outcome
+        values = dict(patch.set_fields())
+        output = replace(output, **values)
+        if "is_error" in values and outcome in (Outcome.ok, Outcome.error):
+            outcome = Outcome.error if output.is_error else Outcome.ok
+        return output, outcome
+
+    def _content(self, item: Prepared, output: ToolOutput) -> tuple[Block, ...]:
+        """The answer as blocks: clean text, secrets redacted, not longer than the tool allows."""
+        room = item.tool.max_output if item.tool is not None else 100_000
+        redact = self.run.agent.host.redact
+        blocks: list[Block] = []
+        for block in blocks_of(output.content):
+            if isinstance(block, TextBlock):
+                text = limit_text(redact(clean(block.text)), room)
+                block = block if text == block.text else TextBlock(text)
+                room = max(0, room - len(text))
+            blocks.append(block)
+        return tuple(blocks)
+
+    async def _settle(self, item: Prepared, output: ToolOutput, outcome: Outcome, duration: float) -> None:
+        """Fix the one result of a call; whatever comes later is dropped."""
+        if item.result is not None:
+            return
+        if item.ctx is not None:
+            item.ctx.settled = True
+        item.terminate = item.terminate or output.terminate
+        content = self._content(item, output)
+        item.result = ToolResultMessage(
+            tool_call_id=item.call.id,
+            tool_name=item.call.name,
+            content=content,
+            is_error=outcome is not Outcome.ok or output.is_error,
+            outcome=outcome,
+            details=_plain_details(output.details),
+            ts=self.run.agent.clock.time(),
+        )
+        if output.usage is not None:
+            await self.run.account(output.usage, purpose="tool")
+        if self.bus.has("tool_execution_end"):
+            await self.bus.emit(
+                self.bus.make(
+                    ToolExecutionEndEvent,
+                    tool_name=item.call.name,
+                    tool_call_id=item.call.id,
+                    content=content,
+                    details=output.details,
+                    is_error=item.result.is_error,
+                    outcome=outcome,
+                    duration=duration,
+                )
+            )
+
+    # --- the batch --------------------------------------------------------------------------------------------
+
+    async def execute(self, steered: Callable[[], bool]) -> None:
+        """Run the batch; afterwards every item has its result. ``steered()``: the user wants something else now.
+
+        On cancellation the open calls are ended within the grace time and settled as interrupted, then it passes.
+        """
+        tools = self.run.agent.toolbox
+        alone = not self.run.agent.config.parallel_tools or any(
+            (tool := tools.get(item.call.name)) is not None and tool.sequential for item in self.items
+        )
+        try:
+            await (self._one_by_one(steered) if alone else self._together(steered))
+        except asyncio.CancelledError:
+            await self._interrupt()
+            raise
+
+    async def _one_by_one(self, steered: Callable[[], bool]) -> None:
+        for item in self.items:
+            if item.index and steered():
+                await self.skip()
+                return
+            await self.prepare(item)
+            if item.result is None:
+                await self._wait([asyncio.create_task(self.run_one(item))])
+
+    async def _together(self, steered: Callable[[], bool]) -> None:
+        for item in self.items:
+            await self.prepare(item)
+        if steered():
+            await self.skip()
+            return
+        runnable = [item for item in self.items if item.result is None]
+        if len(runnable) == 1:
+            await self._wait([asyncio.create_task(self.run_one(runnable[0]))])
+        elif runnable:
+            await self._wait([asyncio.create_task(self.run_one(item)) for item in runnable])
+
+    async def _wait(self, tasks: list[asyncio.Task[None]]) -> None:
+        self.run.tasks.update(tasks)
+        await asyncio.wait(tasks)
+        self.run.tasks.difference_update(tasks)
+        for task in tasks:
+            task.result()
+
+    async def skip(self) -> None:
+        """Give every call that has not started the outcome ``skipped``."""
+        for item in self.items:
+            if item.result is None:
+                await self._refuse(item, Outcome.skipped, "Skipped: the user sent a new instruction.")
+
+    async def _interrupt(self) -> None:
+        """End what runs, wait for it within the grace time, and settle what is left."""
+        agent = self.run.agent
+        tasks = {t for t in self.run.tasks if not t.done()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, left = await asyncio.wait(tasks, timeout=agent.config.abort_grace)
+            agent.abandon(left)
+        if self._pump is not None:
+            self._pump.cancel()
+        for item in self.items:
+            if item.result is None:
+                await self._refuse(item, Outcome.interrupted, "Interrupted: the run was aborted.")
+
+    async def truncated(self) -> None:
+        """Answer every call of an answer that was cut off by its length limit."""
+        for item in self.items:
+            text = "The answer was cut off by its length limit, so this call was not run. Make the call again, shorter."
+            await self._refuse(item, Outcome.truncated, text)
+
+    @property
+    def results(self) -> list[ToolResultMessage]:
+        """The results, in the order of the calls."""
+        return [item.result for item in self.items if item.result is not None]
+
+    @property
+    def terminates(self) -> bool:
+        """Whether every result wants the run to end."""
+        return bool(self.items) and all(item.terminate for item in self.items)
+
+
+def _as_output(value: Any) -> ToolOutput:
+    if isinstance(value, ToolOutput):
+        return value
+    return ToolOutput(value if isinstance(value, str) else blocks_of(value))
+
+
+def _plain_details(details: Any) -> Any:
+    """``details`` as JSON values, so that they can be kept."""
+    import json
+
+    if details is None:
+        return None
+    try:
+        return json.loads(json.dumps(details, default=str))
+    except (TypeError, ValueError, RecursionError):
+        return repr(details)[:10_000]
+
+
+def _wrapped(wrappers: Sequence[Any], subject: Any, body: Callable[[], Any], ctx: Any) -> Callable[[], Any]:
+    """``body`` inside the around-hooks, the first one outermost; ``call_next`` takes no arguments."""
+    call = body
+    for wrap in reversed(wrappers):
+        call = _layer(wrap, subject, call, ctx)
+    return call
+
+
+def _layer(wrap: Any, subject: Any, inner: Callable[[], Any], ctx: Any) -> Callable[[], Any]:
+    async def call() -> Any:
+        return await wrap(subject, inner, ctx)
+
+    return call
+
+
+IN_PROCESS = InProcessExecutor()

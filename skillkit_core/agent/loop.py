@@ -1,0 +1,325 @@
+"""The loop: a run from its first request to its end (spec, section 7). One file, one reading."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..errors import AgentError, ErrorKind, ProviderError
+from ..events.results import (
+    UNSET,
+    BeforeAgentEndResult,
+    BeforeAgentStartResult,
+    MessageEndResult,
+    TurnEndResult,
+    TurnStartResult,
+)
+from ..events.types import (
+    AgentEndEvent,
+    AgentStartEvent,
+    BeforeAgentEndEvent,
+    BeforeAgentStartEvent,
+    MessageEndEvent,
+    MessageStartEvent,
+    TurnEndEvent,
+    TurnStartEvent,
+)
+from ..messages import AgentMessage, AssistantMessage, StopReason, ToolResultMessage, UserMessage
+from ..stream import StreamEvent
+from .compaction import compact_if_needed, compact_now
+from .executor import ToolBatch
+from .run import Run
+from .step import ask_model
+
+__all__ = ["run_loop"]
+
+MAX_CONTINUES = 3
+
+
+async def run_loop(run: Run, prompt: Sequence[AgentMessage]) -> None:
+    """Drive a run to its end. Sets ``run.outcome`` and emits ``agent_end`` exactly once; never raises but cancellation."""
+    try:
+        await _begin(run, prompt)
+        await _turns(run)
+    except asyncio.CancelledError:
+        await _close_aborted(run)
+        if not run.signal.aborted:
+            raise
+    except Exception as error:  # noqa: BLE001 - whatever fails a run is its outcome
+        run.closing = True
+        run.outcome, run.error = "failed", error
+        await _keep_partial(run, StopReason.error)
+    finally:
+        run.closing = True
+        await _finish(run)
+
+
+# --- the beginning ------------------------------------------------------------------------------------------------
+
+
+async def _begin(run: Run, prompt: Sequence[AgentMessage]) -> None:
+    agent, bus = run.agent, run.agent.events
+    run.target = await agent.current_target()
+    run.system_prompt = agent.system_prompt()
+    extra: Sequence[AgentMessage] = ()
+    if bus.has("before_agent_start"):
+        text = prompt[-1].text if prompt else ""
+        answer = await bus.emit(bus.make(BeforeAgentStartEvent, prompt=text, system_prompt=run.system_prompt))
+        if isinstance(answer, BeforeAgentStartResult):
+            if isinstance(answer.system_prompt, str):
+                run.system_prompt = answer.system_prompt
+            if answer.messages is not UNSET:
+                extra = answer.messages  # type: ignore[assignment]
+    for message in (*prompt, *extra):
+        await _say(run, message, sync=True)
+    run.started = True
+    if bus.has("agent_start"):
+        limits = agent.config.limits
+        await bus.emit(
+            bus.make(
+                AgentStartEvent,
+                model=run.target.model,
+                provider=run.target.provider,
+                tools=tuple(tool.name for tool in agent.toolbox.tools()),
+                limits={"turns": limits.turns, "tokens": limits.tokens, "cost": limits.cost},
+            )
+        )
+
+
+async def _say(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
+    """Persist a message that is no answer of the model."""
+    message = message if message.ts else replace(message, ts=run.agent.clock.time())
+    await run.agent.session.append_message(message, sync=sync)
+    run.messages.append(message)
+
+
+# --- the turns ----------------------------------------------------------------------------------------------------
+
+
+async def _turns(run: Run) -> None:
+    continues, cut_off = 0, 0
+    while True:
+        await _take_steering(run)
+        limit = run.limit_reached()
+        if limit is not None:
+            run.outcome, run.reason = "limit", limit
+            return
+        turn_messages = await _turn_start(run)
+        await compact_if_needed(run)
+        message = await _answer(run, turn_messages)
+        batch = await _tools(run, message)
+        results = batch.results if batch is not None else []
+        stop = await _turn_end(run, message, results)
+        run.turns += 1
+        cut_off = cut_off + 1 if message.stop_reason is StopReason.length and message.tool_calls else 0
+        if cut_off >= 2:
+            raise AgentError(
+                "the answer was cut off by its length limit twice in a row while it made tool calls",
+                hint="raise max_tokens or ask for smaller steps",
+            )
+        if stop is not None:
+            run.reason = stop
+            return
+        if batch is not None and not batch.terminates:
+            continue
+        if message.stop_reason is StopReason.pause:
+            continue
+        if run.agent.queues.waiting("steer"):
+            continue
+        more, continues = await _goes_on(run, continues)
+        if not more:
+            return
+
+
+async def _take_steering(run: Run) -> None:
+    agent = run.agent
+    for item in agent.queues.take("steer", agent.config.queue_mode):
+        await _say(run, item.message(agent.clock.time()), sync=True)
+
+
+async def _turn_start(run: Run) -> Sequence[AgentMessage] | None:
+    """Emit ``turn_start``; gives what this turn alone sends, if a handler wants that."""
+    agent, bus = run.agent, run.agent.events
+    if not bus.has("turn_start"):
+        return None
+    answer = await bus.emit(bus.make(TurnStartEvent, turn_index=run.turns, messages=agent.session.messages))
+    if not isinstance(answer, TurnStartResult):
+        return None
+    for message in answer.append if answer.append is not UNSET else ():  # type: ignore[union-attr]
+        await _say(run, message)
+    return None if answer.messages is UNSET else answer.messages  # type: ignore[return-value]
+
+
+async def _answer(run: Run, turn_messages: Sequence[AgentMessage] | None) -> AssistantMessage:
+    """Ask the model and persist its answer; an overflow is compacted away once per input."""
+    try:
+        message = await ask_model(run, turn_messages)
+    except ProviderError as error:
+        if error.kind is not ErrorKind.overflow or run.compacted_for_overflow:
+            raise
+        run.compacted_for_overflow = True
+        if not await compact_now(run, "overflow"):
+            error.hint = (
+                error.hint or "the conversation is too long for the model: start a new one, or install a compactor"
+            )
+            raise
+        message = await ask_model(run, None)
+    message = await _persist_answer(run, message)
+    run.content = message.text
+    run.stop_reason = message.stop_reason
+    return message
+
+
+async def _persist_answer(run: Run, message: AssistantMessage, *, sync: bool = False) -> AssistantMessage:
+    """``message_end``, then the session: the answer is kept before any of its tools runs."""
+    agent, bus = run.agent, run.agent.events
+    if bus.has("message_end"):
+        answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=agent.session.next_id()))
+        replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
+        if replaced is not UNSET and replaced is not message:
+            same = isinstance(replaced, AssistantMessage) and [c.id for c in replaced.tool_calls] == [
+                c.id for c in message.tool_calls
+            ]
+            if same:
+                assert isinstance(replaced, AssistantMessage)
+                message = replaced
+            else:
+                await agent.complain(
+                    "message_end", "a handler changed the role or the tool calls; its answer was ignored"
+                )
+    message = agent.unique_calls(message)
+    await agent.session.append_message(message, sync=sync)
+    run.messages.append(message)
+    run.builder = None
+    return message
+
+
+async def _tools(run: Run, message: AssistantMessage) -> ToolBatch | None:
+    """Run the calls of an answer and persist their results in the order of the calls."""
+    agent = run.agent
+    if not message.tool_calls:
+        return None
+    batch = ToolBatch(run, message.tool_calls)
+    run.tool_calls += len(message.tool_calls)
+    skip = agent.config.steer_policy == "skip_remaining"
+    try:
+        if message.stop_reason is StopReason.length:
+            await batch.truncated()
+        else:
+            await batch.execute(lambda: skip and bool(agent.queues.waiting("steer")))
+    finally:
+        for result in batch.results:
+            await _keep_result(run, result)
+    return batch
+
+
+async def _keep_result(run: Run, result: ToolResultMessage) -> None:
+    bus = run.agent.events
+    if bus.has("message_start"):
+        await bus.emit(bus.make(MessageStartEvent, message=result, role="tool_result"))
+    if bus.has("message_end"):
+        answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.agent.session.next_id()))
+        replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
+        if isinstance(replaced, ToolResultMessage) and replaced.tool_call_id == result.tool_call_id:
+            result = replaced
+        elif replaced is not UNSET:
+            await run.agent.complain("message_end", "a handler changed the role or the call; its answer was ignored")
+    await run.agent.session.append_message(result)
+    run.messages.append(result)
+    run.push(StreamEvent("tool_result", result.text, tool_name=result.tool_name, tool_call_id=result.tool_call_id))
+
+
+async def _turn_end(run: Run, message: AssistantMessage, results: Sequence[ToolResultMessage]) -> str | None:
+    """Emit ``turn_end``; gives the reason when a handler wants the run to stop."""
+    bus = run.agent.events
+    if not bus.has("turn_end"):
+        return None
+    answer = await bus.emit(
+        bus.make(TurnEndEvent, turn_index=run.turns, message=message, tool_results=tuple(results), usage=message.usage)
+    )
+    if isinstance(answer, TurnEndResult) and answer.stop is True:
+        return answer.reason if isinstance(answer.reason, str) else "stopped by a handler"
+    return None
+
+
+async def _goes_on(run: Run, continues: int) -> tuple[bool, int]:
+    """Whether stop hooks or follow-ups make the run go on, and how often stop hooks did so in a row."""
+    agent, bus = run.agent, run.agent.events
+    if bus.has("before_agent_end"):
+        answer = await bus.emit(
+            bus.make(
+                BeforeAgentEndEvent,
+                messages=agent.session.messages,
+                stop_hook_active=continues > 0,
+                n_continues=continues,
+            )
+        )
+        wanted = answer.continue_with if isinstance(answer, BeforeAgentEndResult) else UNSET
+        if isinstance(wanted, str) and wanted:
+            if continues < MAX_CONTINUES:
+                await _say(run, UserMessage(content=wanted, source="stop_hook"), sync=True)  # type: ignore[arg-type]
+                return True, continues + 1
+            await agent.complain("before_agent_end", f"handlers made the run go on {MAX_CONTINUES} times; it ends now")
+    items = agent.queues.take("follow_up", agent.config.queue_mode)
+    for item in items:
+        await _say(run, item.message(agent.clock.time()), sync=True)
+    return bool(items), 0 if items else continues
+
+
+# --- the end ------------------------------------------------------------------------------------------------------
+
+
+async def _keep_partial(run: Run, reason: StopReason) -> None:
+    """Persist what had arrived of an answer: text that was shown is never lost (I7)."""
+    builder = run.builder
+    if builder is None or run.target is None:
+        return
+    run.builder = None
+    message = builder.message(
+        provider=run.target.provider,
+        api=run.target.adapter.api,
+        model=run.target.model.id,
+        ts=run.agent.clock.time(),
+        stop_reason=reason,
+    )
+    run.content = message.text or run.content
+    run.stop_reason = reason
+    if builder.empty:
+        if run.agent.events.has("message_end") and builder.stop_reason is not None:
+            await run.agent.events.emit(run.agent.events.make(MessageEndEvent, message=message, entry_id=""))
+        return
+    await _persist_answer(run, message, sync=True)
+
+
+async def _close_aborted(run: Run) -> None:
+    run.closing = True
+    task = asyncio.current_task()
+    while run.signal.aborted and task is not None and task.uncancel() > 0:
+        pass
+    run.outcome, run.reason = "aborted", run.signal.reason or "aborted"
+    if run.builder is not None and run.builder.usage is not None and run.builder.stop_reason is None:
+        await run.account(run.builder.usage, error="aborted")
+    await _keep_partial(run, StopReason.aborted)
+
+
+async def _finish(run: Run) -> None:
+    agent, bus = run.agent, run.agent.events
+    if run.outcome == "failed" and run.signal.aborted:
+        run.outcome, run.reason = "aborted", run.signal.reason or "aborted"
+    if run.started and bus.has("agent_end"):
+        await bus.emit(
+            bus.make(
+                AgentEndEvent,
+                outcome=run.outcome,
+                error=run.error,
+                messages=tuple(run.messages),
+                usage=run.usage,
+                leaf_id=agent.session.leaf_id,
+            )
+        )
+    failure = run.failure()
+    if failure is None:
+        run.push(StreamEvent("done", run.content, usage=run.usage, stop_reason=run.stop_reason))
+    else:
+        run.push(StreamEvent("error", run.content, error=failure, usage=run.usage, stop_reason=run.stop_reason))

@@ -1,0 +1,94 @@
+"""The session store of the core: in memory, for tests and for agents that need no file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
+from ..errors import SessionError, SessionLocked, UnknownName
+
+__all__ = ["MemorySession", "MemoryStore"]
+
+
+class MemorySession(SessionHandle):
+    """A session in memory."""
+
+    def __init__(self, header: SessionHeader, entries: list[SessionEntry], read_only: bool = False) -> None:
+        self.header = header
+        self.read_only = read_only
+        self._entries = entries
+        self.closed = False
+
+    async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
+        """Keep the entry."""
+        if self.closed or self.read_only:
+            raise SessionError(f"session {self.header.id!r} is {'closed' if self.closed else 'read-only'}")
+        self._entries.append(entry)
+
+    def entries(self) -> Sequence[SessionEntry]:
+        """All entries, oldest first."""
+        return self._entries
+
+    async def close(self) -> None:
+        """Let another handle write."""
+        self.closed = True
+
+
+class MemoryStore(SessionStore):
+    """Sessions in a dict."""
+
+    def __init__(self, host: Any = None) -> None:
+        self._sessions: dict[str, tuple[SessionHeader, list[SessionEntry]]] = {}
+        self._writers: dict[str, MemorySession] = {}
+
+    async def create(self, header: SessionHeader) -> MemorySession:
+        """A new session."""
+        if header.id in self._sessions:
+            raise SessionError(f"session {header.id!r} exists already")
+        entries: list[SessionEntry] = []
+        self._sessions[header.id] = (header, entries)
+        handle = self._writers[header.id] = MemorySession(header, entries)
+        return handle
+
+    async def open(self, session_id: str, *, read_only: bool = False) -> MemorySession:
+        """An existing session."""
+        if session_id not in self._sessions:
+            raise UnknownName("session", session_id, self._sessions)
+        header, entries = self._sessions[session_id]
+        if read_only:
+            return MemorySession(header, entries, True)
+        writer = self._writers.get(session_id)
+        if writer is not None and not writer.closed:
+            raise SessionLocked(f"session {session_id!r} is being written")
+        handle = self._writers[session_id] = MemorySession(header, entries)
+        return handle
+
+    async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
+        """The sessions, newest first."""
+        rows: list[dict[str, Any]] = [
+            {
+                "id": header.id,
+                "created": header.created,
+                "updated": entries[-1].ts if entries else header.created,
+                "cwd": header.cwd,
+                "title": header.title,
+                "messages": sum(e.type == "message" for e in entries),
+                "location": None,
+            }
+            for header, entries in self._sessions.values()
+        ]
+        rows.sort(key=lambda row: row["updated"], reverse=True)
+        return rows[:limit]
+
+    async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
+        """Entries whose data contain the text."""
+        wanted, found = query.casefold(), 0
+        for header, entries in reversed(self._sessions.values()):
+            for entry in entries:
+                text = str(entry.data)
+                place = text.casefold().find(wanted)
+                if place >= 0 and found < limit:
+                    found += 1
+                    excerpt = text[max(0, place - 40) : place + 80]
+                    yield {"session_id": header.id, "entry_id": entry.id, "ts": entry.ts, "excerpt": excerpt}

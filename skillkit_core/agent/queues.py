@@ -1,0 +1,85 @@
+"""What waits to be said to a run: steering, follow-ups, and messages for the next run."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ..messages import Block, TextBlock, UserMessage
+
+__all__ = ["QueueItem", "Queues"]
+
+Kind: TypeAlias = Literal["steer", "follow_up", "next_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueItem:
+    """One queued message; it is known by its id, never by its text."""
+
+    id: str
+    kind: Kind
+    text: str
+    images: tuple[Block, ...] = ()
+
+    def message(self, ts: float) -> UserMessage:
+        """The item as a user message."""
+        text = (TextBlock(self.text),) if self.text else ()
+        return UserMessage(content=(*text, *self.images), source=self.kind, ts=ts)
+
+
+class Queues:
+    """The three queues of an agent. Every accepted item is consumed once, returned, or still here (I14)."""
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self._queues: dict[str, deque[QueueItem]] = {"steer": deque(), "follow_up": deque(), "next_run": deque()}
+        self._count = itertools.count(1)
+        self._consumed: set[str] = set()
+        self._changed = changed
+
+    def put(self, kind: Kind, text: str, images: Sequence[Block] = ()) -> str:
+        """Queue a message; gives its id."""
+        item = QueueItem(f"q{next(self._count)}", kind, text, tuple(images))
+        self._queues[kind].append(item)
+        self._changed()
+        return item.id
+
+    def take(self, kind: Kind, mode: Literal["one_at_a_time", "all"] = "one_at_a_time") -> list[QueueItem]:
+        """Consume the next item, or all of them."""
+        queue = self._queues[kind]
+        if not queue:
+            return []
+        items = [queue.popleft()] if mode == "one_at_a_time" else list(queue)
+        if mode == "all":
+            queue.clear()
+        self._consumed.update(item.id for item in items)
+        self._changed()
+        return items
+
+    def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
+        """Take an item out of its queue."""
+        for queue in self._queues.values():
+            for item in queue:
+                if item.id == item_id:
+                    queue.remove(item)
+                    self._changed()
+                    return "cancelled"
+        return "already_consumed" if item_id in self._consumed else "already_cleared"
+
+    def clear(self) -> list[QueueItem]:
+        """Take out and return what waits for the running run; messages for the next run stay."""
+        items = [*self._queues["steer"], *self._queues["follow_up"]]
+        self._queues["steer"].clear()
+        self._queues["follow_up"].clear()
+        if items:
+            self._changed()
+        return items
+
+    def waiting(self, kind: Kind) -> tuple[str, ...]:
+        """The ids that wait, oldest first."""
+        return tuple(item.id for item in self._queues[kind])
+
+    def __bool__(self) -> bool:
+        return bool(self._queues["steer"] or self._queues["follow_up"])

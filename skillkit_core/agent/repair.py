@@ -1,0 +1,188 @@
+"""Repair: making a history legal before it is sent (spec, invariants I1 to I4 and I7).
+
+Deterministic, idempotent, free of clocks; what is legal already comes back as the same objects. The passes, in order:
+
+1. What no model sees is left out, plugin messages in the context become user messages.
+2. Cut-off answers lose calls whose arguments never became whole and thinking that carries no signature, and get a note.
+   First, because a removed call needs no result.
+3. Tool-call ids that were used before are made unique; their results follow.
+4. Every call gets exactly one result, in the order of the calls, right after them; results without a call go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..messages import (
+    AgentMessage,
+    AssistantMessage,
+    Block,
+    CustomMessage,
+    LLMMessage,
+    Outcome,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+
+__all__ = ["INTERRUPTED", "NO_RESULT", "Repairer", "repair"]
+
+INTERRUPTED = "[This answer was interrupted here.]"
+NO_RESULT = "The call was interrupted; it is not known whether it had an effect."
+
+
+def _visible(message: AgentMessage) -> LLMMessage | None:
+    if isinstance(message, LLMMessage):
+        return message
+    if isinstance(message, CustomMessage) and message.in_context and message.content:
+        return UserMessage(content=message.content, source=f"custom:{message.custom_type}", ts=message.ts)
+    return None
+
+
+def _uncut(message: AssistantMessage) -> AssistantMessage | None:
+    """A cut-off answer in the form that may be sent, or ``None`` when nothing of it is left."""
+    calls = [b for b in message.content if isinstance(b, ToolCall) and b.incomplete and b.args is None]
+    cut = message.stop_reason in (StopReason.aborted, StopReason.error)
+    if not cut and not (calls and message.stop_reason is not StopReason.length):
+        return message if message.content else None
+    kept: list[Block] = []
+    for block in message.content:
+        if isinstance(block, ToolCall) and block.incomplete and block.args is None:
+            continue
+        if cut and isinstance(block, ThinkingBlock) and not block.signature and not block.data:
+            continue
+        if isinstance(block, TextBlock) and not block.text.strip():
+            continue
+        kept.append(block)
+    if not kept:
+        return None
+    if cut and kept[-1] != TextBlock(INTERRUPTED):
+        position = next((i for i, b in enumerate(kept) if isinstance(b, ToolCall)), len(kept))
+        if TextBlock(INTERRUPTED) not in kept:
+            kept.insert(position, TextBlock(INTERRUPTED))
+    content = tuple(kept)
+    return message if content == message.content else replace(message, content=content)
+
+
+def missing_result(call: ToolCall, ts: float) -> ToolResultMessage:
+    """The result of a call that never got one."""
+    return ToolResultMessage(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        content=(TextBlock(NO_RESULT),),
+        is_error=True,
+        outcome=Outcome.interrupted,
+        ts=ts,
+    )
+
+
+class Repairer:
+    """Repairs a growing history: what was found legal is not looked at again.
+
+    ``extend`` takes the messages that came since the last call. ``open_calls`` are ids that stay unanswered on purpose
+    (a suspended run).
+    """
+
+    def __init__(self, open_calls: frozenset[str] = frozenset()) -> None:
+        self.out: list[LLMMessage] = []
+        self.changed = False
+        self._seen: set[str] = set()
+        self._renamed: dict[str, str] = {}
+        self._calls: dict[str, ToolCall] = {}
+        self._results: dict[str, ToolResultMessage] = {}
+        self._ts = 0.0
+        self._left_open = open_calls
+
+    @property
+    def settled(self) -> bool:
+        """Whether every call so far has its result."""
+        return not self._calls
+
+    def _close(self) -> None:
+        """Put the results of the open calls where they belong."""
+        for call_id, call in self._calls.items():
+            result = self._results.get(call_id)
+            if result is None:
+                if call_id in self._left_open:
+                    continue
+                result = missing_result(call, self._ts)
+                self.changed = True
+            self.out.append(result)
+        self._calls, self._results = {}, {}
+
+    def _unique(self, message: AssistantMessage) -> AssistantMessage:
+        renamed: dict[int, ToolCall] = {}
+        self._renamed = {}
+        for i, block in enumerate(message.content):
+            if not isinstance(block, ToolCall):
+                continue
+            call = block
+            if not call.id or call.id in self._seen:
+                base, n = call.id or "call", 2
+                while f"{base}_{n}" in self._seen:
+                    n += 1
+                self._renamed.setdefault(call.id, f"{base}_{n}")
+                call = replace(call, id=f"{base}_{n}")
+                renamed[i] = call
+            self._seen.add(call.id)
+            self._calls[call.id] = call
+        if not renamed:
+            return message
+        self.changed = True
+        return replace(message, content=tuple(renamed.get(i, b) for i, b in enumerate(message.content)))
+
+    def _take_result(self, message: ToolResultMessage) -> None:
+        call_id = message.tool_call_id
+        if (call_id not in self._calls or call_id in self._results) and call_id in self._renamed:
+            call_id = self._renamed[call_id]
+            message = replace(message, tool_call_id=call_id)
+        if call_id not in self._calls or call_id in self._results:
+            self.changed = True  # a result without a call, or a second one
+            return
+        expected = list(self._calls)[len(self._results)]
+        if expected != call_id:
+            self.changed = True
+        self._results[call_id] = message
+        if len(self._results) == len(self._calls):
+            self._close()
+
+    def extend(self, messages: Sequence[AgentMessage]) -> None:
+        """Take more messages."""
+        for message in messages:
+            seen = _visible(message)
+            if seen is not message:
+                self.changed = True
+            if seen is None:
+                continue
+            if isinstance(seen, ToolResultMessage):
+                self._take_result(seen)
+                continue
+            self._close()
+            if isinstance(seen, AssistantMessage):
+                whole = _uncut(seen)
+                if whole is not seen:
+                    self.changed = True
+                if whole is None:
+                    continue
+                self._ts = whole.ts
+                seen = self._unique(whole)
+            self.out.append(seen)
+
+    def finish(self) -> list[LLMMessage]:
+        """The legal history so far, calls that are still open answered. Ends this repairer's growth."""
+        self._close()
+        return self.out
+
+
+def repair(messages: Sequence[AgentMessage], open_calls: frozenset[str] = frozenset()) -> Sequence[LLMMessage]:
+    """``messages`` as a legal history for a model; the very same object when it is one already."""
+    worker = Repairer(open_calls)
+    worker.extend(messages)
+    out = worker.finish()
+    if not worker.changed and len(out) == len(messages):
+        return messages  # type: ignore[return-value]
+    return tuple(out)

@@ -1,0 +1,168 @@
+"""One run: its signal, its books, its stream of events for whoever listens, and the limits it must keep."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from ..abort import AbortSignal
+from ..errors import AgentError
+from ..events.types import UsageEvent
+from ..messages import AgentMessage, StopReason
+from ..models import TokenUsage
+from ..stream import MessageBuilder, StreamEvent
+from .response import AgentResponse, RunOutcome
+from .target import Target
+
+if TYPE_CHECKING:
+    from .runner import AgentRunner
+
+__all__ = ["Run"]
+
+
+class Run:
+    """The state of one run. Created by the runner, driven by :func:`~skillkit_core.agent.loop.run_loop`."""
+
+    def __init__(self, agent: AgentRunner, run_id: str, *, streaming: bool) -> None:
+        self.agent = agent
+        self.id = run_id
+        self.signal = AbortSignal()
+        self.loop = asyncio.get_running_loop()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.task: asyncio.Task[None] | None = None
+        self.target: Target | None = None
+        self.builder: MessageBuilder | None = None
+        self.system_prompt = ""
+        self.usage = TokenUsage()
+        self.cost: float | None = 0.0
+        self.turns = self.requests = self.tool_calls = 0
+        self.messages: list[AgentMessage] = []
+        self.outcome: RunOutcome = "completed"
+        self.reason = ""
+        self.error: Exception | None = None
+        self.content = ""
+        self.stop_reason: StopReason | None = None
+        self.started = self.closing = False
+        self.compacted_for_overflow = False
+        self.scratch: dict[str, Any] = agent.scratch
+        self._streaming = streaming
+        self._events: deque[StreamEvent] = deque()
+        self._wake: asyncio.Future[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
+        self._ended = False
+
+    # --- the stream -------------------------------------------------------------------------------------------
+
+    MAX_WAITING = 10_000
+
+    def push(self, event: StreamEvent) -> None:
+        """Hand a stream event to whoever iterates the run."""
+        if self._streaming:
+            self._events.append(event)
+            if self._wake is not None and not self._wake.done():
+                self._wake.set_result(None)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the consumer is so far behind that the run should wait for it."""
+        return len(self._events) > self.MAX_WAITING
+
+    async def breathe(self) -> None:
+        """Wait until the consumer has caught up."""
+        while self.crowded and not self.signal.aborted:
+            self._drained = self.loop.create_future()
+            await self._drained
+
+    def end(self) -> None:
+        """No event follows."""
+        self._ended = True
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def events(self) -> AsyncIterator[StreamEvent]:
+        """The run's stream events, in order, none lost."""
+        while True:
+            while self._events:
+                yield self._events.popleft()
+                if self._drained is not None and not self.crowded and not self._drained.done():
+                    self._drained.set_result(None)
+            if self._ended:
+                return
+            self._wake = self.loop.create_future()
+            await self._wake
+
+    # --- the books --------------------------------------------------------------------------------------------
+
+    async def account(self, usage: TokenUsage, *, purpose: str = "turn", error: str | None = None) -> None:
+        """Write what a request used into the session's ledger and the run's sums."""
+        agent, target = self.agent, self.target
+        cost = target.model.cost_of(usage) if target is not None else None
+        self.usage = self.usage + usage
+        if usage.total:
+            self.cost = None if cost is None or self.cost is None else self.cost + cost
+        provider = target.provider if target is not None else ""
+        model = target.model.id if target is not None else ""
+        if agent.session_id is not None:
+            data = {k: v for k, v in usage.to_dict().items() if v and k != "total"}
+            data |= {"provider": provider, "model": model, "purpose": purpose}
+            if cost is not None:
+                data["cost"] = cost
+            if usage.raw:
+                data["raw"] = usage.raw
+            if error is not None:
+                data["error"] = error
+            await agent.session.append("usage", data)
+        if agent.events.has("usage"):
+            await agent.events.emit(
+                agent.events.make(UsageEvent, usage=usage, cost=cost, provider=provider, model=model, purpose=purpose)
+            )
+
+    def limit_reached(self) -> str | None:
+        """Which limit forbids another request, in words, or ``None``."""
+        limits = self.agent.config.limits
+        checks = (
+            (limits.turns, self.turns, "turns"),
+            (limits.requests, self.requests, "requests"),
+            (limits.tool_calls, self.tool_calls, "tool calls"),
+            (limits.tokens, self.usage.total, "tokens"),
+            (limits.cost, self.cost or 0.0, "US dollars"),
+        )
+        for bound, used, unit in checks:
+            if bound is not None and used >= bound:
+                return f"the limit of {bound:g} {unit} is reached"
+        return None
+
+    # --- the end ----------------------------------------------------------------------------------------------
+
+    def response(self) -> AgentResponse:
+        """What the run gave so far."""
+        return AgentResponse(
+            content=self.content,
+            usage=self.usage,
+            messages=tuple(self.messages),
+            outcome=self.outcome,
+            session_id=self.agent.session_id,
+            run_id=self.id,
+            stop_reason=self.stop_reason,
+            cost=self.cost,
+            reason=self.reason,
+        )
+
+    def failure(self) -> AgentError | None:
+        """The error that ``chat`` raises, ``None`` when the run did not fail."""
+        from ..errors import RunAborted, SkillKitError
+
+        response = self.response()
+        if self.outcome == "aborted":
+            return RunAborted(self.reason or "the run was aborted", response=response)
+        if self.outcome == "failed":
+            error = self.error
+            if isinstance(error, SkillKitError):
+                failed = AgentError(error.message, response=response, where=error.where, hint=error.hint)
+            else:
+                failed = AgentError(f"{type(error).__name__}: {error}", response=response)
+            failed.__cause__ = error
+            return failed
+        return None

@@ -1,0 +1,675 @@
+"""The agent: what an application holds. It owns one session, one event bus and at most one run at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from ..abort import AbortSignal
+from ..config import AgentConfig
+from ..context import ContextTransformer
+from ..descriptors import load_object
+from ..errors import AgentBusy, AgentError, NoActiveRun, ReentrancyError, UsageError
+from ..events.bus import EventBus, GuardFailed
+from ..events.context import HandlerContext
+from ..events.results import UNSET, ContextTransformResult, Handled, SessionStartResult, Transform, Unset
+from ..events.types import (
+    AgentSettledEvent,
+    ContextTransformEvent,
+    InputEvent,
+    ModelSelectEvent,
+    QueueUpdateEvent,
+    SessionShutdownEvent,
+    SessionStartEvent,
+)
+from ..messages import AgentMessage, AssistantMessage, Block, LLMMessage, TextBlock, UserMessage, blocks_of
+from ..stream import StreamEvent
+from ..tools import Tool
+from .clock import Clock, SystemClock
+from .loop import run_loop
+from .queues import QueueItem, Queues
+from .repair import Repairer, repair
+from .response import AgentResponse
+from .run import Run
+from .session import Session
+from .target import Target, resolve_target
+from .text import clean
+from .tokens import estimate_message, estimate_tokens, estimator_for
+from .toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from ..contracts.adapter import LLMAdapter
+    from ..host.manager import Host
+    from ..models import ModelDefinition
+
+__all__ = ["AgentRunner"]
+
+log = logging.getLogger("skillkit.agent")
+Delivery = Literal["prompt", "steer", "follow_up"]
+
+
+class AgentRunner:
+    """Runs a model with tools over a session.
+
+    Args:
+        config: what answers, with which tools and bounds.
+        host: plugins and what they bring; default: a host of the installed plugins.
+        session: an open :class:`Session`, the id of one in the host's store, ``"new"`` for a new one there; default: in memory.
+        clock: time, for tests.
+
+    Use it as ``async with AgentRunner(...) as agent`` or call :meth:`aclose` at the end.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig | None = None,
+        *,
+        host: Host | None = None,
+        session: Session | str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        if host is None:
+            from ..host.manager import Host
+
+            host = Host(cwd=config.cwd if config else None)
+            self._owns_host = True
+        else:
+            self._owns_host = False
+        self.config = config or AgentConfig()
+        self.host = host
+        self.clock: Clock = clock or SystemClock()
+        self.cwd: Path = Path(self.config.cwd) if self.config.cwd is not None else host.cwd
+        self.agent_path: tuple[str, ...] = ("main",)
+        self.events = EventBus(host, context=HandlerContext(self), clock=self.clock.time)
+        self.queues = Queues(self._queue_changed)
+        self.own_tools: tuple[Tool, ...] = tuple(self.config.tools)
+        self.toolbox = Toolbox(self)
+        self.scratch: dict[str, Any] = {}
+        self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
+        self.transformers: list[ContextTransformer] = []
+        self.compaction_off = False
+        self._given_session = session
+        self._session: Session | None = session if isinstance(session, Session) else None
+        self._opened = False
+        self._closed = False
+        self._run: Run | None = None
+        self._runs = 0
+        self._target: Target | None = None
+        self._adapter: tuple[str, LLMAdapter] | None = None
+        self._idle: list[Callable[[], Any]] = []
+        self._abandoned: set[asyncio.Task[Any]] = set()
+        self._wrappers: dict[str, tuple[Any, ...]] = {}
+        self._wrappers_of: Any = None
+        self._view = Repairer()
+        self._viewed = 0
+        self._view_generation = -1
+        self._call_ids: set[str] = set()
+        self._tokens = 0
+        if self.config.api_key:
+            host.remember_secret(self.config.api_key)
+
+    # --- session ----------------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """The session. Opened by the first run or by :meth:`open`."""
+        if self._session is None:
+            raise UsageError("the session is not open yet", hint="await agent.open()")
+        return self._session
+
+    @property
+    def session_id(self) -> str | None:
+        """The session's id, ``None`` before it is open."""
+        return self._session.id if self._session is not None else None
+
+    @property
+    def messages(self) -> Sequence[AgentMessage]:
+        """The conversation so far."""
+        return self._session.messages if self._session is not None else ()
+
+    @property
+    def signal(self) -> AbortSignal:
+        """The abort signal of the current run."""
+        return self._run.signal if self._run is not None else AbortSignal()
+
+    async def open(self) -> Session:
+        """Open the session (the first run does it too); raises as :class:`SessionStore`."""
+        if self._opened:
+            return self.session
+        self._opened = True
+        reason: Literal["new", "resume", "startup"] = "new"
+        if self._session is None:
+            given = self._given_session
+            if given is None:
+                self._session = await Session.create(None, self.clock.time, cwd=str(self.cwd))
+            else:
+                store = self.host.session_store()
+                if given == "new":
+                    self._session = await Session.create(store, self.clock.time, cwd=str(self.cwd))
+                else:
+                    self._session = await Session.open(store, str(given), self.clock.time)
+                    reason = "resume"
+        elif self._session.entries:
+            reason = "resume"
+        self.events.session_id = self._session.id
+        if self.events.has("session_start"):
+            event = self.events.make(SessionStartEvent, reason=reason, path=self._session.location)
+            answer = await self.events.emit(event)
+            if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
+                for message in answer.context:  # type: ignore[union-attr]
+                    await self._session.append_message(message)
+        return self._session
+
+    async def aclose(self) -> None:
+        """End the run, emit ``session_shutdown`` once, close the session, and the host if it is this agent's own."""
+        if self._closed:
+            return
+        self._closed = True
+        self.abort("the agent was closed")
+        await self.wait_idle()
+        if self._opened and self.events.has("session_shutdown"):
+            await self.events.emit(self.events.make(SessionShutdownEvent, reason="exit"))
+        for task in self._abandoned:
+            task.cancel()
+        if self._session is not None:
+            await self._session.close()
+        if self._owns_host:
+            await self.host.aclose()
+
+    async def __aenter__(self) -> AgentRunner:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    # --- talking ----------------------------------------------------------------------------------------------
+
+    async def chat(self, message: str, *, images: Sequence[Block] = (), delivery: Delivery = "prompt") -> AgentResponse:
+        """Say something and wait for the answer.
+
+        Args:
+            message: what the user says. images: image or document blocks.
+            delivery: what to do while a run is active: ``prompt`` refuses, ``steer`` and ``follow_up`` queue the message
+                for it and wait for its end.
+
+        Raises:
+            AgentError: the run failed; ``response`` holds what was said until then. RunAborted: it was aborted.
+            AgentBusy: a run is active and ``delivery`` is ``prompt``.
+        """
+        if delivery != "prompt" and self._run is not None:
+            self._refuse_reentry("chat")
+            run = self._run
+            await self._enqueue(delivery, message, images)
+            await self.wait_idle()
+            return self._outcome(run)
+        answer: AgentResponse | None = None
+        failure: BaseException | None = None
+        async for item in self._stream(message, images, streaming=False):
+            if isinstance(item, AgentResponse):
+                answer = item
+            elif isinstance(item, AgentError):
+                failure = item
+        if failure is not None:
+            raise failure
+        assert answer is not None
+        return answer
+
+    async def chat_stream(self, message: str, *, images: Sequence[Block] = ()) -> AsyncIterator[str]:
+        """The answer's text as it arrives; raises as :meth:`chat`."""
+        async with contextlib.aclosing(self.chat_stream_events(message, images=images)) as events:
+            async for event in events:
+                if event.type == "text_delta":
+                    yield event.content
+                elif event.type == "error" and event.error is not None:
+                    raise event.error
+
+    async def chat_stream_events(
+        self, message: str, *, images: Sequence[Block] = ()
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Everything that happens as stream events; exactly one ``done`` or ``error`` ends it, and it never raises.
+
+        Closing the iterator early aborts the run.
+        """
+        try:
+            async with contextlib.aclosing(self._stream(message, images, streaming=True)) as items:
+                async for item in items:
+                    if isinstance(item, StreamEvent):
+                        yield item
+        except AgentError as error:
+            yield StreamEvent("error", error=error)
+
+    async def _stream(
+        self, message: str, images: Sequence[Block], *, streaming: bool
+    ) -> AsyncGenerator[StreamEvent | AgentResponse | AgentError, None]:
+        """The one generator behind chat: the run's events, then its response or error."""
+        self._refuse_reentry("chat")
+        if self._closed:
+            raise AgentError("the agent is closed")
+        if self._run is not None:
+            raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
+        self._runs += 1
+        run = self._run = Run(self, f"r{self._runs}", streaming=streaming)
+        self.events.loop, self.events.run_id = run.loop, run.id
+        run.task = asyncio.create_task(self._drive(run, message, images), name=f"skillkit run {run.id}")
+        finished = False
+        try:
+            if streaming:
+                async for event in run.events():
+                    yield event
+            await asyncio.shield(run.task)
+            finished = True
+            failure = run.failure()
+            yield failure if failure is not None else run.response()
+        finally:
+            if not finished:
+                self.abort("the caller stopped listening")
+                await self._settle(run)
+
+    async def _settle(self, run: Run) -> None:
+        """Wait until an aborted run is consistent, whatever happens to the caller meanwhile."""
+        assert run.task is not None
+        while not run.task.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([run.task])
+
+    def _outcome(self, run: Run) -> AgentResponse:
+        failure = run.failure()
+        if failure is not None:
+            raise failure
+        return run.response()
+
+    async def _drive(self, run: Run, text: str, images: Sequence[Block]) -> None:
+        """The task of a run."""
+        try:
+            await self.open()
+            prompt = await self._accept(run, text, images)
+            if prompt is not None:
+                await run_loop(run, prompt)
+        except asyncio.CancelledError:
+            run.outcome = "aborted"
+            run.reason = run.reason or run.signal.reason or "cancelled"
+            if not run.signal.aborted:
+                raise
+        except Exception as error:  # noqa: BLE001 - the caller gets it as the run's failure
+            run.outcome, run.error = "failed", error
+            run.push(StreamEvent("error", error=run.failure()))
+        finally:
+            if run.outcome == "aborted" and not run.started:
+                run.push(StreamEvent("error", error=run.failure()))
+            self._run = None
+            run.end()
+            await self._settled()
+
+    async def _settled(self) -> None:
+        if self.events.has("agent_settled"):
+            await self.events.emit(self.events.make(AgentSettledEvent))
+        self.events.run_id = None
+        callbacks, self._idle = self._idle, []
+        for callback in callbacks:
+            answer = callback()
+            if asyncio.iscoroutine(answer):
+                await answer
+
+    async def _accept(self, run: Run, text: str, images: Sequence[Block]) -> list[AgentMessage] | None:
+        """Ask the handlers of ``input``; the messages to begin with, or ``None`` when the matter is dealt with."""
+        accepted = await self._input(text, images, "prompt")
+        if isinstance(accepted, Handled):
+            run.content = accepted.reply or ""
+            run.push(StreamEvent("text_delta", run.content, index=0))
+            run.push(StreamEvent("done", run.content))
+            return None
+        text, blocks = accepted
+        content = ((TextBlock(text),) if text else ()) + blocks
+        if not content:
+            raise UsageError("there is nothing to say: the message is empty")
+        self.compaction_off = False
+        waiting = self.queues.take("next_run", "all")
+        now = self.clock.time()
+        return [*(item.message(now) for item in waiting), UserMessage(content=content, ts=now)]
+
+    async def _input(
+        self, text: str, images: Sequence[Block], delivery: Delivery
+    ) -> tuple[str, tuple[Block, ...]] | Handled:
+        text, blocks = clean(text), tuple(images)
+        if not self.events.has("input"):
+            return text, blocks
+        event = self.events.make(InputEvent, text=text, images=blocks, delivery=delivery)
+        try:
+            answer = await self.events.emit(event)
+        except GuardFailed as error:
+            raise AgentError(f"the input was rejected: {error}") from error
+        if isinstance(answer, Handled):
+            return answer
+        if isinstance(answer, Transform):
+            text = answer.text if isinstance(answer.text, str) else text
+            blocks = blocks_of(answer.images) if answer.images is not UNSET else blocks  # type: ignore[arg-type]
+        return text, blocks
+
+    def _refuse_reentry(self, what: str) -> None:
+        run = self._run
+        if run is None:
+            return
+        with contextlib.suppress(RuntimeError):
+            task = asyncio.current_task()
+            if task is run.task or task in run.tasks:
+                raise ReentrancyError(
+                    f"{what} was called from a handler of the run it would wait for", hint="use ctx.when_idle()"
+                )
+
+    # --- control ----------------------------------------------------------------------------------------------
+
+    async def steer(self, message: str, *, images: Sequence[Block] = ()) -> str:
+        """Tell the active run something now; calls that have not started are skipped. Gives the id of the queued item.
+
+        Raises:
+            NoActiveRun: nothing runs. UsageError: the message is a ``/command``.
+        """
+        if self._run is None or self._run.closing:
+            raise NoActiveRun("there is no run to steer", hint="use chat()")
+        return await self._enqueue("steer", message, images)
+
+    async def follow_up(self, message: str, *, images: Sequence[Block] = ()) -> str:
+        """Say something when the active run would end; without a run it waits for the next one. Gives the item's id."""
+        if self._run is None or self._run.closing:
+            return self.next_run(message, images=images)
+        return await self._enqueue("follow_up", message, images)
+
+    def next_run(self, message: str, *, images: Sequence[Block] = ()) -> str:
+        """Put a message in front of the next prompt; it survives an abort. Gives the item's id."""
+        return self.queues.put("next_run", clean(message), images)
+
+    async def _enqueue(self, delivery: Delivery, message: str, images: Sequence[Block]) -> str:
+        if message.startswith("/"):
+            raise UsageError("a command cannot be queued into a run", hint="wait for its end")
+        accepted = await self._input(message, images, delivery)
+        if isinstance(accepted, Handled):
+            return ""
+        if self._run is None or self._run.closing:
+            raise NoActiveRun("the run ended before the message could be queued", hint="use chat()")
+        return self.queues.put("steer" if delivery == "steer" else "follow_up", *accepted)
+
+    def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
+        """Take a queued message back by its id."""
+        return self.queues.cancel(item_id)
+
+    def abort(self, reason: str | None = None) -> list[QueueItem]:
+        """End the active run: stream, tools and hooks stop, what was said is kept. Thread-safe and idempotent.
+
+        Returns the steering and follow-up messages that were not consumed. Without a run it does nothing.
+        """
+        run = self._run
+        if run is None or run.closing:
+            return []
+        if not run.signal.abort(reason):
+            return []
+        items = self.queues.clear()
+
+        def cancel() -> None:
+            if run.task is not None and not run.closing and not run.task.done():
+                run.task.cancel()
+
+        try:
+            here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is run.loop:
+            cancel()
+        else:
+            with contextlib.suppress(RuntimeError):
+                run.loop.call_soon_threadsafe(cancel)
+        return items
+
+    async def wait_idle(self) -> None:
+        """Wait until no run is active."""
+        run = self._run
+        if run is not None and run.task is not None:
+            self._refuse_reentry("wait_idle")
+            await asyncio.wait([run.task])
+
+    def when_idle(self, callback: Callable[[], Any]) -> None:
+        """Call ``callback()`` (sync or async) after the active run, or soon when nothing runs."""
+        if self._run is not None:
+            self._idle.append(callback)
+        else:
+            answer = callback()
+            if asyncio.iscoroutine(answer):
+                self._abandon(asyncio.ensure_future(answer))
+
+    def abandon(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        """Keep tasks that did not end in time from being lost; they are cancelled when the agent closes."""
+        for task in tasks:
+            log.warning("a tool did not end within the grace time; its late result will be dropped")
+            self._abandon(task)
+
+    def _abandon(self, task: asyncio.Future[Any]) -> None:
+        kept = cast("asyncio.Task[Any]", task)
+        self._abandoned.add(kept)
+        kept.add_done_callback(self._forget_task)
+
+    def _forget_task(self, task: asyncio.Task[Any]) -> None:
+        self._abandoned.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.warning("a task ended with an error after its run: %r", task.exception())
+
+    def _queue_changed(self) -> None:
+        bus = self.events
+        if not bus.has("queue_update"):
+            return
+        waiting = {k: self.queues.waiting(k) for k in ("steer", "follow_up", "next_run")}
+        event = bus.make(
+            QueueUpdateEvent,
+            steering=waiting["steer"],
+            follow_up=waiting["follow_up"],
+            next_run=waiting["next_run"],
+        )
+        if bus.all_sync("queue_update"):
+            with contextlib.suppress(RuntimeError):
+                bus.emit_sync(event)
+        elif bus.loop is not None and not bus.loop.is_closed():
+            bus.emit_threadsafe(event)
+
+    # --- model and tools --------------------------------------------------------------------------------------
+
+    def set_adapter(self, adapter: str | LLMAdapter) -> None:
+        """Answer through another adapter from the next request on, also during a run.
+
+        Args:
+            adapter: a name in ``host.adapters`` or an adapter.
+
+        Raises:
+            UnknownName: no such provider. UsageError: its key is missing.
+        """
+        if isinstance(adapter, str):
+            self._adapter = (adapter, self.host.adapters.get(adapter))
+        else:
+            self._adapter = (adapter.provider or type(adapter).__name__, adapter)
+
+    def set_model(self, model: str | ModelDefinition, provider: str | None = None) -> None:
+        """Ask another model from the next request on."""
+        self.config = replace(self.config, model=model, provider=provider or None)
+        self._target = self._adapter = None
+
+    async def current_target(self) -> Target:
+        """The model and adapter of the next request."""
+        if self._adapter is not None:
+            name, adapter = self._adapter
+            self._adapter = None
+            self._target = await self._retarget(name, adapter)
+            await self._selected()
+        if self._target is None:
+            first = self._runs <= 1
+            self._target = await resolve_target(self.host, self._effective_config())
+            if not first:
+                await self._selected()
+        return self._target
+
+    async def _selected(self) -> None:
+        if self._target is not None and self.events.has("model_select"):
+            await self.events.emit(
+                self.events.make(ModelSelectEvent, model=self._target.model, provider=self._target.provider)
+            )
+
+    async def _retarget(self, name: str, adapter: LLMAdapter) -> Target:
+        """The current model through another adapter: its default model where the provider is another one."""
+        item = self.host.adapters.provider(name) if name in self.host.adapters else None
+        if item is not None and item.default_model and self.config.model is None:
+            config = replace(self._effective_config(), provider=name, model=item.default_model)
+            model = (await resolve_target(self.host, config)).model
+        elif self._target is not None:
+            model = replace(self._target.model, provider=name, api=adapter.api)
+        else:
+            from ..models import ModelDefinition
+
+            asked = self.config.model
+            model = (
+                asked if isinstance(asked, ModelDefinition) else ModelDefinition(asked or "default", name, adapter.api)
+            )
+            model = replace(model, provider=name, api=adapter.api or model.api)
+        return Target(model, adapter, name)
+
+    def _effective_config(self) -> AgentConfig:
+        """The agent's configuration over that of the host."""
+        get, given = self.host.config.get, self.config
+        model = given.model if given.model is not None else get("model")
+        own = given.model is not None or given.provider is not None or given.base_url is not None
+        return replace(
+            given,
+            model=model,
+            provider=given.provider if own else get("provider"),
+            api=given.api if own else get("api"),
+            base_url=given.base_url if own else get("base_url"),
+        )
+
+    def add_tool(self, tool: Tool) -> None:
+        """Give this agent one more tool, from the next request on."""
+        self.own_tools = (*(t for t in self.own_tools if t.name != tool.name), tool)
+
+    def _hook(self, name: str) -> tuple[Any, ...]:
+        plugins = tuple(self.host.plugins)
+        if plugins != self._wrappers_of:
+            self._wrappers_of, self._wrappers = plugins, {}
+        found = self._wrappers.get(name)
+        if found is None:
+            found = self._wrappers[name] = tuple(_positional(impl) for impl in self.host.impls(name))
+        return found
+
+    def model_wrappers(self) -> tuple[Any, ...]:
+        """The implementations of ``wrap_model_call``, outermost first."""
+        return self._hook("wrap_model_call")
+
+    def tool_wrappers(self) -> tuple[Any, ...]:
+        """The implementations of ``wrap_tool_call``, outermost first."""
+        return self._hook("wrap_tool_call")
+
+    # --- context ----------------------------------------------------------------------------------------------
+
+    def system_prompt(self) -> str:
+        """The configured prompt and what context providers add."""
+        parts = [self.config.system_prompt or self.host.config.get("system_prompt", "")]
+        entries = sorted(self.host.context_providers.entries(), key=lambda e: e.item.order)
+        for entry in entries:
+            try:
+                parts.append(load_object(entry.item.provide)(self))
+            except Exception as error:  # noqa: BLE001 - a part that fails is left out, and said
+                self.host.note(entry.source or "application", f"context provider {entry.name!r} failed: {error}")
+        return "\n\n".join(part for part in parts if part)
+
+    def view(self) -> Sequence[LLMMessage]:
+        """The context as a legal history; only what came since the last call is looked at."""
+        session = self.session
+        if self._view_generation != session.generation:
+            self._view, self._viewed = Repairer(), 0
+            self._view_generation = session.generation
+            self._tokens = 0
+        new = session.context[self._viewed :]
+        if new:
+            self._view.extend(new)
+            self._viewed += len(new)
+            self._tokens += sum(estimate_message(m) for m in new)
+        if self._view.settled:
+            return tuple(self._view.out)
+        return repair(tuple(session.context))
+
+    def context_tokens(self) -> int:
+        """Estimate of the tokens that the next request carries."""
+        self.view()
+        return self._tokens + estimate_tokens(self.system_prompt_cached())
+
+    def system_prompt_cached(self) -> str:
+        """The system prompt of the active run."""
+        return self._run.system_prompt if self._run is not None else ""
+
+    def unique_calls(self, message: AssistantMessage) -> AssistantMessage:
+        """``message`` with tool-call ids that the session has not seen before (spec, section 9.18)."""
+        from ..messages import ToolCall
+
+        blocks: list[Block] = []
+        changed = False
+        if not self._call_ids and self._session is not None:
+            for old in self._session.context:
+                if isinstance(old, AssistantMessage):
+                    self._call_ids.update(c.id for c in old.tool_calls)
+        for block in message.content:
+            if isinstance(block, ToolCall):
+                new, n = block.id or "call", 2
+                while new in self._call_ids:
+                    new, n = f"{block.id or 'call'}_{n}", n + 1
+                self._call_ids.add(new)
+                if new != block.id:
+                    block, changed = replace(block, id=new), True
+            blocks.append(block)
+        return replace(message, content=tuple(blocks)) if changed else message
+
+    async def transform_context(self, messages: Sequence[AgentMessage]) -> list[AgentMessage]:
+        """What ``context_transform`` handlers make of ``messages``."""
+        event = self.events.make(ContextTransformEvent, messages=tuple(messages))
+        answer = await self.events.emit(event)
+        wanted = answer.messages if isinstance(answer, ContextTransformResult) else UNSET
+        return list(messages) if isinstance(wanted, Unset) else list(wanted)
+
+    def add_context_transformer(self, transformer: ContextTransformer) -> Callable[[], None]:
+        """Change what requests send with ``async (messages) -> messages``; gives a function to remove it."""
+
+        async def handler(event: ContextTransformEvent) -> ContextTransformResult:
+            return ContextTransformResult(messages=await transformer(list(event.messages)))
+
+        return self.events.on("context_transform", handler)
+
+    def convert_to_llm(self, messages: Sequence[AgentMessage]) -> list[LLMMessage]:
+        """``messages`` as a model sees them: legal, without what is only for people."""
+        return list(repair(tuple(messages)))
+
+    def estimate_tokens(self, messages: Sequence[AgentMessage]) -> int:
+        """Estimated tokens of ``messages``."""
+        return self.estimate_messages(messages)
+
+    def estimate_messages(self, messages: Sequence[AgentMessage]) -> int:
+        """Estimated tokens of ``messages``, with the estimator for the current model."""
+        estimate = estimator_for(self.host, self._target.model.id if self._target is not None else "")
+        return sum(estimate_message(m, estimate) for m in messages)
+
+    async def complain(self, event: str, message: str) -> None:
+        """Report a handler whose answer could not be used."""
+        from ..events.types import HandlerErrorEvent
+
+        if self.events.has("handler_error"):
+            await self.events.emit(self.events.make(HandlerErrorEvent, event=event, source="loop", error=message))
+        else:
+            log.warning("%s: %s", event, message)
+
+
+def _positional(impl: Any) -> Any:
+    """A pluggy implementation of an around-hook as ``(subject, call_next, ctx)``."""
+    names = tuple(impl.argnames)
+
+    async def call(subject: Any, call_next: Any, ctx: Any) -> Any:
+        given = {"request": subject, "call": subject, "call_next": call_next, "ctx": ctx}
+        return await impl.function(**{n: given[n] for n in names})
+
+    return call

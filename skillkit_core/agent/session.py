@@ -1,0 +1,239 @@
+"""A session: the tree of entries, the current leaf, and the context that the walk from leaf to root gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
+from ..errors import SessionCorrupt, SessionError
+from ..frozen import freeze
+from ..messages import AgentMessage, CustomMessage, blocks_of, message_from_dict, message_to_dict
+from ..models import TokenUsage
+from .memory import MemoryStore
+
+__all__ = ["Session", "new_session_id"]
+
+# Types that move the leaf; the others are notes beside the path.
+ON_PATH = frozenset(
+    {
+        "message",
+        "custom_message",
+        "custom",
+        "model_change",
+        "thinking_level_change",
+        "compaction",
+        "branch_summary",
+        "suspension",
+    }
+)
+SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
+
+
+def new_session_id(now: float) -> str:
+    """A session id that sorts by time: seconds in hex, then 40 random bits."""
+    return f"{int(now):08x}-{os.urandom(5).hex()}"
+
+
+def _summary_message(text: str, ts: float) -> CustomMessage:
+    return CustomMessage(
+        custom_type="compaction_summary", content=blocks_of(SUMMARY_PREFIX + text), in_context=True, ts=ts
+    )
+
+
+class Session:
+    """One conversation and everything that is known about it.
+
+    ``context`` is the list of messages from the root to the leaf, cut at the newest compaction; it grows at its end and is
+    replaced as a whole only by compaction and by moving the leaf (``generation`` counts those).
+    """
+
+    def __init__(self, handle: SessionHandle, clock: Callable[[], float]) -> None:
+        self.handle = handle
+        self._clock = clock
+        self._by_id: dict[str, SessionEntry] = {}
+        self._seq = 0
+        self.leaf_id: str | None = None
+        self.context: list[AgentMessage] = []
+        self.context_ids: list[str] = []
+        self.generation = 0
+        self.usage = TokenUsage()
+        self.cost = 0.0
+        self._load(handle.entries())
+
+    @classmethod
+    async def create(
+        cls,
+        store: SessionStore | None,
+        clock: Callable[[], float],
+        *,
+        cwd: str = "",
+        session_id: str | None = None,
+        parent: str | None = None,
+    ) -> Session:
+        """A new session in ``store`` (default: in memory)."""
+        now = clock()
+        header = SessionHeader(session_id or new_session_id(now), now, cwd, parent_session=parent)
+        return cls(await (store or MemoryStore()).create(header), clock)
+
+    @classmethod
+    async def open(
+        cls, store: SessionStore, session_id: str, clock: Callable[[], float], *, read_only: bool = False
+    ) -> Session:
+        """An existing session; raises as :meth:`SessionStore.open`."""
+        return cls(await store.open(session_id, read_only=read_only), clock)
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.handle.header.id
+
+    @property
+    def location(self) -> str | None:
+        """Where it is kept, if that is a place."""
+        return self.handle.location
+
+    @property
+    def entries(self) -> Sequence[SessionEntry]:
+        """All entries of all branches, in the order they were written."""
+        return list(self._by_id.values())
+
+    @property
+    def messages(self) -> Sequence[AgentMessage]:
+        """The messages of the current branch, from the newest compaction on."""
+        return tuple(self.context)
+
+    # --- reading ----------------------------------------------------------------------------------------------
+
+    def _load(self, entries: Sequence[SessionEntry]) -> None:
+        leaf: str | None = None
+        for entry in entries:
+            self._by_id[entry.id] = entry
+            self._seq = max(self._seq, entry.seq)
+            if entry.type in ON_PATH:
+                leaf = entry.id
+            elif entry.type == "leaf":
+                leaf = entry.data.get("entry_id")
+            elif entry.type == "usage":
+                self._count(entry.data)
+        self.leaf_id = leaf
+        self._rebuild()
+
+    def _count(self, data: Mapping[str, Any]) -> None:
+        get = data.get
+        self.usage = self.usage + TokenUsage(
+            get("input", 0), get("output", 0), get("cache_read", 0), get("cache_write", 0), get("reasoning", 0)
+        )
+        self.cost += data.get("cost") or 0.0
+
+    def path(self, leaf_id: str | None = None) -> list[SessionEntry]:
+        """The entries from the root to ``leaf_id`` (default: the current leaf)."""
+        out: list[SessionEntry] = []
+        current = self.leaf_id if leaf_id is None else leaf_id
+        while current is not None:
+            entry = self._by_id.get(current)
+            if entry is None:
+                raise SessionCorrupt(f"entry {current!r} is missing", where=self.location or self.id)
+            out.append(entry)
+            current = entry.parent_id
+            if len(out) > len(self._by_id):
+                raise SessionCorrupt("the entries form a circle", where=self.location or self.id)
+        out.reverse()
+        return out
+
+    def _rebuild(self) -> None:
+        path = self.path()
+        start = 0
+        summary: SessionEntry | None = None
+        for entry in path:
+            if entry.type == "compaction":
+                summary = entry
+        if summary is not None:
+            kept = summary.data.get("first_kept")
+            start = next((i for i, e in enumerate(path) if e.id == kept), path.index(summary))
+        context: list[AgentMessage] = []
+        ids: list[str] = []
+        if summary is not None:
+            context.append(_summary_message(str(summary.data.get("summary", "")), summary.ts))
+            ids.append(summary.id)
+        for entry in path[start:]:
+            message = self._message(entry)
+            if message is not None:
+                context.append(message)
+                ids.append(entry.id)
+        self.context, self.context_ids = context, ids
+        self.generation += 1
+
+    def _message(self, entry: SessionEntry) -> AgentMessage | None:
+        if entry.type in ("message", "custom_message"):
+            try:
+                return message_from_dict({**entry.data["message"], "ts": entry.ts})
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise SessionCorrupt(f"entry {entry.id!r}: {error}", where=self.location or self.id) from None
+        if entry.type == "branch_summary":
+            text = str(entry.data.get("summary", ""))
+            return CustomMessage(custom_type="branch_summary", content=blocks_of(text), in_context=True, ts=entry.ts)
+        return None
+
+    # --- writing ----------------------------------------------------------------------------------------------
+
+    async def append(self, kind: str, data: Mapping[str, Any], *, sync: bool = False, ts: float | None = None) -> str:
+        """Write an entry after the leaf and give its id. When this returns, the entry is where it is kept."""
+        self._seq += 1
+        entry = SessionEntry(
+            self._seq, f"e{self._seq}", self.leaf_id, kind, self._clock() if ts is None else ts, freeze(data)
+        )
+        await self.handle.append(entry, sync=sync)
+        self._by_id[entry.id] = entry
+        if kind in ON_PATH:
+            self.leaf_id = entry.id
+        if kind == "usage":
+            self._count(data)
+        return entry.id
+
+    def next_id(self) -> str:
+        """The id that the next entry will have."""
+        return f"e{self._seq + 1}"
+
+    async def append_message(self, message: AgentMessage, *, sync: bool = False) -> str:
+        """Write a message and put it into the context; gives the entry's id."""
+        data = message_to_dict(message)
+        data.pop("ts", None)
+        kind = "custom_message" if isinstance(message, CustomMessage) else "message"
+        entry_id = await self.append(kind, {"message": data}, sync=sync, ts=message.ts or None)
+        self.context.append(message)
+        self.context_ids.append(entry_id)
+        return entry_id
+
+    async def append_compaction(self, summary: str, keep_from: int, tokens_before: int, details: Any = None) -> str:
+        """Write a compaction that replaces ``context[:keep_from]`` by ``summary``."""
+        kept_messages, kept_ids = self.context[keep_from:], self.context_ids[keep_from:]
+        data = {
+            "summary": summary,
+            "first_kept": kept_ids[0] if kept_ids else None,
+            "tokens_before": tokens_before,
+            "details": details,
+        }
+        entry_id = await self.append("compaction", data, sync=True)
+        entry = self._by_id[entry_id]
+        self.context = [_summary_message(summary, entry.ts), *kept_messages]
+        self.context_ids = [entry_id, *kept_ids]
+        self.generation += 1
+        return entry_id
+
+    async def move_to(self, entry_id: str | None) -> None:
+        """Make another entry the leaf (``None``: before the root); it survives a reload.
+
+        Raises:
+            SessionError: there is no such entry.
+        """
+        if entry_id is not None and entry_id not in self._by_id:
+            raise SessionError(f"session {self.id!r} has no entry {entry_id!r}")
+        await self.append("leaf", {"entry_id": entry_id}, sync=True)
+        self.leaf_id = entry_id
+        self._rebuild()
+
+    async def close(self) -> None:
+        """Close the file and give the lock back."""
+        await self.handle.close()

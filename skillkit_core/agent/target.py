@@ -1,0 +1,134 @@
+"""Which model answers, through which adapter: names from the configuration become objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..descriptors import Provider
+from ..errors import UnknownName, UsageError
+from ..host.adapters import API_ALIASES
+from ..models import ModelDefinition
+
+if TYPE_CHECKING:
+    from ..config import AgentConfig
+    from ..contracts.adapter import LLMAdapter
+    from ..host.manager import Host
+
+__all__ = ["Target", "resolve_target"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The model and the adapter of the next request; ``provider`` is the adapter's name in the registry."""
+
+    model: ModelDefinition
+    adapter: LLMAdapter
+    provider: str
+
+
+async def resolve_target(host: Host, config: AgentConfig) -> Target:
+    """The target that ``config`` names.
+
+    A definition is taken as it is. A name is looked up with ``resolve_model``, then in the registry; with a provider
+    (``--provider`` or ``provider/id``) or an endpoint it need not be known. Without a model, the provider's default; without
+    a provider, the first usable one by rank.
+
+    Raises:
+        UnknownName: nobody knows the model or provider. UsageError: nothing can answer, or a key is missing.
+    """
+    model, provider = await _find_model(host, config)
+    found = await host.resolve("resolve_adapter", provider=provider, api=config.api or model.api or None, config=config)
+    adapter = found if found is not None else _adapter(host, config, provider, model)
+    model = replace(model, provider=model.provider or provider, api=model.api or adapter.api)
+    return Target(model, adapter, provider)
+
+
+def _adapter(host: Host, config: AgentConfig, provider: str, model: ModelDefinition) -> LLMAdapter:
+    api = config.api
+    item = host.adapters.provider(provider)
+    if api is None and item is not None and API_ALIASES.get(model.api, model.api) in item.apis:
+        api = model.api
+    return host.adapters.resolve(provider, api, base_url=config.base_url, api_key=config.api_key)
+
+
+async def _find_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition, str]:
+    asked, provider = config.model, config.provider
+    if provider is not None and provider not in host.adapters:
+        raise host.adapters.unknown(provider)
+    if isinstance(asked, ModelDefinition):
+        return asked, provider or _provider_for(host, config, asked.provider, asked.id)
+    if asked is None:
+        return _default_model(host, config)
+    found = await host.resolve("resolve_model", name=asked, provider=provider)
+    if found is None and provider is not None:
+        found = host.models.get(f"{provider}/{asked}")
+        if found is None:
+            known = host.models.get(asked)
+            found = known if known is not None and known.provider == provider else None
+        return found or ModelDefinition(asked.removeprefix(f"{provider}/"), provider), provider
+    if found is None and config.base_url is None:
+        found = _known(host, asked)
+    if found is not None and config.base_url is None:
+        return found, provider or _provider_for(host, config, found.provider, found.id)
+    head, _, rest = asked.partition("/")
+    if rest and head in host.adapters:
+        return ModelDefinition(rest, head), head
+    if config.base_url is not None:
+        generic = _generic(host, config.api)
+        return (replace(found, provider=generic) if found else ModelDefinition(asked, generic)), generic
+    raise UnknownName("model", asked, host.models.list(), hint=_model_hint(host, asked))
+
+
+def _known(host: Host, name: str) -> ModelDefinition | None:
+    """The registered model of a bare name; among several providers, one that can be asked right now comes first."""
+    first = host.models.get(name)
+    if first is None or "/" in name:
+        return first
+    same = [m for m in host.models.items() if m.id == first.id]
+    for model in same:
+        item = host.adapters.provider(model.provider) if model.provider in host.adapters else None
+        if item is not None and item.api_key_env and host.adapters.usable(item):
+            return model
+    return first
+
+
+def _model_hint(host: Host, name: str) -> str:
+    close = [m.id for m in host.models.find(name)[:3]]
+    hint = f"did you mean {' or '.join(repr(c) for c in close)}? " if close else ""
+    return hint + "a model that is not listed needs --provider"
+
+
+def _provider_for(host: Host, config: AgentConfig, provider: str, model: str) -> str:
+    if provider and provider in host.adapters:
+        return provider
+    if config.base_url is not None or not provider:
+        return _generic(host, config.api)
+    raise UnknownName("provider", provider, host.adapters.list(), hint=f"model {model!r} needs it; install its plugin")
+
+
+def _generic(host: Host, api: str | None) -> str:
+    """The provider that takes any endpoint, speaking ``api`` if one is named."""
+    wanted = API_ALIASES.get(api, api) if api else None
+    for entry in host.adapters.entries():
+        item = entry.item
+        if isinstance(item, Provider) and item.generic and (wanted is None or wanted in item.apis):
+            return host.adapters.name_of(entry)
+    raise UsageError(
+        "no installed provider takes an endpoint of its own" + (f" with api {api!r}" if api else ""),
+        hint="name one with --provider",
+    )
+
+
+def _default_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition, str]:
+    provider = config.provider
+    if provider is None:
+        provider = _generic(host, config.api) if config.base_url is not None else host.adapters.default()
+    if provider is None:
+        raise UsageError("no provider can be asked", hint="install a provider plugin, or set the key of one")
+    item = host.adapters.provider(provider)
+    name = item.default_model if item is not None else None
+    if name is None:
+        raise UsageError(f"provider {provider!r} has no default model", hint="name one with --model")
+    known = host.models.get(f"{provider}/{name}")
+    return known or ModelDefinition(name, provider), provider

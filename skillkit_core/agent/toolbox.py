@@ -1,0 +1,70 @@
+"""The tools of an agent at this moment: plugins', the agent's own, filtered, sorted, the same tuple for the same set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..descriptors import load_object
+from ..tools import Tool, ToolSet
+
+if TYPE_CHECKING:
+    from .runner import AgentRunner
+
+__all__ = ["Toolbox"]
+
+
+class Toolbox:
+    """Gathers tools. Opt-in tools need to be allowed by name; where two plugins offer one name the first in order wins."""
+
+    def __init__(self, agent: AgentRunner) -> None:
+        self._agent = agent
+        self._factories: dict[int, tuple[ToolSet, Any]] = {}
+        self._key: tuple[Any, ...] = ()
+        self._tools: tuple[Tool, ...] = ()
+        self._by_name: dict[str, Tool] = {}
+        self._sources: dict[str, str | None] = {}
+
+    def _dynamic(self, item: ToolSet) -> tuple[Tool, ...]:
+        found = self._factories.get(id(item))
+        if found is None:
+            found = self._factories[id(item)] = (item, load_object(item.factory))
+        answer = found[1](self._agent)
+        return answer if type(answer) is tuple else tuple(answer)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """What the model may call now, sorted by name."""
+        agent = self._agent
+        registry = agent.host.tools
+        entries = registry.entries()
+        dynamic = [self._dynamic(e.item) if isinstance(e.item, ToolSet) else None for e in entries]
+        key = (registry.version, agent.own_tools, *(id(d) for d in dynamic))
+        if key != self._key or not self._key:
+            self._build(list(zip(entries, dynamic, strict=True)))
+            self._key = key
+            self._kept = dynamic  # the ids in the key stay taken while the tuples live
+        return self._tools
+
+    def _build(self, found: list[tuple[Any, tuple[Tool, ...] | None]]) -> None:
+        config = self._agent.config
+        by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in self._agent.own_tools}
+        for entry, dynamic in found:
+            for tool in (entry.item,) if dynamic is None else dynamic:
+                by_name.setdefault(tool.name, (tool, entry.source))
+        allowed = frozenset(config.allow_tools) | frozenset(self._agent.host.config.get("tools.allow", ()))
+        names = sorted(
+            name
+            for name, (tool, _) in by_name.items()
+            if (not tool.opt_in or name in allowed) and (config.only_tools is None or name in config.only_tools)
+        )
+        self._by_name = {name: by_name[name][0] for name in names}
+        self._sources = {name: by_name[name][1] for name in names}
+        self._tools = tuple(self._by_name.values())
+
+    def get(self, name: str) -> Tool | None:
+        """The tool that a call of ``name`` means, ``None`` when the model may not have it."""
+        self.tools()
+        return self._by_name.get(name)
+
+    def source(self, name: str) -> str | None:
+        """The plugin that brought the tool."""
+        return self._sources.get(name)

@@ -1,0 +1,489 @@
+"""The one dispatcher: plugin implementations and session handlers, compiled per event, awaited in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import itertools
+import logging
+import threading
+import time
+import traceback
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+
+from ..errors import AsyncHandlerError, EventRecursionError, SkillKitError, UsageError
+from ..hookspecs.markers import EXTRAS, Phase
+from .context import HandlerContext
+from .drive import drive
+from .fold import NO_ANSWER, Fold
+from .results import EventResult
+from .types import ALIASES, EVENTS, Event, HandlerErrorEvent, event_type
+
+if TYPE_CHECKING:
+    from ..host.manager import Host
+
+__all__ = ["EventBus", "GuardFailed", "HandlerRecord"]
+
+PHASES: Mapping[str, int] = {"rewrite": 0, "first": 1, "normal": 2, "last": 3, "guard": 4}
+OBSERVER = 5
+INTERCEPTOR_SECONDS = 30.0
+GUARD_SECONDS = 60.0
+SHUTDOWN_SECONDS = 5.0
+MAX_DEPTH = 8
+SLOW_SECONDS = 0.05
+
+log = logging.getLogger("skillkit.events")
+HandlerFunction: TypeAlias = Callable[..., Any]
+H = TypeVar("H", bound=HandlerFunction)
+E = TypeVar("E", bound=Event)
+Unsubscribe: TypeAlias = Callable[[], None]
+_records_of: weakref.WeakKeyDictionary[Host, tuple[Any, Mapping[str, list[HandlerRecord]]]] = weakref.WeakKeyDictionary()
+_depth: contextvars.ContextVar[int] = contextvars.ContextVar("skillkit_event_depth", default=0)
+
+
+class GuardFailed(SkillKitError):
+    """A handler in phase ``guard`` failed: what it guards must not happen."""
+
+    def __init__(self, record: HandlerRecord, event: str, error: BaseException) -> None:
+        super().__init__(f"guard {record.label} failed on {event}: {type(error).__name__}: {error}")
+        self.record = record
+
+
+@dataclass(slots=True, eq=False)
+class HandlerRecord:
+    """One handler, ready to be called."""
+
+    function: HandlerFunction
+    takes_ctx: bool
+    is_async: bool
+    phase: int
+    timeout: float | None
+    plugin: str | None = None
+    tools: frozenset[str] | None = None
+    only: Callable[[Any], bool] | None = None
+    alive: bool = field(default=True)
+
+    @property
+    def label(self) -> str:
+        """The handler in the words of an error."""
+        name = getattr(self.function, "__qualname__", None) or repr(self.function)
+        return f"{name!r} of plugin {self.plugin!r}" if self.plugin else f"{name!r}"
+
+    def wants(self, event: Any) -> bool:
+        """Whether the handler's filters let the event through."""
+        if self.tools is not None and getattr(event, "tool_name", None) not in self.tools:
+            return False
+        return self.only is None or self.only(event)
+
+
+def _is_async(function: HandlerFunction) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def _takes_ctx(function: HandlerFunction) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p for p in positional if p.default is p.empty]
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return True
+    if not positional or len(required) > 2:
+        raise UsageError(f"handler {function!r} must take (event) or (event, ctx)")
+    return len(required) == 2 or (len(positional) >= 2 and positional[1].name == "ctx")
+
+
+def _from_impl(impl: Any, event: str) -> HandlerRecord:
+    """The record of a plugin's implementation of a lifecycle hook."""
+    extras = getattr(impl.function, EXTRAS, None) or {}
+    phase = extras.get("phase") or ("first" if impl.tryfirst else "last" if impl.trylast else "normal")
+    names = tuple(impl.argnames)
+    function = impl.function
+    if names not in (("event",), ("event", "ctx")):
+        inner = function
+
+        def function(event: Any, ctx: Any) -> Any:
+            given = {"event": event, "ctx": ctx}
+            return inner(**{n: given[n] for n in names})
+
+        function.__qualname__ = getattr(inner, "__qualname__", "handler")
+    timeout = extras.get("timeout")
+    tools = extras.get("tools")
+    return HandlerRecord(
+        function,
+        names != ("event",),
+        _is_async(impl.function),
+        PHASES[phase],
+        timeout if timeout is not None else _default_timeout(event, phase),
+        impl.plugin_name,
+        frozenset(tools) if tools else None,
+    )
+
+
+def _plugin_records(host: Host) -> Mapping[str, list[HandlerRecord]]:
+    """The records of all plugin implementations, made once for every set of plugins and shared by all buses."""
+    kept = _records_of.get(host)
+    plugins = tuple(host.plugins.values())
+    if kept is None or kept[0] != plugins:
+        found = {name: [_from_impl(i, name) for i in host.impls(name)] for name in EVENTS}
+        kept = _records_of[host] = (plugins, {name: records for name, records in found.items() if records})
+    return kept[1]
+
+
+def _default_timeout(event: str, phase: str) -> float:
+    if event == "session_shutdown":
+        return SHUTDOWN_SECONDS
+    guards = phase == "guard" or EVENTS[event].guard == "always"
+    return GUARD_SECONDS if guards else INTERCEPTOR_SECONDS
+
+
+def _is_response(event: Any) -> bool:
+    message = event.message
+    return getattr(message, "role", "") == "assistant" and not message.tool_calls
+
+
+class EventBus:
+    """Dispatches the events of one agent to plugins and to handlers that were added here.
+
+    Args:
+        host: whose plugins take part; ``None``: only the handlers that are added here.
+        context: what handlers get as ``ctx``.
+        clock: gives ``ts``.
+
+    ``has(name)`` tells whether anybody listens: test it before building an event in a hot place.
+    """
+
+    def __init__(
+        self,
+        host: Host | None = None,
+        *,
+        context: HandlerContext | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.context = context or HandlerContext()
+        self.session_id: str | None = None
+        self.run_id: str | None = None
+        self.agent_path: tuple[str, ...] = ("main",)
+        self.clock = clock
+        self.debug = False
+        self._host = host
+        self._seq = itertools.count(1)
+        self._lock = threading.RLock()
+        self._handlers: dict[str, list[HandlerRecord]] = {}
+        self._observers: list[tuple[HandlerRecord, frozenset[str] | None]] = []
+        self._impls: Mapping[str, list[HandlerRecord]] = {}
+        self.table: dict[str, tuple[HandlerRecord, ...]] = {}
+        self.loop: asyncio.AbstractEventLoop | None = None
+        if host is not None:
+            host.attach(self)
+            self.refresh()
+
+    # --- who listens ------------------------------------------------------------------------------------------
+
+    def has(self, event: str) -> bool:
+        """Whether anybody listens to the event of this (canonical) name."""
+        return event in self.table
+
+    @overload
+    def on(
+        self,
+        event: str | type[Event],
+        handler: None = None,
+        *,
+        phase: Phase = ...,
+        tools: Iterable[str] | None = ...,
+        timeout: float | None = ...,
+    ) -> Callable[[H], H]: ...
+    @overload
+    def on(
+        self,
+        event: str | type[Event],
+        handler: HandlerFunction,
+        *,
+        phase: Phase = ...,
+        tools: Iterable[str] | None = ...,
+        timeout: float | None = ...,
+    ) -> Unsubscribe: ...
+    def on(
+        self,
+        event: str | type[Event],
+        handler: HandlerFunction | None = None,
+        *,
+        phase: Phase = "normal",
+        tools: Iterable[str] | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Add a handler; as ``@bus.on("input")`` a decorator, as ``bus.on("input", handler)`` a call.
+
+        Args:
+            event: an event's name, an alias (``tool_call``, ``tool_result``, ``context``, ``response``) or its class.
+            handler: takes ``(event)`` or ``(event, ctx)``, sync or async.
+            phase: ``rewrite < first < normal < last < guard``; a guard that fails blocks what it guards.
+            tools: only for these tools (events of tools).
+            timeout: seconds, counted once the handler suspends; default 30, guards 60, shutdown 5.
+
+        Returns: given a handler, an idempotent function that removes it; else the decorator, which returns the
+        function unchanged.
+
+        Raises:
+            UnknownName: no such event. UsageError: no such phase, or the handler cannot take an event.
+        """
+        if handler is None:
+
+            def decorate(function: H) -> H:
+                self.on(event, function, phase=phase, tools=tools, timeout=timeout)
+                return function
+
+            return decorate
+        name = event_type(event).type
+        if phase not in PHASES:
+            raise UsageError(f"unknown phase {phase!r}", hint=f"one of {', '.join(PHASES)}")
+        record = HandlerRecord(
+            handler,
+            _takes_ctx(handler),
+            _is_async(handler),
+            PHASES[phase],
+            timeout if timeout is not None else _default_timeout(name, phase),
+            tools=frozenset(tools) if tools is not None else None,
+            only=_is_response if event == "response" else None,
+        )
+        with self._lock:
+            self._handlers.setdefault(name, []).append(record)
+            self._compile(name)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                if record.alive:
+                    record.alive = False
+                    self._handlers[name].remove(record)
+                    self._compile(name)
+
+        return unsubscribe
+
+    def observe(self, handler: HandlerFunction, events: Iterable[str | type[Event]] | None = None) -> Unsubscribe:
+        """See events without a say, after everybody else; default: all of them. Returns a function to remove it."""
+        names = None if events is None else frozenset(event_type(e).type for e in events)
+        record = HandlerRecord(handler, _takes_ctx(handler), _is_async(handler), OBSERVER, INTERCEPTOR_SECONDS)
+        with self._lock:
+            self._observers.append((record, names))
+            self._compile(*(names or EVENTS))
+
+        def unsubscribe() -> None:
+            with self._lock:
+                if record.alive:
+                    record.alive = False
+                    self._observers = [(r, n) for r, n in self._observers if r is not record]
+                    self._compile(*(names or EVENTS))
+
+        return unsubscribe
+
+    def on_tool_call(self, handler: HandlerFunction) -> Unsubscribe:
+        """``on("before_tool_call", handler)``: takes a :class:`ToolCallEvent`."""
+        return self.on("before_tool_call", handler)
+
+    def on_tool_result(self, handler: HandlerFunction) -> Unsubscribe:
+        """``on("after_tool_result", handler)``: takes a :class:`ToolResultEvent`."""
+        return self.on("after_tool_result", handler)
+
+    def on_streaming(self, handler: HandlerFunction) -> Unsubscribe:
+        """``on("message_update", handler)``: takes a :class:`MessageUpdateEvent`."""
+        return self.on("message_update", handler)
+
+    def on_response(self, handler: HandlerFunction) -> Unsubscribe:
+        """``on("response", handler)``: takes the :class:`MessageEndEvent` of an answer without tool calls."""
+        return self.on("response", handler)
+
+    def on_tool_output(self, handler: HandlerFunction) -> Unsubscribe:
+        """``on("tool_execution_update", handler)``: takes a :class:`ToolExecutionUpdateEvent`."""
+        return self.on("tool_execution_update", handler)
+
+    def refresh(self) -> None:
+        """Take up the plugins of the host again, after one came or went."""
+        if self._host is None:
+            return
+        impls = _plugin_records(self._host)
+        with self._lock:
+            names = {*self._impls, *impls}
+            self._impls = impls
+            self._compile(*names)
+
+    def _compile(self, *names: str) -> None:
+        table = dict(self.table)
+        for name in names:
+            records = [*self._impls.get(name, ()), *self._handlers.get(name, ())]
+            records.sort(key=lambda r: r.phase)  # stable: plugins before session handlers, each in their own order
+            records += [r for r, only in self._observers if only is None or name in only]
+            if records:
+                table[name] = tuple(records)
+            else:
+                table.pop(name, None)
+        self.table = table
+
+    # --- emitting ---------------------------------------------------------------------------------------------
+
+    def make(self, cls: type[E], **values: Any) -> E:
+        """An event of this bus: session, run, agent path, sequence number and time are filled in."""
+        return cls(
+            session_id=self.session_id,
+            run_id=self.run_id,
+            agent_path=self.agent_path,
+            seq=next(self._seq),
+            ts=self.clock(),
+            **values,
+        )
+
+    def _build(self, event: Event | str, data: Any) -> Event:
+        if isinstance(event, Event):
+            return event
+        if event in ALIASES:
+            raise UsageError(f"{event!r} is an alias", hint=f"emit {ALIASES[event]!r}")
+        values = dict(data) if isinstance(data, Mapping) else {} if data is None else {"data": data}
+        cls = event_type(event, aliases=False)
+        try:
+            return self.make(cls, **values)
+        except TypeError as error:
+            raise UsageError(f"event {event!r}: {error}") from None
+
+    async def emit(self, event: Event | str, data: Any = None) -> EventResult:
+        """Call everybody who listens, one after the other, and give back their answers as one.
+
+        ``emit(name, data)`` builds the event from the mapping first. Works on a snapshot: a handler added meanwhile is
+        not called, one removed before its turn neither.
+
+        Raises:
+            GuardFailed: a handler in phase ``guard`` failed and the event says that this counts.
+            EventRecursionError: handlers emit more than eight levels deep.
+        """
+        if type(event) is str:
+            event = self._build(event, data)
+        records = self.table.get(event.type)  # type: ignore[union-attr]
+        if records is None:
+            return NO_ANSWER
+        return await self._dispatch(event, records)
+
+    async def _dispatch(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
+        depth = _depth.get()
+        if depth >= MAX_DEPTH:
+            raise EventRecursionError(f"{event.type!r} was emitted from handlers more than {MAX_DEPTH} levels deep")
+        token = _depth.set(depth + 1)
+        try:
+            if event.guard == "always":
+                from .tool_call import decide
+
+                return await decide(self, event, records)
+            return await self._run(event, records)
+        finally:
+            _depth.reset(token)
+
+    async def _run(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
+        fold: Fold | None = None
+        for record in records:
+            if not record.alive or ((record.tools or record.only) and not record.wants(event)):
+                continue
+            try:
+                answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+                if answer is None:
+                    continue
+                if not isinstance(answer, EventResult):
+                    answer = await self._await(answer, record)
+                if answer is None or record.phase == OBSERVER:
+                    continue
+                self.check_answer(event, answer)
+                if fold is None:
+                    fold = Fold(event)
+                fold.add(answer)
+                event = fold.event
+                if fold.stopped:
+                    break
+            except Exception as error:
+                await self.failed(record, event, error)
+                if event.guard and record.phase == PHASES["guard"]:
+                    raise GuardFailed(record, event.type, error) from error
+        return NO_ANSWER if fold is None else fold.result()
+
+    async def _await(self, answer: Any, record: HandlerRecord) -> Any:
+        return await drive(answer, record.timeout) if inspect.isawaitable(answer) else answer
+
+    async def call(self, record: HandlerRecord, event: Any) -> Any:
+        """Call one handler and check the type of its answer; whatever it raises passes."""
+        answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+        if answer is not None and not isinstance(answer, EventResult):
+            answer = await self._await(answer, record)
+        if answer is not None and record.phase != OBSERVER:
+            self.check_answer(event, answer)
+        return answer
+
+    @staticmethod
+    def check_answer(event: Any, answer: Any) -> None:
+        """Raise ``TypeError`` when ``answer`` is nothing that this event's handlers may return."""
+        wanted = event.answer
+        if wanted is None:
+            raise TypeError(f"{event.type!r} is only observed, the handler returned {type(answer).__name__}")
+        if not isinstance(answer, wanted):
+            raise TypeError(
+                f"{event.type!r} wants {wanted.__name__} or None, the handler returned {type(answer).__name__}"
+            )
+
+    async def failed(self, record: HandlerRecord, event: Any, error: BaseException) -> None:
+        """Report a handler's failure once."""
+        trace = "".join(traceback.format_exception(error))
+        log.debug("handler %s failed on %s\n%s", record.label, event.type, trace)
+        if event.type == "handler_error" or not self.has("handler_error"):
+            log.warning("handler %s failed on %s: %s: %s", record.label, event.type, type(error).__name__, error)
+            return
+        problem = self.make(
+            HandlerErrorEvent,
+            event=event.type,
+            source=record.label,
+            plugin=record.plugin,
+            error=f"{type(error).__name__}: {error}",
+            traceback=trace,
+        )
+        try:
+            await self.emit(problem)
+        except EventRecursionError as recursion:
+            log.warning("%s", recursion)
+
+    def emit_sync(self, event: Event | str, data: Any = None) -> EventResult:
+        """Emit from code that is not async.
+
+        Raises:
+            AsyncHandlerError: a loop is running here and an async handler listens; nothing was called.
+        """
+        event = self._build(event, data) if isinstance(event, str) else event
+        records = self.table.get(event.type)
+        if records is None:
+            return NO_ANSWER
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self._dispatch(event, records))
+        if any(r.is_async for r in records):
+            names = ", ".join(r.label for r in records if r.is_async)
+            raise AsyncHandlerError(f"{event.type!r} has async handlers ({names})", hint="await emit() instead")
+        work = self._dispatch(event, records)
+        try:
+            work.send(None)
+        except StopIteration as stop:
+            found: EventResult = stop.value
+            return found
+        work.close()
+        raise AsyncHandlerError(f"a sync handler of {event.type!r} returned an awaitable", hint="await emit() instead")
+
+    def emit_threadsafe(self, event: Event | str, data: Any = None) -> Any:
+        """Emit from another thread, on the loop that owns this bus. Returns a ``concurrent.futures.Future``."""
+        if self.loop is None or self.loop.is_closed():
+            raise UsageError("the event bus has no running loop yet")
+        return asyncio.run_coroutine_threadsafe(self.emit(event, data), self.loop)
+
+    def all_sync(self, event: str) -> bool:
+        """Whether every handler of the event is a plain function."""
+        return not any(r.is_async for r in self.table.get(event, ()))

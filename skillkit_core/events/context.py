@@ -1,0 +1,64 @@
+"""What a handler may see and do besides its event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..abort import AbortSignal
+
+if TYPE_CHECKING:
+    from ..agent.runner import AgentRunner
+
+__all__ = ["HandlerContext"]
+
+
+class HandlerContext:
+    """The second argument of a handler that takes two.
+
+    Attributes:
+        agent: the runner; ``None`` on a bus without one.
+        ui: what the front end offers to handlers; ``None`` where nobody can be asked.
+    """
+
+    __slots__ = ("agent", "ui")
+
+    def __init__(self, agent: AgentRunner | None = None, ui: Any = None) -> None:
+        self.agent = agent
+        self.ui = ui
+
+    def _agent(self) -> AgentRunner:
+        if self.agent is None:
+            raise RuntimeError("this event bus belongs to no agent")
+        return self.agent
+
+    @property
+    def signal(self) -> AbortSignal:
+        """Set when the run is aborted."""
+        return self._agent().signal
+
+    @property
+    def agent_path(self) -> tuple[str, ...]:
+        """``("main",)``, or deeper for a nested run."""
+        return self._agent().agent_path if self.agent is not None else ("main",)
+
+    @property
+    def session(self) -> Any:
+        """The session, read-only: ``id``, ``entries``, ``messages``."""
+        return self._agent().session
+
+    async def steer(self, message: str) -> str:
+        """As :meth:`AgentRunner.steer`."""
+        return await self._agent().steer(message)
+
+    async def follow_up(self, message: str) -> str:
+        """As :meth:`AgentRunner.follow_up`."""
+        return await self._agent().follow_up(message)
+
+    def abort(self, reason: str | None = None) -> None:
+        """End the run."""
+        self._agent().abort(reason)
+
+    def when_idle(self, callback: Callable[[], Any]) -> None:
+        """Call ``callback()`` (sync or async) when the run is over: the place for what a handler must not await."""
+        self._agent().when_idle(callback)

@@ -1,0 +1,127 @@
+"""The registry of providers and their adapters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from ..descriptors import Provider
+from ..errors import UnknownName, UsageError
+from ..registry import Entry, Registry
+from .factories import make
+
+if TYPE_CHECKING:
+    from ..contracts.adapter import LLMAdapter
+    from .manager import Host
+
+__all__ = ["API_ALIASES", "AdapterRegistry"]
+
+API_ALIASES: Mapping[str, str] = {"openai-compatible": "openai-chat"}
+Item: TypeAlias = "Provider | LLMAdapter"
+
+
+class AdapterRegistry(Registry[Item]):
+    """Adapters by provider name: what plugins registered (:class:`Provider`) and finished adapters.
+
+    An adapter is made once per (provider, api, base_url, api_key) and shared by all agents of the host.
+    """
+
+    kind = "provider"
+
+    def __init__(self, host: Host | None = None) -> None:
+        super().__init__(host.describe if host is not None else None)
+        self._host = host
+        self._made: dict[tuple[Any, ...], LLMAdapter] = {}
+
+    def register(self, name: str, adapter: Item, source: str | None = None) -> None:
+        """Add an adapter, or a provider description, as ``name``; also while agents are running."""
+        super().register(name, adapter, source)
+
+    def get(self, name: str) -> LLMAdapter:
+        """The adapter of provider ``name`` with its default api, endpoint and credentials.
+
+        Raises:
+            UnknownName, AmbiguousName: as every registry. UsageError: the provider's key is missing.
+        """
+        return self.resolve(name)
+
+    def provider(self, name: str) -> Provider | None:
+        """The description of provider ``name``; ``None`` when a finished adapter was registered."""
+        item = self.entry(name).item
+        return item if isinstance(item, Provider) else None
+
+    def resolve(
+        self, name: str, api: str | None = None, *, base_url: str | None = None, api_key: str | None = None
+    ) -> LLMAdapter:
+        """The adapter for ``name``, speaking ``api``, at ``base_url``, with ``api_key``; defaults are the provider's.
+
+        Raises:
+            UnknownName: no such provider, or it does not speak ``api``. UsageError: the key is missing; the message
+            names the variable that should hold it.
+        """
+        entry = self.entry(name)
+        item = entry.item
+        if not isinstance(item, Provider):
+            return item
+        api = API_ALIASES.get(api, api) if api else next(iter(item.apis))
+        target = item.apis.get(api)
+        if target is None:
+            raise UnknownName(f"api of provider {name!r}", api, item.apis)
+        base_url = base_url or self._base_url(item)
+        api_key = api_key or self.api_key(item)
+        if not api_key and item.api_key_env and base_url is None:
+            raise UsageError(
+                f"provider {name!r} needs an API key",
+                hint=f"set {' or '.join(item.api_key_env)}, or use '--provider offline' to run without a model",
+            )
+        key = (id(entry), api, base_url, api_key)
+        adapter = self._made.get(key)
+        if adapter is None:
+            options = {"provider": entry.name, "base_url": base_url, "api_key": api_key, "headers": dict(item.headers)}
+            adapter = cast(
+                "LLMAdapter",
+                make(self._required_host(), "provider", entry, target, self._host, **options, **item.options),
+            )
+            self._made[key] = adapter
+        return adapter
+
+    def _required_host(self) -> Host:
+        if self._host is None:
+            raise UsageError("a registry without a host cannot make adapters", hint="register a finished adapter")
+        return self._host
+
+    def _base_url(self, item: Provider) -> str | None:
+        return (os.environ.get(item.base_url_env) if item.base_url_env else None) or item.base_url
+
+    def api_key(self, item: Provider) -> str | None:
+        """The provider's key: the first of its variables that is set, else what a credentials plugin holds."""
+        if self._host is None:
+            return None
+        return next((key for name in item.api_key_env if (key := self._host.secret(name))), None)
+
+    def usable(self, item: Provider) -> bool:
+        """Whether the provider can be asked without further settings."""
+        if not item.api_key_env:
+            return True
+        own = bool(item.base_url_env and os.environ.get(item.base_url_env))
+        return own or self.api_key(item) is not None
+
+    def default(self) -> str | None:
+        """The provider of a bare run: the usable one with the lowest rank, ``None`` when there is none."""
+        ranked = [
+            (e.item.rank, i, self.name_of(e))
+            for i, e in enumerate(self.entries())
+            if isinstance(e.item, Provider) and e.item.rank is not None and self.usable(e.item)
+        ]
+        return min(ranked)[2] if ranked else None
+
+    def _forget(self, entry: Entry[Item]) -> None:
+        for key in [k for k in self._made if k[0] == id(entry)]:
+            del self._made[key]
+
+    async def close(self) -> None:
+        """Close every adapter that was made here."""
+        made, self._made = list(self._made.values()), {}
+        for adapter in made:
+            await adapter.close()

@@ -1,0 +1,155 @@
+"""Loading one plugin: import, checks, registration with pluggy; every failure becomes a diagnostic of that plugin."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+from pluggy import PluginManager, PluginValidationError
+
+from .. import API_VERSION
+from ..errors import PluginError, SkillKitError
+from ..hookspecs.markers import EXTRAS, PROJECT
+from .diagnostics import Diagnostic
+from .discovery import EntryPoint
+from .limit import PluginTimeout, time_limit
+
+__all__ = ["Failure", "SkillKitPluginManager", "import_plugin", "isolated", "new_manager"]
+
+
+class SkillKitPluginManager(PluginManager):
+    """pluggy's manager, for specs, validation and unregistering. It never dispatches lifecycle events."""
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        """As pluggy's, but a name that cannot even be read is left alone instead of ending the registration."""
+        try:
+            return super().parse_hookimpl_opts(plugin, name)
+        except AttributeError:
+            return None
+
+
+def new_manager() -> SkillKitPluginManager:
+    """A manager that knows the hooks of the core."""
+    from ..hookspecs import host, lifecycle, registration, resolution
+
+    manager = SkillKitPluginManager(PROJECT)
+    for module in (host, registration, resolution, lifecycle):
+        manager.add_hookspecs(module)
+    return manager
+
+
+class Failure(Exception):
+    """A plugin failed at ``stage``; :attr:`diagnostic` says it all."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
+
+
+def _remedy(error: BaseException, plugin: str, distribution: str | None) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = distribution or plugin
+        return f"install what it needs: pip install --force-reinstall {package}"
+    if isinstance(error, SkillKitError) and error.hint:
+        return error.hint
+    return f"report it to the plugin's author, or run without it: skillkit -P no:{plugin} ..."
+
+
+@contextlib.contextmanager
+def isolated(
+    plugin: str, stage: str, *, distribution: str | None = None, version: str | None = None, seconds: float = 10.0
+) -> Iterator[None]:
+    """Turn whatever the body does wrong, ``SystemExit`` and a hang included, into a :class:`Failure`.
+
+    ``KeyboardInterrupt`` passes: it is the user's, not the plugin's.
+    """
+    try:
+        with time_limit(seconds, stage):
+            yield
+    except (KeyboardInterrupt, GeneratorExit, Failure):
+        raise
+    except BaseException as error:
+        if isinstance(error, SystemExit):
+            message = f"it tried to end the program (SystemExit {error.code!r})"
+        elif isinstance(error, PluginTimeout):
+            message = f"it hangs: {error}"
+        elif isinstance(error, (SkillKitError, PluginValidationError)):
+            message = str(error)
+        else:
+            message = f"{type(error).__name__}: {error}"
+        raise Failure(
+            Diagnostic(
+                plugin,
+                stage,
+                " ".join(message.split()),
+                _remedy(error, plugin, distribution),
+                distribution,
+                version,
+                traceback=traceback.format_exc(),
+            )
+        ) from error
+
+
+def import_plugin(entry: EntryPoint, seconds: float) -> Any:
+    """The plugin object of an entry point: a module, an object in it, or an instance of a class in it.
+
+    Raises:
+        Failure: at stage ``import`` or ``api``.
+    """
+    about = {"distribution": entry.distribution, "version": entry.version}
+    with isolated(entry.name, "import", seconds=seconds, **about):
+        from importlib import import_module
+
+        module, _, attribute = entry.value.partition(":")
+        plugin: Any = import_module(module)
+        for part in filter(None, attribute.split(".")):
+            plugin = getattr(plugin, part)
+        if isinstance(plugin, type):
+            plugin = plugin()
+    check_api(entry.name, plugin, **about)
+    return plugin
+
+
+def check_api(name: str, plugin: Any, distribution: str | None = None, version: str | None = None) -> None:
+    """Refuse a plugin that was written for another plugin API (``skillkit_api = N`` in the plugin).
+
+    Raises:
+        Failure: at stage ``api``.
+    """
+    wanted = getattr(plugin, "skillkit_api", API_VERSION)
+    if wanted != API_VERSION:
+        newer = isinstance(wanted, int) and wanted > API_VERSION
+        remedy = "update skillkit-core" if newer else f"update {distribution or name}"
+        message = f"it is written for plugin API {wanted!r}, this is {API_VERSION}"
+        raise Failure(Diagnostic(name, "api", message, remedy, distribution, version))
+
+
+def check_hooks(manager: PluginManager, name: str, plugin: Any, lifecycle: frozenset[str]) -> None:
+    """Refuse implementations of hooks that nobody defined, and wrappers of lifecycle hooks.
+
+    Raises:
+        PluginError: names the function, and close matches.
+    """
+    from ..errors import close_matches
+
+    for caller in manager.get_hookcallers(plugin) or ():
+        for impl in caller.get_hookimpls():
+            if impl.plugin is not plugin:
+                continue
+            if not caller.has_spec() and not impl.optionalhook:
+                known = [h for h in vars(manager.hook) if not h.startswith("_") and getattr(manager.hook, h).has_spec()]
+                close = close_matches(caller.name, known, 2)
+                hint = (
+                    f"did you mean {' or '.join(close)}?" if close else "mark it optionalhook=True if it may be absent"
+                )
+                raise PluginError(f"unknown hook {caller.name!r}", hint=hint)
+            if caller.name in lifecycle and (impl.wrapper or impl.hookwrapper):
+                raise PluginError(
+                    f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
+                )
+            extras = getattr(impl.function, EXTRAS, None) or {}
+            phase = extras.get("phase")
+            if phase not in (None, "rewrite", "first", "normal", "last", "guard"):
+                raise PluginError(f"hook {caller.name!r}: unknown phase {phase!r}")

@@ -1,0 +1,220 @@
+"""Checking tool arguments against the JSON Schema of the tool, with errors that a model and a person can act on.
+
+The core has four dependencies and none of them validates JSON Schema, so the keywords that tool schemas use are checked
+here. A keyword that is not listed in :data:`CHECKED` or :data:`IGNORED` is reported by :func:`unchecked`, so that nobody
+believes in a check that is not made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+__all__ = ["CHECKED", "IGNORED", "unchecked", "validate"]
+
+CHECKED = frozenset(
+    {
+        "type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties", "items",
+        "prefixItems", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "minimum", "maximum",
+        "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties", "propertyNames",
+        "anyOf", "oneOf", "allOf", "not", "$ref",
+    }
+)  # fmt: skip
+IGNORED = frozenset(
+    {
+        "$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "default", "examples", "format",
+        "deprecated", "readOnly", "writeOnly", "nullable", "$anchor", "contentEncoding", "contentMediaType",
+    }
+)  # fmt: skip
+MAX_DEPTH = 64
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda v: isinstance(v, Mapping),
+    "array": lambda v: isinstance(v, (list, tuple)),
+    "string": lambda v: isinstance(v, str),
+    "boolean": lambda v: isinstance(v, bool),
+    "null": lambda v: v is None,
+    "integer": lambda v: (isinstance(v, int) and not isinstance(v, bool)) or (isinstance(v, float) and v.is_integer()),
+    "number": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
+}
+_WORDS = {"object": "an object", "array": "an array", "integer": "an integer", "null": "null"}
+
+
+def validate(schema: Mapping[str, Any], value: Any) -> str | None:
+    """The first thing that is wrong with ``value``, as ``path: what``, or ``None`` when it fits."""
+    return next(_check(schema, value, "", schema, 0), None)
+
+
+def unchecked(schema: Any) -> set[str]:
+    """Keywords in ``schema`` that :func:`validate` knows nothing of."""
+    found: set[str] = set()
+    if isinstance(schema, Mapping):
+        for key, value in schema.items():
+            if key in ("properties", "patternProperties", "$defs", "definitions"):
+                for inner in value.values() if isinstance(value, Mapping) else ():
+                    found |= unchecked(inner)
+            elif key in ("enum", "const", "default", "examples"):
+                continue
+            elif key not in CHECKED and key not in IGNORED and not key.startswith("x-"):
+                found.add(key)
+            else:
+                found |= unchecked(value)
+    elif isinstance(schema, (list, tuple)):
+        for inner in schema:
+            found |= unchecked(inner)
+    return found
+
+
+def _at(path: str, text: str) -> str:
+    return f"{path}: {text}" if path else text
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def _resolve(ref: str, root: Any) -> Any:
+    node = root
+    for part in ref.removeprefix("#").strip("/").split("/"):
+        if part:
+            part = part.replace("~1", "/").replace("~0", "~")
+            node = node[int(part)] if isinstance(node, (list, tuple)) else node[part]
+    return node
+
+
+def _check(schema: Any, value: Any, path: str, root: Any, depth: int) -> Iterator[str]:
+    if schema is True or schema is None:
+        return
+    if schema is False:
+        yield _at(path, "is not allowed")
+        return
+    if depth > MAX_DEPTH:
+        yield _at(path, "is nested too deeply")
+        return
+    if (ref := schema.get("$ref")) is not None:
+        try:
+            target = _resolve(ref, root)
+        except (KeyError, IndexError, ValueError, TypeError):
+            yield _at(path, f"the schema refers to {ref!r}, which is not there")
+            return
+        yield from _check(target, value, path, root, depth + 1)
+    yield from _check_type(schema, value, path)
+    yield from _check_combined(schema, value, path, root, depth)
+    if isinstance(value, Mapping):
+        yield from _check_object(schema, value, path, root, depth)
+    elif isinstance(value, str):
+        yield from _check_string(schema, value, path)
+    elif isinstance(value, (list, tuple)):
+        yield from _check_array(schema, value, path, root, depth)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield from _check_number(schema, value, path)
+
+
+def _check_type(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
+    kinds = schema.get("type")
+    if kinds is not None:
+        names = [kinds] if isinstance(kinds, str) else list(kinds)
+        if schema.get("nullable"):
+            names.append("null")
+        if not any(name not in _TYPES or _TYPES[name](value) for name in names):
+            yield _at(path, f"must be {' or '.join(_WORDS.get(n, f'a {n}') for n in names)}, not {_short(value)}")
+            return
+    if "enum" in schema and not any(_same(value, e) for e in schema["enum"]):
+        yield _at(path, f"must be one of {', '.join(_short(e) for e in schema['enum'])}, not {_short(value)}")
+    if "const" in schema and not _same(value, schema["const"]):
+        yield _at(path, f"must be {_short(schema['const'])}, not {_short(value)}")
+
+
+def _check_combined(schema: Mapping[str, Any], value: Any, path: str, root: Any, depth: int) -> Iterator[str]:
+    for inner in schema.get("allOf", ()):
+        yield from _check(inner, value, path, root, depth + 1)
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            problems = [next(_check(inner, value, path, root, depth + 1), None) for inner in schema[key]]
+            fits = problems.count(None)
+            if fits == 0:
+                yield _at(path, "fits none of the allowed forms: " + "; ".join(p for p in problems if p))
+            elif key == "oneOf" and fits > 1:
+                yield _at(path, f"fits {fits} of the allowed forms, but must fit exactly one")
+    if "not" in schema and next(_check(schema["not"], value, path, root, depth + 1), None) is None:
+        yield _at(path, "has a form that is not allowed")
+
+
+def _check_object(
+    schema: Mapping[str, Any], value: Mapping[str, Any], path: str, root: Any, depth: int
+) -> Iterator[str]:
+    properties = schema.get("properties") or {}
+    patterns = schema.get("patternProperties") or {}
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield _at(path, f"{name!r} is missing")
+    extra = schema.get("additionalProperties", True)
+    for name, inner in value.items():
+        where = f"{path}.{name}" if path else str(name)
+        known = False
+        if name in properties:
+            known = True
+            yield from _check(properties[name], inner, where, root, depth + 1)
+        for pattern, sub in patterns.items():
+            if re.search(pattern, name):
+                known = True
+                yield from _check(sub, inner, where, root, depth + 1)
+        if not known and extra is False:
+            names = ", ".join(sorted(properties)) or "none"
+            yield _at(path, f"{name!r} is not an argument; known: {names}")
+        elif not known and isinstance(extra, Mapping):
+            yield from _check(extra, inner, where, root, depth + 1)
+        if "propertyNames" in schema:
+            yield from _check(schema["propertyNames"], name, where, root, depth + 1)
+    yield from _check_length(schema, len(value), path, "Properties", "properties")
+
+
+def _check_string(schema: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
+    yield from _check_length(schema, len(value), path, "Length", "characters")
+    if (pattern := schema.get("pattern")) is not None:
+        try:
+            fits = re.search(pattern, value) is not None
+        except re.error as error:
+            yield _at(path, f"the schema's pattern {pattern!r} is not valid: {error}")
+            return
+        if not fits:
+            yield _at(path, f"must match {pattern!r}, not {_short(value)}")
+
+
+def _check_array(schema: Mapping[str, Any], value: Any, path: str, root: Any, depth: int) -> Iterator[str]:
+    first = schema.get("prefixItems") or ()
+    for i, inner in enumerate(value):
+        sub = first[i] if i < len(first) else schema.get("items")
+        yield from _check(sub, inner, f"{path}[{i}]", root, depth + 1)
+    yield from _check_length(schema, len(value), path, "Items", "items")
+    if schema.get("uniqueItems") and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
+        yield _at(path, "has an item twice")
+
+
+def _check_length(schema: Mapping[str, Any], size: int, path: str, key: str, unit: str) -> Iterator[str]:
+    low, high = schema.get(f"min{key}"), schema.get(f"max{key}")
+    if low is not None and size < low:
+        yield _at(path, f"must have at least {low} {unit}, not {size}")
+    if high is not None and size > high:
+        yield _at(path, f"must have at most {high} {unit}, not {size}")
+
+
+def _check_number(schema: Mapping[str, Any], value: float, path: str) -> Iterator[str]:
+    rules: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+        ("minimum", lambda b: value >= b, "at least"),
+        ("maximum", lambda b: value <= b, "at most"),
+        ("exclusiveMinimum", lambda b: value > b, "more than"),
+        ("exclusiveMaximum", lambda b: value < b, "less than"),
+    )
+    for key, holds, words in rules:
+        bound = schema.get(key)
+        if bound is not None and not isinstance(bound, bool) and not holds(bound):
+            yield _at(path, f"must be {words} {bound}, not {value}")
+    step = schema.get("multipleOf")
+    if step and abs(value / step - round(value / step)) > 1e-9:
+        yield _at(path, f"must be a multiple of {step}, not {value}")

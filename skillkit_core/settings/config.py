@@ -1,0 +1,251 @@
+"""The merged configuration: layers on top of each other, validated sections, and where each value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..descriptors import ConfigSection, load_object
+from ..errors import ConfigError, close_matches
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer"]
+
+CORE_KEYS = (
+    "model", "provider", "api", "base_url", "system_prompt", "thinking", "distribution", "runtime",
+    "plugins", "session", "limits", "tools",
+)  # fmt: skip
+_NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One source of settings. ``where(dotted key)`` says where a value stands, for errors and for ``config show``."""
+
+    name: str
+    data: Mapping[str, Any]
+    where: Callable[[str], str] = field(default=lambda key: key)
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """``SKILLKIT_MODEL=x`` sets ``model``, ``SKILLKIT_BASH__TIMEOUT=5`` sets ``bash.timeout``.
+
+    A list is written with commas. Variables that are no setting (``SKILLKIT_HOME``, ``SKILLKIT_PLUGINS``) are left out.
+    """
+    data: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for variable in sorted(environ):
+        if not variable.startswith("SKILLKIT_") or variable in _NOT_SETTINGS:
+            continue
+        parts = variable.removeprefix("SKILLKIT_").lower().split("__")
+        if len(parts) == 1 and parts[0] not in CORE_KEYS:
+            continue  # not ours: other programs use the prefix too
+        names[".".join(parts)] = variable
+        _put(data, parts, environ[variable])
+    return Layer("environment", data, lambda key: _variable(key, names))
+
+
+def _variable(key: str, names: Mapping[str, str]) -> str:
+    return names.get(key) or "SKILLKIT_" + key.upper().replace(".", "__")
+
+
+def flag_layer(values: Mapping[str, Any]) -> Layer:
+    """Values given on the command line or by an application, by dotted key; ``None`` means not given."""
+    data: dict[str, Any] = {}
+    for key, value in values.items():
+        if value is not None:
+            _put(data, key.split("."), value)
+    return Layer("flags", data, lambda key: f"flag for {key}")
+
+
+def _put(data: dict[str, Any], parts: Sequence[str], value: Any) -> None:
+    for part in parts[:-1]:
+        inner = data.get(part)
+        if not isinstance(inner, dict):
+            inner = data[part] = {}
+        data = inner
+    data[parts[-1]] = value
+
+
+def _get(data: Any, parts: Sequence[str]) -> Any:
+    for part in parts:
+        if not isinstance(data, Mapping) or part not in data:
+            return None
+        data = data[part]
+    return data
+
+
+def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(low)
+    for key, value in high.items():
+        old = out.get(key)
+        out[key] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return out
+
+
+class Config:
+    """The configuration of a host.
+
+    Args:
+        layers: lowest first.
+        sections: the sections that plugins declared, asked for when the configuration is validated.
+        known: names of installed plugins, whose sections are no mistake while the plugin is disabled.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        sections: Callable[[], Mapping[str, ConfigSection]] = dict,
+        known: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self.layers = list(layers)
+        self._sections = sections
+        self._known = known
+        self._valid: dict[str, Any] = {}
+        self._checked = False
+        self._data: dict[str, Any] | None = None
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """All layers merged, not validated."""
+        if self._data is None:
+            data: dict[str, Any] = {}
+            for layer in self.layers:
+                data = _merge(data, layer.data)
+            self._data = data
+        return self._data
+
+    def raw(self, key: str) -> Any:
+        """The value of a dotted key before validation, ``None`` when nobody set it."""
+        return _get(self.data, key.split("."))
+
+    def origin(self, key: str) -> str | None:
+        """Where the value of a dotted key was set: the place in the highest layer that has it."""
+        for layer in reversed(self.layers):
+            if _get(layer.data, key.split(".")) is not None:
+                return layer.where(key)
+        return None
+
+    def section(self, name: str) -> Any:
+        """The validated section of plugin ``name``, or ``None`` when the plugin declared none.
+
+        Raises:
+            ConfigError: a value does not fit; names file, line and path.
+        """
+        if name not in self._valid:
+            declared = self._sections().get(name)
+            if declared is None:
+                return None
+            given = self.data.get(name)
+            self._valid[name] = self._validate(load_object(declared.model), {} if given is None else given, name)
+        return self._valid[name]
+
+    @property
+    def core(self) -> Any:
+        """The validated :class:`~skillkit_core.settings.schema.CoreSettings`."""
+        if "" not in self._valid:
+            from .schema import CoreSettings
+
+            given = {k: v for k, v in self.data.items() if k in CORE_KEYS}
+            self._valid[""] = self._validate(CoreSettings, given, "")
+        return self._valid[""]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A validated value by dotted key, for example ``limits.turns`` or ``skills.dirs``."""
+        head, _, rest = key.partition(".")
+        found: Any = self.core if head in CORE_KEYS else self.section(head)
+        for part in (key if head in CORE_KEYS else rest).split("."):
+            if found is None or not part:
+                break
+            found = found.get(part) if isinstance(found, Mapping) else getattr(found, part, None)
+        return default if found is None else found
+
+    def check(self) -> None:
+        """Validate everything: the core's keys, every section, and that there are no unknown keys.
+
+        Raises:
+            ConfigError: the first thing that is wrong.
+        """
+        if self._checked:
+            return
+        sections = self._sections()
+        known = {*CORE_KEYS, *sections, *self._known()}
+        for layer in self.layers:
+            for key in layer.data:
+                if key not in known:
+                    close = close_matches(str(key), known, 1)
+                    hint = f"did you mean {close[0]!r}?" if close else "no installed plugin has such a section"
+                    raise ConfigError(f"unknown setting {key!r}", where=layer.where(str(key)), hint=hint)
+        _ = self.core
+        for name in sections:
+            self.section(name)
+        self._checked = True
+
+    def _validate(self, model: type[BaseModel], given: Any, prefix: str) -> BaseModel:
+        from pydantic import ValidationError
+
+        if isinstance(given, Mapping):
+            given = _split_lists(model, given)
+        try:
+            return model.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            path = ".".join([*([prefix] if prefix else []), *(str(p) for p in first["loc"])])
+            raise self._explain(path, first, model) from None
+
+    def _explain(self, path: str, problem: Mapping[str, Any], model: type[BaseModel]) -> ConfigError:
+        where = next((layer.where(path) for layer in reversed(self.layers) if self._mentions(layer, path)), path)
+        if problem["type"] == "extra_forbidden":
+            name = path.rpartition(".")[2]
+            close = close_matches(name, _field_names(model), 1)
+            hint = f"did you mean {close[0]!r}?" if close else None
+            return ConfigError(f"unknown setting {name!r}", where=where, hint=hint)
+        message = problem["msg"][:1].lower() + problem["msg"][1:]
+        shown = repr(problem.get("input"))
+        return ConfigError(f"{message}, not {shown if len(shown) < 60 else shown[:57] + '...'}", where=where)
+
+    @staticmethod
+    def _mentions(layer: Layer, path: str) -> bool:
+        parts = path.split(".")
+        return any(_get(layer.data, parts[:n]) is not None for n in range(len(parts), max(0, len(parts) - 2), -1))
+
+    def values(self) -> Iterator[tuple[str, Any, str]]:
+        """Every setting with its effective value and its origin (``default`` where nobody set it), sorted by key."""
+        rows: list[tuple[str, Any, str]] = []
+        for prefix, section in [("", self.core), *((n, self.section(n)) for n in self._sections())]:
+            if section is not None:
+                rows.extend(self._rows(prefix, section))
+        yield from sorted(rows, key=lambda r: r[0])
+
+    def _rows(self, prefix: str, section: Any) -> Iterator[tuple[str, Any, str]]:
+        for name in type(section).model_fields:
+            key = f"{prefix}.{name}" if prefix else name
+            value = getattr(section, name)
+            if hasattr(type(value), "model_fields"):
+                yield from self._rows(key, value)
+            else:
+                yield key, value, self.origin(key) or "default"
+
+
+def _field_names(model: Any) -> list[str]:
+    names: list[str] = []
+    for name, info in model.model_fields.items():
+        names.append(name)
+        if hasattr(info.annotation, "model_fields"):
+            names.extend(_field_names(info.annotation))
+    return names
+
+
+def _split_lists(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Text for a list field, as environment variables give it, becomes a list."""
+    out = dict(given)
+    for name, info in model.model_fields.items():
+        value = out.get(name)
+        if isinstance(value, str) and str(info.annotation).startswith(("list", "typing.List", "tuple")):
+            out[name] = [part.strip() for part in value.split(",") if part.strip()]
+        elif isinstance(value, Mapping) and hasattr(info.annotation, "model_fields"):
+            out[name] = _split_lists(info.annotation, value)
+    return out

@@ -1,0 +1,62 @@
+"""The core's own settings."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["CoreSettings"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PluginSettings(_Strict):
+    """Which plugins run."""
+
+    enabled: list[str] = Field(default=[], description="plugins to enable although the distribution does not list them")
+    disabled: list[str] = Field(default=[], description="plugins that are not loaded")
+    import_timeout: float = Field(default=10.0, gt=0, description="seconds that importing one plugin may take")
+
+
+class SessionSettings(_Strict):
+    """Where sessions are kept."""
+
+    store: str | None = Field(default=None, description="session store to use; default: the first that is installed")
+
+
+class LimitSettings(_Strict):
+    """Bounds of one run."""
+
+    turns: int | None = Field(default=200, ge=1, description="most rounds with the model")
+    requests: int | None = Field(default=None, ge=1, description="most requests, retries included")
+    tool_calls: int | None = Field(default=None, ge=0, description="most tool calls")
+    tokens: int | None = Field(default=None, ge=1, description="most tokens, all buckets together")
+    cost: float | None = Field(default=None, ge=0, description="most US dollars")
+
+
+class ToolSettings(_Strict):
+    """Which tools a model may have."""
+
+    allow: list[str] = Field(default=[], description="opt-in tools that the model may have, for example bash")
+
+
+class CoreSettings(_Strict):
+    """Top-level keys of ``config.yaml``; every other key is the section of a plugin."""
+
+    model: str | None = Field(default=None, description="model that answers")
+    provider: str | None = Field(default=None, description="provider that is asked")
+    api: str | None = Field(default=None, description="wire protocol, where the provider speaks several")
+    base_url: str | None = Field(default=None, description="endpoint to use instead of the provider's own")
+    system_prompt: str = Field(default="", description="what the model is told first")
+    thinking: Literal["off", "minimal", "low", "medium", "high", "xhigh"] | None = Field(
+        default=None, description="how hard the model should think"
+    )
+    distribution: str | None = Field(default=None, description="distribution to run")
+    runtime: str | None = Field(default=None, description="runtime that runs commands and actions")
+    plugins: PluginSettings = PluginSettings()
+    session: SessionSettings = SessionSettings()
+    limits: LimitSettings = LimitSettings()
+    tools: ToolSettings = ToolSettings()

@@ -1,0 +1,11 @@
+"""What tests of the core need: a scripted model, a clock that only moves when told, and small helpers.
+
+Plugin authors find more in ``skillkit-testkit``.
+"""
+
+from __future__ import annotations
+
+from .clock import VirtualClock
+from .scripted import Call, Fail, Hang, Reply, ScriptedModel
+
+__all__ = ["Call", "Fail", "Hang", "Reply", "ScriptedModel", "VirtualClock"]

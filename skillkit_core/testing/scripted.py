@@ -1,0 +1,140 @@
+"""A model that answers by script: the adapter contract without a wire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..contracts.adapter import LLMAdapter, LLMRequest
+from ..errors import ErrorKind, ProviderError
+from ..messages import StopReason
+from ..models import TokenUsage
+from ..stream import StreamEvent
+
+__all__ = ["Call", "Fail", "Hang", "Reply", "ScriptedModel", "Turn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call to make; ``raw`` replaces the JSON of ``args``."""
+
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
+    raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: thinking, text (in pieces), calls. ``fail`` ends it with that error after everything else."""
+
+    text: str | Sequence[str] = ""
+    calls: Sequence[Call] = ()
+    thinking: str = ""
+    stop: StopReason | None = None
+    usage: TokenUsage | None = field(default_factory=lambda: TokenUsage(input=10, output=5))
+    fail: ProviderError | None = None
+    before: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """A failure before anything arrives."""
+
+    kind: ErrorKind = ErrorKind.server
+    message: str = "scripted failure"
+    retry_after: float | None = None
+    status: int | None = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Say ``text`` and then nothing more, until the request is cancelled or aborted."""
+
+    text: str = ""
+    started: asyncio.Event | None = None
+
+
+Turn: TypeAlias = Reply | Fail | Hang | str | Callable[[LLMRequest], "Reply | Fail | Hang | str"]
+
+
+class ScriptedModel(LLMAdapter):
+    """Answers with ``turns``, one per request; the last one repeats if ``repeat`` is set.
+
+    ``requests`` keeps every request, with the messages as they were then.
+    """
+
+    api = "scripted"
+    provider = "scripted"
+
+    def __init__(self, turns: Iterable[Turn] = (), *, repeat: bool = False) -> None:
+        self.turns = list(turns)
+        self.repeat = repeat
+        self.requests: list[LLMRequest] = []
+        self._calls = 0
+
+    def _next(self, request: LLMRequest) -> Reply | Fail | Hang:
+        index = len(self.requests) - 1
+        if index >= len(self.turns):
+            if not (self.repeat and self.turns):
+                return Fail(ErrorKind.invalid_request, f"the script has no turn {index + 1}", status=400)
+            index = len(self.turns) - 1
+        turn = self.turns[index]
+        if callable(turn) and not isinstance(turn, (Reply, Fail, Hang, str)):
+            turn = turn(request)
+        return Reply(turn) if isinstance(turn, str) else turn
+
+    async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
+        """Play the next turn."""
+        self.requests.append(request)
+        turn = self._next(request)
+        if isinstance(turn, Fail):
+            error = ProviderError(turn.message, kind=turn.kind, status=turn.status, retry_after=turn.retry_after)
+            yield StreamEvent("error", error=error)
+            return
+        if isinstance(turn, Hang):
+            if turn.text:
+                yield StreamEvent("text_start", index=0)
+                yield StreamEvent("text_delta", turn.text, index=0)
+            if turn.started is not None:
+                turn.started.set()
+            await request.signal.wait()
+            yield StreamEvent("error", error=ProviderError("aborted", kind=ErrorKind.aborted))
+            return
+        if turn.before is not None:
+            answer = turn.before()
+            if asyncio.iscoroutine(answer):
+                await answer
+        async for event in self._play(turn):
+            yield event
+
+    async def _play(self, turn: Reply) -> AsyncIterator[StreamEvent]:
+        index = 0
+        if turn.thinking:
+            yield StreamEvent("thinking_start", index=index)
+            yield StreamEvent("thinking_delta", turn.thinking, index=index)
+            yield StreamEvent("thinking_end", index=index)
+            index += 1
+        pieces = [turn.text] if isinstance(turn.text, str) else list(turn.text)
+        if any(pieces):
+            yield StreamEvent("text_start", index=index)
+            for piece in pieces:
+                yield StreamEvent("text_delta", piece, index=index)
+            yield StreamEvent("text_end", index=index)
+            index += 1
+        for call in turn.calls:
+            self._calls += 1
+            about: dict[str, Any] = {"tool_name": call.name, "tool_call_id": call.id or f"call_{self._calls}"}
+            raw = json.dumps(dict(call.args)) if call.raw is None else call.raw
+            yield StreamEvent("tool_call_start", index=index, **about)
+            yield StreamEvent("tool_call_delta", raw, index=index, **about)
+            yield StreamEvent("tool_call_end", index=index, **about)
+            index += 1
+        if turn.fail is not None:
+            yield StreamEvent("error", error=turn.fail, usage=turn.usage)
+            return
+        stop = turn.stop or (StopReason.tool_calls if turn.calls else StopReason.stop)
+        yield StreamEvent("done", usage=turn.usage, stop_reason=stop)
