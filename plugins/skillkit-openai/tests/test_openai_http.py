@@ -107,6 +107,13 @@ def test_no_key_for_openai_fails_with_the_line_that_fixes_it(
     assert "set OPENAI_API_KEY" in str(error)
 
 
+def test_no_key_for_a_hosted_server_fails_before_it_is_asked() -> None:
+    adapter = OpenAIAdapter(None, provider="groq", base_url="https://api.groq.com/openai/v1", key_hint="GROQ_API_KEY")
+    error = failure(asyncio.run(collect(adapter, ask())))
+    assert error.kind is ErrorKind.auth
+    assert str(error) == "groq: no API key is configured; set GROQ_API_KEY, or pass api_key"
+
+
 def test_hooks_see_the_final_request_and_what_they_return_is_sent(loopback: Any) -> None:
     seen: list[Any] = []
 

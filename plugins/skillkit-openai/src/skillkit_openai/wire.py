@@ -48,7 +48,8 @@ class OpenAIWire(LLMAdapter):
         query: added to every URL. proxy: URL of an HTTP proxy; default: the environment's.
         timeout: seconds until the first event, where the request's settings do not say. idle_timeout: longest silence
             afterwards. connect_timeout: seconds to reach the server.
-        key_hint, url_hint: variables that error messages name.
+        key_hint: variable that should hold the key; when it is given, an encrypted endpoint is not asked without one.
+        url_hint: variable that should hold the endpoint.
         options: fields of :class:`~skillkit_openai.dialect.Dialect`.
 
     Raises:
@@ -70,7 +71,7 @@ class OpenAIWire(LLMAdapter):
         timeout: float | None = 600.0,
         idle_timeout: float | None = 600.0,
         connect_timeout: float = 60.0,
-        key_hint: str = "OPENAI_API_KEY",
+        key_hint: str | None = None,
         url_hint: str = "OPENAI_BASE_URL",
         **options: Any,
     ) -> None:
@@ -85,7 +86,8 @@ class OpenAIWire(LLMAdapter):
         self._client = Client(self.endpoint)
         self._timeout = timeout
         self._idle = idle_timeout
-        self._key_hint = _NO_KEY.format(variable=key_hint)
+        self._key_hint = _NO_KEY.format(variable=key_hint or "OPENAI_API_KEY")
+        self._wants_key = url == OPENAI_URL or (key_hint is not None and url.startswith("https://"))
 
     # -- what a wire says about itself ------------------------------------------------------------------------------
 
@@ -174,7 +176,7 @@ class OpenAIWire(LLMAdapter):
         problems = self.problems(request)
         if problems:
             raise ProviderError(problems[0], kind=ErrorKind.invalid_request, provider=self.provider)
-        if not self.endpoint.api_key and self.endpoint.base_url == OPENAI_URL and not self.endpoint.headers:
+        if self._wants_key and not self.endpoint.api_key and not self.endpoint.headers:
             raise ProviderError(
                 "no API key is configured", kind=ErrorKind.auth, provider=self.provider, hint=self._key_hint
             )
