@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
-from skillkit_core.errors import ErrorKind, ProviderError, UsageError
+from skillkit_core.errors import ErrorKind, ProviderError, SkillKitError, UsageError
 from skillkit_core.frozen import freeze
 from skillkit_core.models import ModelDefinition
 from skillkit_core.sse import SSEDecoder
@@ -231,7 +231,10 @@ class OpenAIWire(LLMAdapter):
         if isinstance(error, httpx2.HTTPError):
             return self._error(f"the answer cannot be read: {error}", ErrorKind.protocol)
         log.debug("request failed", exc_info=error)
-        return self._error(f"{type(error).__name__}: {error}", ErrorKind.unknown)
+        words = str(error) if isinstance(error, SkillKitError) else f"{type(error).__name__}: {error}"
+        wrapped = self._error(words, ErrorKind.unknown)
+        wrapped.__cause__ = error
+        return wrapped
 
     def _status_failure(self, error: Any) -> ProviderError:
         body = error.body
@@ -314,11 +317,14 @@ class _Reader:
         if raw and not self._hurried:
             self._watch.started()
         try:
-            for _, data in raw:
+            for name, data in raw:
                 if data[:6] == b"[DONE]":
                     events, acc = self._wire.end(acc, True)
                 elif data:
-                    events, acc = self._wire.convert(decode(data), acc)
+                    payload = decode(data)
+                    if name and isinstance(payload, dict) and "type" not in payload:
+                        payload["type"] = name  # said in the "event:" line alone
+                    events, acc = self._wire.convert(payload, acc)
                 else:
                     continue
                 out.extend(events)
