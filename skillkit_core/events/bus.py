@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from ..errors import AsyncHandlerError, EventRecursionError, SkillKitError, UsageError
+from ..frozen import freeze
 from ..hookspecs.markers import EXTRAS, Phase
 from ..messages import StopReason
 from .context import HandlerContext
@@ -366,6 +367,7 @@ class EventBus:
         if event in ALIASES:
             raise UsageError(f"{event!r} is an alias", hint=f"emit {ALIASES[event]!r}")
         values = dict(data) if isinstance(data, Mapping) else {} if data is None else {"data": data}
+        values = {k: freeze(v) if isinstance(v, (dict, list)) else v for k, v in values.items()}
         cls = event_type(event, aliases=False)
         try:
             return self.make(cls, **values)

@@ -142,7 +142,9 @@ def test_handlers_take_the_event_or_the_event_and_the_context() -> None:
 
 
 @pytest.mark.parametrize(
-    "handler", [lambda: None, lambda a, b, c: None, lambda event, *, needed: None, 42], ids=["none", "three", "kw", "42"]
+    "handler",
+    [lambda: None, lambda a, b, c: None, lambda event, *, needed: None, 42],
+    ids=["none", "three", "kw", "42"],
 )
 def test_a_handler_that_cannot_take_an_event_is_refused_at_once(handler: Any) -> None:
     with pytest.raises(UsageError):

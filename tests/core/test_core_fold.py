@@ -67,7 +67,11 @@ def test_session_start_contexts_are_joined_in_order() -> None:
 
 def test_input_transforms_chain_and_each_handler_sees_the_one_before() -> None:
     result, seen, _ = fold(
-        "input", {"text": "a"}, lambda e: Transform(text=e.text + "b"), Continue(), lambda e: Transform(text=e.text + "c")
+        "input",
+        {"text": "a"},
+        lambda e: Transform(text=e.text + "b"),
+        Continue(),
+        lambda e: Transform(text=e.text + "c"),
     )
     assert result == Transform(text="abc")
     assert [e.text for e in seen] == ["a", "ab", "ab"]
@@ -198,7 +202,10 @@ def test_a_patch_of_wrong_types_is_discarded_and_earlier_ones_stay(patch: Any) -
 
 def test_usage_of_a_tool_result_can_be_taken_away() -> None:
     result, _, _ = fold(
-        "after_tool_result", {"usage": TokenUsage(1)}, ToolResultEventResult(usage=TokenUsage(2)), ToolResultEventResult(usage=None)
+        "after_tool_result",
+        {"usage": TokenUsage(1)},
+        ToolResultEventResult(usage=TokenUsage(2)),
+        ToolResultEventResult(usage=None),
     )
     assert result.set_fields() == {"usage": None}
 
