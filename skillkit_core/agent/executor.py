@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -440,8 +440,11 @@ class ToolBatch:
         alone = not self.run.agent.config.parallel_tools or any(
             (tool := tools.get(item.call.name)) is not None and tool.sequential for item in self.items
         )
+        await self._whole(self._one_by_one(steered) if alone else self._together(steered))
+
+    async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            await (self._one_by_one(steered) if alone else self._together(steered))
+            await work
         except asyncio.CancelledError:
             self.run.closing = True
             await self._interrupt()
@@ -499,6 +502,9 @@ class ToolBatch:
 
     async def truncated(self) -> None:
         """Answer every call of an answer that was cut off by its length limit."""
+        await self._whole(self._truncate())
+
+    async def _truncate(self) -> None:
         for item in self.items:
             text = "The answer was cut off by its length limit, so this call was not run. Make the call again, shorter."
             await self._refuse(item, Outcome.truncated, text)

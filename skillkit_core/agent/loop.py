@@ -45,6 +45,7 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage]) -> None:
     try:
         await _begin(run, prompt)
         await _turns(run)
+        await run.checkpoint()
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
         if run.signal.aborted:
@@ -226,22 +227,46 @@ async def _tools(run: Run, message: AssistantMessage) -> ToolBatch | None:
         else:
             await batch.execute(lambda: skip and bool(agent.queues.waiting("steer")))
     finally:
-        for result in batch.results:
-            await _keep_result(run, result)
+        await _keep_results(run, batch.results)
     return batch
 
 
-async def _keep_result(run: Run, result: ToolResultMessage) -> None:
+async def _keep_results(run: Run, results: Sequence[ToolResultMessage]) -> None:
+    """Say and persist the results; an abort in the middle is passed on when all of them are kept (I1)."""
+    cancelled: asyncio.CancelledError | None = None
+    for result in results:
+        for step in (_result_start, _result_end, _result_kept):
+            try:
+                result = await step(run, result)
+            except asyncio.CancelledError as error:
+                run.closing, cancelled = True, error
+                if step is _result_kept:
+                    await _result_kept(run, result)
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _result_start(run: Run, result: ToolResultMessage) -> ToolResultMessage:
     bus = run.agent.events
     if bus.has("message_start"):
         await bus.emit(bus.make(MessageStartEvent, message=result, role="tool_result"))
-    if bus.has("message_end"):
-        answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.agent.session.next_id()))
-        replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
-        result = replaced if isinstance(replaced, ToolResultMessage) else result
+    return result
+
+
+async def _result_end(run: Run, result: ToolResultMessage) -> ToolResultMessage:
+    bus = run.agent.events
+    if not bus.has("message_end"):
+        return result
+    answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.agent.session.next_id()))
+    replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
+    return replaced if isinstance(replaced, ToolResultMessage) else result
+
+
+async def _result_kept(run: Run, result: ToolResultMessage) -> ToolResultMessage:
     await run.agent.session.append_message(result)
     run.messages.append(result)
     run.push(StreamEvent("tool_result", result.text, tool_name=result.tool_name, tool_call_id=result.tool_call_id))
+    return result
 
 
 async def _turn_end(run: Run, message: AssistantMessage, results: Sequence[ToolResultMessage]) -> str | None:
