@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import click
 
 from .. import __version__
 from ..errors import SkillKitError, UsageError, close_matches
-from .output import echo, error_line, style
+from .output import columns, echo, error_line, style
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -24,6 +25,7 @@ CORE_COMMANDS = {
     "plugins": ("skillkit_core.cli.plugins:plugins", "List, inspect and check plugins."),
 }
 EXIT_INTERRUPTED = 130
+MAX_WIDTH = 100
 
 
 class CliState:
@@ -86,7 +88,7 @@ class RootGroup(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The click command called ``name``."""
-        from ..descriptors import load_object
+        from ..importing import load_object
 
         if name in CORE_COMMANDS:
             return cast(click.Command, load_object(CORE_COMMANDS[name][0]))
@@ -127,7 +129,7 @@ class RootGroup(click.Group):
 
 @click.group(
     cls=RootGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_WIDTH},
     invoke_without_command=True,
 )
 @click.option("--plugins", metavar="A,B", help="Run exactly these plugins.")
@@ -155,8 +157,9 @@ def root(ctx: click.Context, /, **options: Any) -> None:
 def run(argv: Sequence[str]) -> int:
     """Run the command line and give its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     debug = "--debug" in argv or bool(os.environ.get("SKILLKIT_DEBUG"))
+    width = min(MAX_WIDTH, columns())
     try:
-        code = root.main(args=list(argv), prog_name="skillkit", standalone_mode=False)
+        code = root.main(args=list(argv), prog_name="skillkit", standalone_mode=False, terminal_width=width)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -199,4 +202,6 @@ def _silence_stdout() -> None:
 
 def entry() -> None:
     """The console script."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # the process ends: looking through every object for cycles would be a tenth of a short command
+    sys.exit(code)

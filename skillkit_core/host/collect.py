@@ -10,7 +10,7 @@ from ..errors import PluginError
 if TYPE_CHECKING:
     from .manager import Host
 
-__all__ = ["KINDS", "ask", "item_types"]
+__all__ = ["ask", "item_types"]
 
 
 def item_types(name: str) -> tuple[type[Any], ...]:
@@ -35,23 +35,6 @@ def item_types(name: str) -> tuple[type[Any], ...]:
         "token_estimators": TokenEstimator,
     }
     return (plain.get(name, Factory),)
-
-
-KINDS = (
-    "adapters",
-    "models",
-    "runtimes",
-    "compactors",
-    "tools",
-    "skill_sources",
-    "skill_loaders",
-    "session_stores",
-    "token_estimators",
-    "context_providers",
-    "credentials",
-    "commands",
-    "config",
-)
 
 
 def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:

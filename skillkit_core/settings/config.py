@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..descriptors import ConfigSection, load_object
 from ..errors import ConfigError, close_matches
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from ..descriptors import ConfigSection
 
 __all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer"]
 
@@ -19,37 +19,58 @@ CORE_KEYS = (
     "plugins", "session", "limits", "tools",
 )  # fmt: skip
 _NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
+_ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+def _itself(key: str) -> str:
+    return key
+
+
+class Layer(NamedTuple):
     """One source of settings. ``where(dotted key)`` says where a value stands, for errors and for ``config show``."""
 
     name: str
     data: Mapping[str, Any]
-    where: Callable[[str], str] = field(default=lambda key: key)
+    where: Callable[[str], str] = _itself
 
 
-def environment_layer(environ: Mapping[str, str]) -> Layer:
+class _Variable(str):
+    """The text of an environment variable: where a list is wanted, it is one with commas."""
+
+    __slots__ = ()
+
+
+def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) -> Layer:
     """``SKILLKIT_MODEL=x`` sets ``model``, ``SKILLKIT_BASH__TIMEOUT=5`` sets ``bash.timeout``.
 
-    A list is written with commas. Variables that are no setting (``SKILLKIT_HOME``, ``SKILLKIT_PLUGINS``) are left out.
+    A list is written with commas, the dash of a section's name as an underscore. An empty variable counts as not set.
+    Variables that are no setting (``SKILLKIT_HOME``, ``SKILLKIT_PLUGINS``) are left out.
+
+    Args:
+        sections: names of sections, for those that a variable cannot spell.
     """
+    spelled = {name.replace("-", "_"): name for name in sections if "-" in name}
     data: dict[str, Any] = {}
     names: dict[str, str] = {}
     for variable in sorted(environ):
-        if not variable.startswith("SKILLKIT_") or variable in _NOT_SETTINGS:
+        if not variable.startswith("SKILLKIT_") or variable in _NOT_SETTINGS or not environ[variable]:
             continue
         parts = variable.removeprefix("SKILLKIT_").lower().split("__")
         if len(parts) == 1 and parts[0] not in CORE_KEYS:
             continue  # not ours: other programs use the prefix too
+        parts[0] = spelled.get(parts[0], parts[0])
         names[".".join(parts)] = variable
-        _put(data, parts, environ[variable])
+        _put(data, parts, _Variable(environ[variable]))
     return Layer("environment", data, lambda key: _variable(key, names))
 
 
 def _variable(key: str, names: Mapping[str, str]) -> str:
-    return names.get(key) or "SKILLKIT_" + key.upper().replace(".", "__")
+    while key:
+        for name, variable in names.items():
+            if name == key or name.startswith(f"{key}."):
+                return variable
+        key = key.rpartition(".")[0]
+    return "the environment"
 
 
 def flag_layer(values: Mapping[str, Any]) -> Layer:
@@ -71,10 +92,14 @@ def _put(data: dict[str, Any], parts: Sequence[str], value: Any) -> None:
 
 
 def _get(data: Any, parts: Sequence[str]) -> Any:
+    """The value at a path, ``_ABSENT`` where there is none."""
     for part in parts:
-        if not isinstance(data, Mapping) or part not in data:
-            return None
-        data = data[part]
+        if isinstance(data, Mapping) and part in data:
+            data = data[part]
+        elif isinstance(data, (list, tuple)) and part.isdecimal() and int(part) < len(data):
+            data = data[int(part)]
+        else:
+            return _ABSENT
     return data
 
 
@@ -120,13 +145,14 @@ class Config:
 
     def raw(self, key: str) -> Any:
         """The value of a dotted key before validation, ``None`` when nobody set it."""
-        return _get(self.data, key.split("."))
+        found = _get(self.data, key.split("."))
+        return None if found is _ABSENT else found
 
     def origin(self, key: str) -> str | None:
         """Where the value of a dotted key was set: the place in the highest layer that has it."""
         for layer in reversed(self.layers):
-            if _get(layer.data, key.split(".")) is not None:
-                return layer.where(key)
+            if _get(layer.data, key.split(".")) is not _ABSENT:
+                return str(layer.where(key))
         return None
 
     def section(self, name: str) -> Any:
@@ -139,6 +165,8 @@ class Config:
             declared = self._sections().get(name)
             if declared is None:
                 return None
+            from ..importing import load_object
+
             given = self.data.get(name)
             self._valid[name] = self._validate(load_object(declared.model), {} if given is None else given, name)
         return self._valid[name]
@@ -197,7 +225,9 @@ class Config:
             raise self._explain(path, first, model) from None
 
     def _explain(self, path: str, problem: Mapping[str, Any], model: type[BaseModel]) -> ConfigError:
-        where = next((layer.where(path) for layer in reversed(self.layers) if self._mentions(layer, path)), path)
+        where = self._place(path)
+        if problem["type"] in ("model_type", "dict_type"):
+            return ConfigError(f"must be a mapping of settings, not {problem.get('input')!r}", where=where)
         if problem["type"] == "extra_forbidden":
             name = path.rpartition(".")[2]
             close = close_matches(name, _field_names(model), 1)
@@ -207,10 +237,14 @@ class Config:
         shown = repr(problem.get("input"))
         return ConfigError(f"{message}, not {shown if len(shown) < 60 else shown[:57] + '...'}", where=where)
 
-    @staticmethod
-    def _mentions(layer: Layer, path: str) -> bool:
+    def _place(self, path: str) -> str:
+        """Where ``path`` was said: the highest layer that has it, or else the most of it."""
         parts = path.split(".")
-        return any(_get(layer.data, parts[:n]) is not None for n in range(len(parts), max(0, len(parts) - 2), -1))
+        for n in range(len(parts), 0, -1):
+            for layer in reversed(self.layers):
+                if _get(layer.data, parts[:n]) is not _ABSENT:
+                    return str(layer.where(path))
+        return path
 
     def values(self) -> Iterator[tuple[str, Any, str]]:
         """Every setting with its effective value and its origin (``default`` where nobody set it), sorted by key."""
@@ -239,12 +273,22 @@ def _field_names(model: Any) -> list[str]:
     return names
 
 
+def _is_list(annotation: Any) -> bool:
+    from types import UnionType
+    from typing import Union, get_args, get_origin
+
+    kind = get_origin(annotation) or annotation
+    if kind in (Union, UnionType):
+        return any(_is_list(a) for a in get_args(annotation))
+    return kind in (list, tuple, set, frozenset)
+
+
 def _split_lists(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Text for a list field, as environment variables give it, becomes a list."""
+    """The text of an environment variable for a list field becomes a list."""
     out = dict(given)
     for name, info in model.model_fields.items():
         value = out.get(name)
-        if isinstance(value, str) and str(info.annotation).startswith(("list", "typing.List", "tuple")):
+        if isinstance(value, _Variable) and _is_list(info.annotation):
             out[name] = [part.strip() for part in value.split(",") if part.strip()]
         elif isinstance(value, Mapping) and hasattr(info.annotation, "model_fields"):
             out[name] = _split_lists(info.annotation, value)
