@@ -67,6 +67,7 @@ def _selection(options: dict[str, Any]) -> Any:
         if not name:
             raise UsageError(f"-P {item} names no plugin", hint="write -P NAME or -P no:NAME")
         (disable if off else enable)[name] = f"-P {item}"
+        (enable if off else disable).pop(name, None)  # the last word counts
     names = tuple(n.strip() for n in only.split(",") if n.strip()) if only is not None else None
     return Selection(names, "--plugins", enable, disable, bool(options.get("only_default")))
 

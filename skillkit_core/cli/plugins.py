@@ -121,15 +121,17 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
             }
         )
     else:
-        report(host)
+        report(host, tracebacks=ctx.obj.debug)
     ctx.exit(1 if errors else 0)
 
 
-def report(host: Host) -> None:
+def report(host: Host, tracebacks: bool) -> None:
     """Print the problems of a host, or that there are none."""
     for problem in host.problems:
         mark = style("✗", fg="red") if problem.severity == "error" else style("!", fg="yellow")
         echo(f"{mark} {problem}")
+        if tracebacks and problem.traceback:
+            echo(style(problem.traceback, dim=True))
     count = len(host.plugins)
     broken = len({p.plugin for p in host.problems if p.severity == "error"})
     text = f"{count} plugin{'s' if count != 1 else ''} loaded"

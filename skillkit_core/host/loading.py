@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -111,7 +112,8 @@ def import_plugin(entry: EntryPoint, seconds: float) -> Any:
         from importlib import import_module
 
         module, _, attribute = entry.value.partition(":")
-        plugin: Any = import_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the command, which may print JSON
+            plugin: Any = import_module(module)
         for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)
         if isinstance(plugin, type):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os.path import join
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ConfigError
 from ..settings.config import Config, Layer, environment_layer, flag_layer
 from ..settings.documents import read_document
 from ..settings.paths import platform_paths
@@ -154,13 +155,28 @@ class Plan:
         only, only_origin = given.only, given.only_origin
         variable = self._environ.get("SKILLKIT_PLUGINS")
         if only is None and variable:
-            only, only_origin = _names(variable), "SKILLKIT_PLUGINS"
+            only, only_origin = _split(variable), "SKILLKIT_PLUGINS"
         enable, disable = dict(given.enable), dict(given.disable)
         for key, into in (("plugins.enabled", enable), ("plugins.disabled", disable)):
-            for name in _names(self.config.raw(key)):
+            for name in self._names(key):
                 if name not in given.enable and name not in given.disable:
                     into[name] = self.config.origin(key) or key
         return Selection(only, only_origin, enable, disable, given.only_default)
+
+    def _names(self, key: str) -> Sequence[str]:
+        """A list of plugins from the configuration, checked here already: a plugin that was to be disabled never runs."""
+        value = self.config.raw(key)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return _split(value)
+        wrong = [v for v in value if not isinstance(v, str)] if isinstance(value, (list, tuple)) else [value]
+        if wrong:
+            hint = "put it in quotes" if isinstance(wrong[0], (bool, int, float)) else None
+            raise ConfigError(
+                f"must be a list of plugin names, not {wrong[0]!r}", where=self.config.origin(key), hint=hint
+            )
+        return list(value)
 
     def problems(self) -> list[Diagnostic]:
         """What is wrong with the plan itself: plugins that are listed and missing, names that are taken."""
@@ -178,11 +194,8 @@ class Plan:
         return out
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    """Names as a list, or as text with commas."""
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    return tuple(str(v) for v in value) if isinstance(value, (list, tuple)) else ()
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _duplicate(entry: EntryPoint, other: EntryPoint) -> Diagnostic:
