@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..descriptors import Command, ConfigSection, ContextProvider, Factory, Provider, TokenEstimator
 from ..errors import PluginError
+from ..settings.config import CORE_KEYS
 
 if TYPE_CHECKING:
     from .manager import Host
@@ -50,6 +51,8 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
         if not isinstance(item, types):
             names = " or ".join(t.__name__ for t in types)
             raise PluginError(f"register_{kind} takes {names}, not {type(item).__name__}")
+        if kind == "config" and item.name in CORE_KEYS:
+            raise PluginError(f"section {item.name!r} is the core's", hint="name it after the plugin")
         items.append(item)
 
     arguments: dict[str, Any] = {"register": register, "host": host}

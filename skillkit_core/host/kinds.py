@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["KINDS", "singular"]
+__all__ = ["CORE_COMMANDS", "KINDS", "singular"]
 
 KINDS = (
     "adapters",
@@ -19,6 +19,10 @@ KINDS = (
     "commands",
     "config",
 )
+
+
+CORE_COMMANDS = ("config", "doctor", "plugins")
+"""Commands whose bare names mean the core's, whatever plugins offer."""
 
 
 def singular(kind: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PluginError
@@ -77,7 +78,14 @@ class Host:
         self.skill_problems: list[tuple[str, SkillProblem]] = []
         self._cwd = os.getcwd() if cwd is None else os.fspath(cwd)
         self.plan = Plan(
-            distribution, discover, selection or Selection(), settings or {}, self._cwd, self.environ, self._sections
+            distribution,
+            discover,
+            selection or Selection(),
+            settings or {},
+            self._cwd,
+            self.environ,
+            self._sections,
+            self._silent,
         )
         self._decided = False
         self._embedded: list[tuple[str, Any]] = []
@@ -167,13 +175,26 @@ class Host:
         self.config.check()
 
     def _sections(self) -> Mapping[str, ConfigSection]:
-        return {entry.name: entry.item for entry in self.registry("config").entries()}
+        found: dict[str, ConfigSection] = {}
+        for entry in self.registry("config").entries():
+            found.setdefault(entry.name, entry.item)
+        return found
+
+    def _silent(self) -> list[str]:
+        """Installed plugins that could not say which settings they have."""
+        loaded = self.load().loaded
+        failed = {p.plugin for p in self.problems if p.stage == "register_config"}
+        return [d.name for d in self.decisions if d.name not in loaded or d.name in failed]
 
     def section_models(self) -> list[tuple[str, Any]]:
-        """The sections of the configuration that plugins declared: name and pydantic model."""
-        from ..importing import load_object
+        """The sections of the configuration that plugins declared, and that can be loaded: name and pydantic model."""
+        from ..settings.config import section_model
 
-        return [(name, load_object(section.model)) for name, section in self._sections().items()]
+        found: list[tuple[str, Any]] = []
+        for name, section in self._sections().items():
+            with suppress(PluginError):
+                found.append((name, section_model(section)))
+        return found
 
     # --- problems ---------------------------------------------------------------------------------------------
 
@@ -339,8 +360,18 @@ class Host:
 
     def collect_all(self) -> None:
         """Ask every plugin for everything it brings, so that every problem shows."""
+        from ..settings.config import section_model
+        from .loading import Failure, isolated
+
         for kind in KINDS:
             self.registry(kind)
+        for entry in self.registry("config").entries():
+            plugin = entry.source or "application"
+            try:
+                with isolated(plugin, "config", seconds=self.hook_seconds, **self.owner(plugin)):
+                    section_model(entry.item)
+            except Failure as failure:
+                self.report(failure.diagnostic)
 
     def names_from(self, kind: str, plugin: str) -> list[str]:
         """The names of what ``plugin`` registered of one kind."""

@@ -29,7 +29,8 @@ class Plan:
         wanted: distribution that the caller named. discover: look for installed plugins at all.
         selection: which plugins the caller wants. settings: configuration values above everything, by dotted key.
         cwd: the workspace. environ: environment variables.
-        sections: the sections of configuration that plugins declare; asked when the configuration is validated.
+        sections: the sections of configuration that plugins declare, silent: names of plugins that do not run; both
+            are asked when the configuration is validated.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Plan:
         cwd: str,
         environ: Mapping[str, str],
         sections: Callable[[], Mapping[str, ConfigSection]],
+        silent: Callable[[], Sequence[str]],
     ) -> None:
         self.paths = platform_paths(environ)
         self.settings = dict(settings)
@@ -50,6 +52,7 @@ class Plan:
         self._cwd = cwd
         self._environ = environ
         self._sections = sections
+        self._silent = silent
         self._entries: list[EntryPoint] | None = None
         self._trusted: bool | None = None
         self._config: Config | None = None
@@ -92,16 +95,15 @@ class Plan:
         layers = [self._file_layer("user", join(self.paths.config, "config.yaml"))]
         if self.trusted:
             layers.append(self._file_layer("project", join(self._cwd, ".skillkit", "config.yaml")))
-        plugins = [e.name for e in self.entries_of(PLUGINS)]
-        layers.append(environment_layer(self._environ, plugins))
+        layers.append(environment_layer(self._environ, (e.name for e in self.entries_of(PLUGINS))))
         layers.append(flag_layer(self.settings))
-        config = Config([layer for layer in layers if layer is not None], self._sections, lambda: plugins)
+        config = Config([layer for layer in layers if layer is not None], self._sections, self._silent)
         name = self._distribution_name(config)
         if name is not None:
             from ..distribution.definition import load_distribution
 
             self._distribution = load_distribution(name, self.entries_of(DISTRIBUTIONS), self.paths.cache)
-            config.layers[:0] = self._distribution.layers
+            config.put_below(self._distribution.layers)
         return config
 
     def _file_layer(self, name: str, path: str) -> Layer | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..registry import Registry
-from .kinds import KINDS, singular
+from .kinds import CORE_COMMANDS, KINDS, singular
 from .loading import Failure, isolated
 
 if TYPE_CHECKING:
@@ -95,13 +95,20 @@ class Registries:
             registry.unregister_by_source(name)
 
     def _report_clashes(self, kind: str, only: str | None = None) -> None:
-        """Say which tools another plugin's tool of the same name hides."""
-        if kind != "tools":
-            return
-        for tool, entries in self._registries[kind].clashes().items():
-            for entry in entries[1:]:
-                if entry.source is not None and only in (None, entry.source):
-                    first = self._host.describe(entries[0].source) if entries[0].source else "the application"
-                    message = f"tool {tool!r} is also offered by {first}, which comes first"
-                    remedy = f"call it {entry.address!r}"
-                    self._host.note(entry.source, message, stage="register_tools", remedy=remedy)
+        """Say which tools and sections those of another plugin hide, and which commands those of the core."""
+        registry = self._registries[kind]
+        hidden: list[tuple[Any, str]] = []
+        if kind == "tools":
+            for entries in registry.clashes().values():
+                first = self._host.describe(entries[0].source) if entries[0].source else "the application"
+                hidden += [(entry, f"is also offered by {first}, which comes first") for entry in entries[1:]]
+        elif kind == "config":
+            for entries in registry.clashes().values():
+                hidden += [(entry, f"is that of plugin {entries[0].source!r}") for entry in entries[1:]]
+        elif kind == "commands":
+            hidden = [(e, "is the core's") for e in registry.entries() if e.name in CORE_COMMANDS]
+        for entry, why in hidden:
+            if entry.source is not None and only in (None, entry.source):
+                message = f"{singular(kind)} {entry.name!r} {why}"
+                remedy = f"call it {entry.address!r}" if kind != "config" else "tell the plugin's author"
+                self._host.note(entry.source, message, stage=f"register_{kind}", remedy=remedy)

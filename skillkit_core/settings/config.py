@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import ConfigError, close_matches
+from ..errors import ConfigError, PluginError, close_matches
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ..descriptors import ConfigSection
 
-__all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer"]
+__all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer", "section_model"]
 
 CORE_KEYS = (
     "model", "provider", "api", "base_url", "system_prompt", "thinking", "distribution", "runtime",
@@ -111,13 +112,30 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def section_model(section: ConfigSection) -> Any:
+    """The pydantic model of a section.
+
+    Raises:
+        PluginError: it cannot be imported, or is no pydantic model.
+    """
+    from ..importing import load_object
+
+    try:
+        model = load_object(section.model)
+    except ImportError as error:
+        raise PluginError(f"its model cannot be loaded: {error}", where=f"section {section.name!r}") from error
+    if not hasattr(model, "model_validate"):
+        raise PluginError(f"{section.model!r} is no pydantic model", where=f"section {section.name!r}")
+    return model
+
+
 class Config:
     """The configuration of a host.
 
     Args:
         layers: lowest first.
         sections: the sections that plugins declared, asked for when the configuration is validated.
-        known: names of installed plugins, whose sections are no mistake while the plugin is disabled.
+        known: names of plugins that do not run, whose sections are no mistake meanwhile.
     """
 
     def __init__(
@@ -132,6 +150,11 @@ class Config:
         self._valid: dict[str, Any] = {}
         self._checked = False
         self._data: dict[str, Any] | None = None
+
+    def put_below(self, layers: Sequence[Layer]) -> None:
+        """Add layers under all that are there."""
+        self.layers[:0] = layers
+        self._data = None
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -159,16 +182,14 @@ class Config:
         """The validated section of plugin ``name``, or ``None`` when the plugin declared none.
 
         Raises:
-            ConfigError: a value does not fit; names file, line and path.
+            ConfigError: a value does not fit; names file, line and path. PluginError: the section itself is broken.
         """
         if name not in self._valid:
             declared = self._sections().get(name)
             if declared is None:
                 return None
-            from ..importing import load_object
-
             given = self.data.get(name)
-            self._valid[name] = self._validate(load_object(declared.model), {} if given is None else given, name)
+            self._valid[name] = self._validate(section_model(declared), {} if given is None else given, name)
         return self._valid[name]
 
     @property
@@ -194,6 +215,8 @@ class Config:
     def check(self) -> None:
         """Validate everything: the core's keys, every section, and that there are no unknown keys.
 
+        A section that its plugin got wrong is passed over: that is no mistake of whoever wrote the configuration.
+
         Raises:
             ConfigError: the first thing that is wrong.
         """
@@ -205,24 +228,28 @@ class Config:
             for key in layer.data:
                 if key not in known:
                     close = close_matches(str(key), known, 1)
-                    hint = f"did you mean {close[0]!r}?" if close else "no installed plugin has such a section"
+                    hint = f"did you mean {close[0]!r}?" if close else "no plugin that runs has such a section"
                     raise ConfigError(f"unknown setting {key!r}", where=layer.where(str(key)), hint=hint)
         _ = self.core
         for name in sections:
-            self.section(name)
+            with suppress(PluginError):
+                self.section(name)
         self._checked = True
 
     def _validate(self, model: type[BaseModel], given: Any, prefix: str) -> BaseModel:
         from pydantic import ValidationError
 
         if isinstance(given, Mapping):
-            given = _split_lists(model, given)
+            given = _prepared(model, given)
         try:
             return model.model_validate(given)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             path = ".".join([*([prefix] if prefix else []), *(str(p) for p in first["loc"])])
             raise self._explain(path, first, model) from None
+        except Exception as error:
+            owner = f"section {prefix!r}" if prefix else "the core's settings"
+            raise PluginError(f"its validation failed: {type(error).__name__}: {error}", where=owner) from error
 
     def _explain(self, path: str, problem: Mapping[str, Any], model: type[BaseModel]) -> ConfigError:
         where = self._place(path)
@@ -249,9 +276,10 @@ class Config:
     def values(self) -> Iterator[tuple[str, Any, str]]:
         """Every setting with its effective value and its origin (``default`` where nobody set it), sorted by key."""
         rows: list[tuple[str, Any, str]] = []
-        for prefix, section in [("", self.core), *((n, self.section(n)) for n in self._sections())]:
-            if section is not None:
-                rows.extend(self._rows(prefix, section))
+        rows.extend(self._rows("", self.core))
+        for name in self._sections():
+            with suppress(PluginError):
+                rows.extend(self._rows(name, self.section(name)))
         yield from sorted(rows, key=lambda r: r[0])
 
     def _rows(self, prefix: str, section: Any) -> Iterator[tuple[str, Any, str]]:
@@ -283,13 +311,16 @@ def _is_list(annotation: Any) -> bool:
     return kind in (list, tuple, set, frozenset)
 
 
-def _split_lists(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The text of an environment variable for a list field becomes a list."""
+def _prepared(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """``given`` with variables for list fields as lists, and without groups whose every line is commented out."""
     out = dict(given)
     for name, info in model.model_fields.items():
         value = out.get(name)
         if isinstance(value, _Variable) and _is_list(info.annotation):
             out[name] = [part.strip() for part in value.split(",") if part.strip()]
-        elif isinstance(value, Mapping) and hasattr(info.annotation, "model_fields"):
-            out[name] = _split_lists(info.annotation, value)
+        elif hasattr(info.annotation, "model_fields"):
+            if isinstance(value, Mapping):
+                out[name] = _prepared(info.annotation, value)
+            elif value is None:
+                out.pop(name, None)
     return out
