@@ -95,6 +95,7 @@ class Host:
         self._secrets: Secrets | None = None
         self._memory: SessionStore | None = None
         self._buses: WeakSet[EventBus] | None = None
+        self.handler_records: Any = None  # the dispatcher's, compiled once for a set of plugins
         self._shut = False
         for plugin in plugins:
             name, obj = plugin if isinstance(plugin, tuple) else (None, plugin)
@@ -334,6 +335,7 @@ class Host:
         self._changed()
 
     def _changed(self) -> None:
+        self.handler_records = None
         if self._skills is not None:
             self.reload_skills()
         for bus in list(self._buses or ()):
