@@ -414,6 +414,28 @@ class Host:
                 return answer
         return None
 
+    async def find_runtime(self, name: str | None = None) -> SkillRuntime:
+        """The runtime to run a command with.
+
+        What ``resolve_runtime`` gives; else the one called ``name``; else ``runtime`` of the configuration; else ``bash``;
+        else the only one.
+
+        Raises:
+            UnknownName: nobody offers that name. UsageError: there is none, or several and nobody chose.
+        """
+        found: SkillRuntime | None = await self.resolve("resolve_runtime", name=name)
+        if found is not None:
+            return found
+        known = self.runtimes.list()
+        name = name or self.config.get("runtime") or ("bash" if "bash" in known else None)
+        if name is not None:
+            return self.runtimes.get(name)
+        if len(known) == 1:
+            return self.runtimes.get(known[0])
+        if not known:
+            raise UsageError("no runtime is installed", hint="pip install skillkit-bash")
+        raise UsageError("several runtimes are installed", hint=f"set 'runtime' to one of {', '.join(known)}")
+
     def remember_secret(self, value: str) -> None:
         """Have ``value`` replaced wherever text leaves for events, sessions or errors."""
         if len(value) >= MIN_SECRET:
