@@ -42,7 +42,9 @@ HandlerFunction: TypeAlias = Callable[..., Any]
 H = TypeVar("H", bound=HandlerFunction)
 E = TypeVar("E", bound=Event)
 Unsubscribe: TypeAlias = Callable[[], None]
-_records_of: weakref.WeakKeyDictionary[Host, tuple[Any, Mapping[str, list[HandlerRecord]]]] = weakref.WeakKeyDictionary()
+_records_of: weakref.WeakKeyDictionary[Host, tuple[Any, Mapping[str, list[HandlerRecord]]]] = (
+    weakref.WeakKeyDictionary()
+)
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("skillkit_event_depth", default=0)
 
 

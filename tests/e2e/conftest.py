@@ -22,7 +22,9 @@ def workspace(skillkit_home):
     (folder / "data.json").write_text(
         '{"orders":[{"id":1,"status":"open","total":5},{"id":2,"status":"closed","total":9},{"id":3,"status":"open"}]}'
     )
-    (folder / "README.md").write_text("# Title\n\n## Install\n\nSee [this](missing.md).\n\n## Use\n\nSome words here.\n")
+    (folder / "README.md").write_text(
+        "# Title\n\n## Install\n\nSee [this](missing.md).\n\n## Use\n\nSome words here.\n"
+    )
     (folder / "photos").mkdir()
     for name, text in (("a.jpg", "same"), ("b.jpg", "same"), ("c.jpg", "other")):
         (folder / "photos" / name).write_text(text)

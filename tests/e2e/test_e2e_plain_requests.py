@@ -71,7 +71,11 @@ def test_a_session_goes_on_where_it_was(workspace, skillkit_cli):
         (["run", "--provider", "openai", "hi"], 2, ["OPENAI_API_KEY"]),
         (["run", "--model", "gpt-none-such", "hi"], 2, ["unknown model"]),
         (["run", "--session", "none", "hi"], 2, ["unknown session"]),
-        (["run", "--provider", "openai", "--base-url", "http://127.0.0.1:9/v1", "--model", "x", "hi"], 1, ["127.0.0.1:9"]),
+        (
+            ["run", "--provider", "openai", "--base-url", "http://127.0.0.1:9/v1", "--model", "x", "hi"],
+            1,
+            ["127.0.0.1:9"],
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_the_right_exit_code(workspace, skillkit_cli, argv, code, words):

@@ -127,7 +127,7 @@ def test_where_nothing_is_near_one_action_of_each_skill_is_listed(actions):
     message = answer("hello", actions)
 
     assert "Offline, these can be asked for:" in message.text
-    assert "and 1 more: skillkit skills list" in message.text
+    assert "and 2 more: skillkit skills list" in message.text
 
 
 def test_without_any_skill_the_answer_says_so():
@@ -159,11 +159,9 @@ def test_two_requests_in_one_are_refused(actions):
     assert "table-tools describe" in message.text and "word-count count" in message.text
 
 
-def test_a_tie_between_skills_is_refused(actions):
-    from conftest import action
-
+def test_a_tie_between_skills_is_refused(make_action):
     twins = tuple(
-        action(name, "show", "Show a colour.", examples=["show the colour red"]) for name in ("hue-a", "hue-b")
+        make_action(name, "show", "Show a colour.", examples=["show the colour red"]) for name in ("hue-a", "hue-b")
     )
     message = answer("show the colour red", twins)
 
@@ -172,12 +170,10 @@ def test_a_tie_between_skills_is_refused(actions):
     assert "hue-a show" in message.text and "hue-b show" in message.text
 
 
-def test_a_tie_between_actions_is_decided_by_the_arguments(actions):
-    from conftest import action
-
+def test_a_tie_between_actions_is_decided_by_the_arguments(make_action):
     shared = {"examples": [], "keywords": ["colour"]}
-    needs = action("hue", "paint", "Show a colour.", **shared, tone={"required": True, "type": "integer"})
-    free = action("hue", "plain", "Show a colour.", **shared)
+    needs = make_action("hue", "paint", "Show a colour.", **shared, tone={"required": True, "type": "integer"})
+    free = make_action("hue", "plain", "Show a colour.", **shared)
 
     assert answer("show a colour", (needs, free)).tool_calls[0].name == "hue__plain"
     assert answer("show a colour, tone 3", (needs, free)).tool_calls[0].args == {"tone": 3}

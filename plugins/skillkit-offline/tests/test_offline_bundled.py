@@ -1,6 +1,5 @@
 """The bundled skills' own examples: every one of them runs its skill."""
 
-import conftest
 import pytest
 import yaml
 from skillkit_offline import Verdict, choose
@@ -34,7 +33,7 @@ NOTHING = [
 
 
 @pytest.fixture(scope="module")
-def bundled(bundled_skills):
+def bundled(bundled_skills, make_action):
     """The tools of the bundled skills' actions, and each skill's examples."""
     tools, examples = [], []
     for path in sorted(bundled_skills.glob("*/SKILL.md")):
@@ -42,7 +41,7 @@ def bundled(bundled_skills):
         facts = front["metadata"]["skillkit"]
         for place, action in enumerate(facts.get("actions", ())):
             tools.append(
-                conftest.action(
+                make_action(
                     front["name"],
                     action["name"],
                     action.get("description", ""),

@@ -69,6 +69,7 @@ def test_the_sdk_adds_credentials_and_its_headers_and_ours_win(loopback: Any) ->
 
 def test_without_a_key_no_authorization_is_sent(loopback: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
 
     async def main() -> None:
@@ -258,6 +259,7 @@ def test_a_reader_that_leaves_early_closes_the_connection(loopback: Any) -> None
 def test_a_silent_server_is_a_time_out(silent_after: str, loopback: Any) -> None:
     async def main() -> None:
         async with loopback() as server:
+            server.sse(*ANSWER)  # the first answer opens the connection
             if silent_after == "comments":
                 server.sse(b": PROCESSING\n\n", hold=True)
             elif silent_after == "text":
@@ -265,6 +267,7 @@ def test_a_silent_server_is_a_time_out(silent_after: str, loopback: Any) -> None
             else:
                 server.sse(hold=True)
             adapter = OpenAIAdapter(None, base_url=server.url, idle_timeout=0.05)
+            assert (await collect(adapter, ask(settings=ModelSettings(timeout=60))))[-1].type == "done"
             events = await collect(adapter, ask(settings=ModelSettings(timeout=0.05)))
             assert failure(events).kind is ErrorKind.timeout
             await asyncio.wait_for(server.left.wait(), 5)

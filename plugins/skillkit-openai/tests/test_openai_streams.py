@@ -22,6 +22,7 @@ from skillkit_openai.watch import Watch
 from skillkit_openai.wire import _Reader
 
 from skillkit_core.abort import AbortSignal
+from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.messages import AssistantMessage, RefusalBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
 from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import MessageBuilder, StreamEvent, StreamTable
@@ -328,3 +329,30 @@ def test_arguments_that_are_not_an_object_are_kept_as_text() -> None:
     chunks = [{"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}]
     call = fold(run(chat_table, [*chat_events(chunks), {"type": "done"}], ChatState())).tool_calls[0]
     assert (call.args, call.raw_args, call.incomplete) == (None, "[1, NaN]", False)
+
+
+def test_an_error_in_a_choice_is_the_error_of_the_answer() -> None:
+    choice = {
+        "index": 0,
+        "delta": {"content": "Hel"},
+        "finish_reason": "error",
+        "error": {"code": 502, "message": "down"},
+    }
+    events = run(chat_table, chat_events([{"choices": [choice]}]), ChatState())
+    error = events[-1].error
+    assert isinstance(error, ProviderError)
+    assert (error.kind, error.message) == (ErrorKind.server, "down")
+    assert fold(events).text == "Hel"
+
+
+def test_an_item_that_the_terminal_event_forgets_is_kept() -> None:
+    item = {"type": "function_call", "call_id": "c", "name": "add", "arguments": ""}
+    events = [
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": '{"a": 1}'},
+        {"type": "response.completed", "response": {"status": "completed", "output": []}},
+    ]
+    got = run(responses_table, events, ResponsesState())
+    assert [e.type for e in got][-2:] == ["tool_call_end", "done"]
+    assert fold(got).tool_calls[0].args == {"a": 1}
+    assert fold(got).stop_reason is StopReason.tool_calls

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from bench_micro import log, messages, version
+
 from skillkit_core import AssistantMessage, Host, UserMessage
 from skillkit_core.agent.session import Session
 

@@ -1,6 +1,7 @@
 """Workload h: the dispatcher. The event is SkillKit's own; building it is left out, as for the others."""
 
 from bench_micro import events, version
+
 from skillkit_core import EventBus
 from skillkit_core.events.types import AgentSettledEvent
 

@@ -25,7 +25,7 @@ SURE_COVERAGE = 0.6  # below it an action whose arguments are not stated is not 
 SKILL_MARGIN = 0.08  # another skill's score within this share of the best is a tie
 ACTION_MARGIN = 0.05  # the same for another action of the same skill
 _LOOKED_AT = 8
-_CLAUSES = re.compile(r"\s*(?:[,;.]?\s*\b(?:and\s+)?(?:then|afterwards|after that)\b,?|;)\s*", re.I)
+_CLAUSES = re.compile(r"(?<!\s)\s*(?:[,;.]?\s*\b(?:and\s+)?(?:then|afterwards|after that)\b,?|;)\s*", re.I)
 
 
 class Verdict(StrEnum):
@@ -70,7 +70,7 @@ def choose(request_text: str, tools: Sequence[Tool], cwd: Path | None = None, *,
     """
     choice = _choose(request_text, tools, cwd, required)
     if choice.verdict in (Verdict.run, Verdict.incomplete):
-        clauses = [c for c in _CLAUSES.split(parse(request_text).text) if c.strip()]
+        clauses = [c for c in _CLAUSES.split(parse(request_text).head, 4) if c.strip()]
         if 1 < len(clauses) <= 4:
             parts = [_choose(c, tools, cwd, required) for c in clauses]
             meant = {p.candidate.tool.name: p.candidate for p in parts if p.candidate is not None}

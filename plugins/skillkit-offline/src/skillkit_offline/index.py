@@ -29,7 +29,7 @@ _FIELDS = {
     "arguments": (0.4, 0.7),
 }
 _ANCHORS = ("skill", "action", "keywords")  # fields whose words are chosen, not just used
-_K1 = 0.8
+_K1 = 1.2
 _BACKGROUND = 10  # skills that one imagines beside the installed ones, so that three skills weigh words as thirty do
 _PAIR_WEIGHT = 0.35
 _DATA = 0.5  # what the words of an example count that name its author's data ("price" in "average of price")

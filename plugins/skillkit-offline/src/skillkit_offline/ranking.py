@@ -97,7 +97,8 @@ def _candidate(index: Index, number: int, match: Match, said: _Said) -> Candidat
     tool = index.tools[number]
     name = normal(skill_of(tool))
     named = name in said.spelled and not name.isalpha()
-    in_words = named or f" {' '.join(stem(w) for w in split_words(name))} " in said.stems
+    words = [stem(w) for w in split_words(name)]
+    in_words = named or (len(words) > 1 and f" {' '.join(words)} " in said.stems)
     leads = said.lead in {stem(w) for w in split_words(action_of(tool))}
     rest = (1 - match.bm25) * (1 - _EXAMPLE * match.likeness) * (1 - _NAMED * in_words) * (1 - _LEADS * leads)
     unspoken = [v for v in said.changes if stem(v) not in index.spoken[number]]

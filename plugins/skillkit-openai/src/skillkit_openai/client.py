@@ -97,7 +97,7 @@ class Client:
             path,
             cast_to=httpx2.Response,
             content=content,
-            options={"headers": {**self._keyless(), **headers}},
+            options=self._options(headers),
             stream=True,
             stream_cls=AsyncStream[object],
         )
@@ -111,8 +111,21 @@ class Client:
         """
         import httpx2
 
-        response = await self.sdk().get(path, cast_to=httpx2.Response, options={"headers": self._keyless()})
+        response = await self.sdk().get(path, cast_to=httpx2.Response, options=self._options({}))
         return response.content
+
+    def _options(self, headers: Mapping[str, Any]) -> Any:
+        """The SDK's options of a request, all of them: it copies the defaults of missing ones deeply, every time.
+
+        ``security`` leaves out the administrator's key, which the SDK would take from ``OPENAI_ADMIN_KEY``.
+        """
+        return {
+            "headers": {**self._keyless(), **headers},
+            "max_retries": 0,
+            "params": {},
+            "security": {"bearer_auth": True},
+            "timeout": self.sdk().timeout,
+        }
 
     def _keyless(self) -> dict[str, Any]:
         """What tells the SDK that there is no key, where there is none."""
