@@ -461,6 +461,25 @@ class Host:
         load_skills(self, self._skills)
         return self._skills
 
+    async def find_runtime(self, name: str | None = None) -> SkillRuntime:
+        """The runtime to run a command with.
+
+        What ``resolve_runtime`` gives; else the one called ``name``; else ``runtime`` of the configuration; else the
+        first registered one.
+
+        Raises:
+            UnknownName: nobody offers that name. UsageError: there is none.
+        """
+        found: SkillRuntime | None = await self.resolve("resolve_runtime", name=name)
+        if found is not None:
+            return found
+        name = name or self.config.get("runtime") or next(iter(self.runtimes.list()), None)
+        if name is None:
+            from ..errors import UsageError
+
+            raise UsageError("no runtime is installed", hint="install a plugin that brings one")
+        return self.runtimes.get(name)
+
     def session_store(self) -> SessionStore:
         """The session store to use: ``session.store`` of the configuration, else the first registered, else memory."""
         stores = self.session_stores
