@@ -191,6 +191,7 @@ if TYPE_CHECKING:
     from .events.results import (
         TurnStartResult as TurnStartResult,
     )
+    from .events.serialize import event_to_dict as event_to_dict
     from .events.types import (
         AfterProviderResponseEvent as AfterProviderResponseEvent,
     )
@@ -442,6 +443,7 @@ _PUBLIC = {
     ],
     "events.bus": ["EventBus"],
     "events.context": ["HandlerContext"],
+    "events.serialize": ["event_to_dict"],
     "events.results": [
         "UNSET",
         "BeforeAgentEndResult",

@@ -61,11 +61,17 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Text. ``citations`` are the provider's own objects, kept as they came."""
+    """Text.
+
+    Attributes:
+        citations: the provider's own objects, kept as they came.
+        provider_data: further fields of the provider's own item, for replay to the same target only.
+    """
 
     type: ClassVar[str] = "text"
     text: str
     citations: tuple[Mapping[str, Any], ...] = ()
+    provider_data: Mapping[str, Any] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)

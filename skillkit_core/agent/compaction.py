@@ -37,13 +37,13 @@ async def compact_if_needed(run: Run) -> None:
 
 
 async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | None:
-    """The compactor that ``select_compactor`` chooses, else the only registered one."""
+    """The compactor that ``select_compactor`` chooses, else the configured one, else the first registered."""
     host = run.agent.host
     found: Compactor | None = await host.resolve("select_compactor", request=request)
     if found is not None:
         return found
-    names = host.compactors.list()
-    return host.compactors.get(names[0]) if names else None
+    name = host.config.get("compactor") or next(iter(host.compactors.list()), None)
+    return host.compactors.get(name) if name is not None else None
 
 
 def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:

@@ -87,7 +87,7 @@ class CallContext:
         self.tool_call_id = call_id
         self.signal: AbortSignal = run.signal
         self.cwd: Path = run.agent.cwd
-        self.session_id = run.agent.session.id if run.agent.session is not None else None
+        self.session_id = run.agent.session_id
         self.agent_path = run.agent.agent_path
         self.settled = False
         self._emit = emit

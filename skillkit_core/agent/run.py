@@ -170,7 +170,7 @@ class Run:
             usage=self.usage,
             messages=tuple(self.messages),
             outcome=self.outcome,
-            session_id=self.agent.open_session.id if self.agent.open_session is not None else None,
+            session_id=self.agent.session_id,
             run_id=self.id,
             stop_reason=self.stop_reason,
             cost=self.cost,

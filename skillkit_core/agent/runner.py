@@ -129,6 +129,11 @@ class AgentRunner:
         return self._session
 
     @property
+    def session_id(self) -> str | None:
+        """The session's id, ``None`` before it is open."""
+        return self._session.id if self._session is not None else None
+
+    @property
     def open_session(self) -> Session | None:
         """The session, ``None`` before it is open."""
         return self._session
@@ -576,6 +581,11 @@ class AgentRunner:
             api=given.api if own else get("api"),
             base_url=given.base_url if own else get("base_url"),
         )
+
+    @property
+    def target(self) -> Target | None:
+        """The model and adapter that answered last, or answer now; ``None`` before the first run."""
+        return self._target
 
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""

@@ -186,7 +186,7 @@ class EventBus:
         self._lock = threading.RLock()
         self._handlers: dict[str, list[HandlerRecord]] = {}
         self._observers: dict[str, list[HandlerRecord]] = {}
-        self._impls: dict[str, dict[Any, HandlerRecord]] = {}
+        self._impls: Mapping[str, Mapping[Any, HandlerRecord]] = {}
         self._reports: set[asyncio.Task[None]] = set()
         self.table: dict[str, tuple[HandlerRecord, ...]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -326,15 +326,17 @@ class EventBus:
         """Take up the plugins of the host again, after one came or went."""
         if self._host is None:
             return
-        found = {name: self._host.impls(name) for name in EVENTS}
+        records: Mapping[str, Mapping[Any, HandlerRecord]] | None = self._host.handler_records
+        if records is None:  # made once for a set of plugins, shared by all buses of the host
+            found = {name: {impl: _from_impl(impl, name) for impl in self._host.impls(name)} for name in EVENTS}
+            records = self._host.handler_records = {name: impls for name, impls in found.items() if impls}
         with self._lock:
-            for name, impls in found.items():
-                old = self._impls.get(name, {})
-                new = {impl: old.get(impl) or _from_impl(impl, name) for impl in impls}
+            names = {*self._impls, *records}
+            for name, old in self._impls.items():
                 for impl, record in old.items():
-                    record.alive = impl in new  # an emit that is going on must not call a plugin that is gone
-                self._impls[name] = new
-            self._compile(*EVENTS)
+                    record.alive = impl in records.get(name, {})  # an emit that goes on must not call what is gone
+            self._impls = records
+            self._compile(*names)
 
     def _compile(self, *names: str) -> None:
         table = dict(self.table)

@@ -1,0 +1,333 @@
+"""The adapter: one request to the Messages API in, one stream of SkillKit events out."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
+from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.frozen import freeze
+from skillkit_core.models import ModelDefinition
+from skillkit_core.stream import StreamEvent
+
+from .client import Endpoint, Transport
+from .config import AnthropicConfig
+from .decoder import AnswerDecoder, parse_json
+from .encode import API, dumps
+from .errors import error_of_body, error_of_exception
+from .interrupt import Interrupt, Interrupted
+from .request import RequestEncoder
+from .validate import problems_of
+from .wire import message_events
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["AnthropicAdapter"]
+
+log = logging.getLogger(__name__)
+
+_SCRATCH = "skillkit-anthropic"
+_DRAIN = (
+    0.25  # seconds that a server gets, after its last event, to end the response so that the connection can be kept
+)
+
+
+class AnthropicAdapter(LLMAdapter):
+    """Speaks ``anthropic-messages`` to Anthropic or to a compatible server, through the official SDK.
+
+    Args:
+        host: gives configuration (section ``anthropic``) and secrets; ``None``: defaults and the environment.
+        provider: whose name errors and messages carry. Anthropic's own credentials are used for ``anthropic`` alone.
+        base_url: endpoint, with or without ``/v1``; ``None``: ``ANTHROPIC_BASE_URL``, else Anthropic.
+        api_key: ``None``: ``ANTHROPIC_API_KEY``, else what the SDK finds (``ANTHROPIC_AUTH_TOKEN``, a profile).
+        headers: sent with every request.
+        cache, timeout, connect_timeout, proxy, max_tokens: override the configuration, see :class:`AnthropicConfig`.
+        key_hint: variable that holds the key; named where the server refuses it.
+    """
+
+    api: ClassVar[str] = API
+
+    def __init__(
+        self,
+        host: Any = None,
+        *,
+        provider: str = "anthropic",
+        base_url: str | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        cache: str | None = None,
+        timeout: float | None = None,
+        connect_timeout: float | None = None,
+        proxy: str | None = None,
+        max_tokens: int | None = None,
+        key_hint: str = "ANTHROPIC_API_KEY",
+    ) -> None:
+        given = {
+            "cache": cache,
+            "timeout": timeout,
+            "connect_timeout": connect_timeout,
+            "proxy": proxy,
+            "max_tokens": max_tokens,
+        }
+        section = _section(host)
+        config = AnthropicConfig.model_validate(
+            {**section.model_dump(), **{k: v for k, v in given.items() if v is not None}}
+        )
+        self.provider = provider
+        official = provider == "anthropic"
+        if official:
+            base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL")
+            api_key = api_key or _secret(host, "ANTHROPIC_API_KEY") or _secret(host, "ANTHROPIC_AUTH_TOKEN")
+        all_headers = {**config.headers, **(headers or {})} if official else dict(headers or {})
+        self._betas = ",".join(config.betas) if official else ""
+        if self._betas:
+            all_headers["anthropic-beta"] = self._betas
+        self._config = config
+        self._key_hint = key_hint
+        self._secret = api_key
+        self._transport = Transport(
+            Endpoint(
+                base_url,
+                api_key,
+                official=official,
+                headers=all_headers,
+                timeout=config.timeout,
+                connect_timeout=config.connect_timeout,
+                proxy=config.proxy,
+            )
+        )
+
+    # ------------------------------------------------------------ one answer
+
+    async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
+        """Ask the model; see :meth:`LLMAdapter.stream`. The connection is closed when the iterator is."""
+        decoder = AnswerDecoder()
+        response: httpx2.Response | None = None
+        with Interrupt(request.signal) as interrupt:
+            try:
+                interrupt.check()
+                response = await interrupt.wait(self._send(request, interrupt))
+                parts = self._streamed(response, decoder, interrupt) if _is_sse(response) else None
+                if parts is None:
+                    for event in await self._whole(response, decoder, interrupt):
+                        yield event
+                    return
+                async with aclosing(parts):
+                    async for events in parts:
+                        for event in events:
+                            yield event
+            except Interrupted:
+                yield decoder.fail(self._interrupted(interrupt, request))
+            except Exception as error:  # noqa: BLE001 - the contract: a started stream never raises
+                if decoder.acc.finished:
+                    log.debug("after the end of the answer: %r", error)
+                else:
+                    yield decoder.fail(self._error(error))
+            finally:
+                if decoder.acc.container is not None:
+                    self._encoder(request).container = decoder.acc.container
+                if response is not None:
+                    with suppress(Exception):
+                        await response.aclose()
+
+    async def _streamed(
+        self, response: httpx2.Response, decoder: AnswerDecoder, interrupt: Interrupt
+    ) -> AsyncGenerator[list[StreamEvent], None]:
+        """The events of each piece of a streamed answer."""
+        chunks = response.aiter_bytes()
+        async with aclosing(chunks):
+            while True:
+                interrupt.check()
+                try:
+                    chunk = await interrupt.wait(chunks.__anext__())
+                except StopAsyncIteration:
+                    events = decoder.close()
+                else:
+                    events = decoder.feed(chunk)
+                if decoder.started:
+                    interrupt.limit(None)
+                if events and events[-1].terminal:
+                    self._sign(events[-1].error)
+                    await self._drain(chunks, interrupt)
+                    yield events
+                    return
+                yield events
+
+    async def _send(self, request: LLMRequest, interrupt: Interrupt) -> httpx2.Response:
+        """Encode, let ``on_request`` look, post, tell ``on_response``.
+
+        The time until the first event counts from here on: neither the import of the SDK nor a hook that asks somebody
+        is the server's.
+
+        Raises:
+            Exception: whatever went wrong.
+        """
+        import anthropic
+
+        content = self._encoder(request).encode(request).content
+        headers: Mapping[str, Any] = self._headers(request.settings.headers)
+        if request.on_request is not None:
+            payload = freeze(parse_json(content))
+            all_headers = self._transport.headers(headers)
+            new_payload, new_headers = await request.on_request(payload, all_headers)
+            if new_payload is not payload:
+                content = dumps(new_payload)
+            headers = self._transport.exactly(new_headers)
+        self._transport.client()
+        interrupt.limit(request.settings.timeout)
+        interrupt.watch(self._config.timeout)
+        try:
+            response = await self._transport.post(content, headers)
+        except anthropic.APIStatusError as error:
+            if request.on_response is not None:
+                await request.on_response(error.status_code, dict(error.response.headers))
+            raise
+        if request.on_response is not None:
+            try:
+                await request.on_response(response.status_code, dict(response.headers))
+            except BaseException:
+                await response.aclose()
+                raise
+        return response
+
+    def _headers(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
+        """The request's own headers; its betas come on top of the configured ones."""
+        always = self._betas
+        if not always or not wanted:
+            return wanted
+        return {k: f"{always},{v}" if k.lower() == "anthropic-beta" else v for k, v in wanted.items()}
+
+    def _encoder(self, request: LLMRequest) -> RequestEncoder:
+        encoder = request.scratch.get(_SCRATCH)
+        if not isinstance(encoder, RequestEncoder) or encoder.provider != self.provider:
+            encoder = RequestEncoder(self.provider, self._config.cache, self._config.max_tokens)
+            request.scratch[_SCRATCH] = encoder
+        return encoder
+
+    async def _whole(
+        self, response: httpx2.Response, decoder: AnswerDecoder, interrupt: Interrupt
+    ) -> Sequence[StreamEvent]:
+        """The events of an answer that is one JSON object.
+
+        Raises:
+            ProviderError: it is something else.
+        """
+        interrupt.check()
+        data = await interrupt.wait(response.aread())
+        interrupt.limit(None)
+        if data.lstrip()[:6] in (b"event:", b"data: "):  # a stream whose content type says otherwise
+            events = decoder.feed(data)
+            events += () if decoder.acc.finished else decoder.close()
+            self._sign(events[-1].error)
+            return events
+        try:
+            message = parse_json(data)
+            if isinstance(message, dict) and isinstance(message.get("content", 0), (list, NoneType)):
+                whole, decoder.acc = message_events(message)
+                return whole
+        except (ValueError, TypeError, AttributeError) as error:
+            log.debug("the answer is no message: %r", error)
+            message = None
+        if isinstance(message, dict) and "error" in message:
+            raise error_of_body(message, status=response.status_code, headers=dict(response.headers))
+        what = response.headers.get("content-type", "an unknown type")
+        raise ProviderError(
+            f"the answer is no message of the Messages API ({what})",
+            kind=ErrorKind.protocol,
+            status=response.status_code,
+            hint="check base_url",
+        )
+
+    async def _drain(self, chunks: Any, interrupt: Interrupt) -> None:
+        """Read to the end of the response, so that the connection serves the next request."""
+        if interrupt.reason is not None:
+            return
+        interrupt.limit(_DRAIN)
+        with suppress(Exception):
+            while True:
+                await interrupt.wait(chunks.__anext__())
+
+    # ------------------------------------------------------------ failures
+
+    def _error(self, error: Exception) -> Any:
+        if isinstance(error, TypeError) and "authentication method" in str(error):  # the SDK found no credentials
+            found = ProviderError("no API key is known", kind=ErrorKind.auth)
+            found.__cause__ = error
+        elif isinstance(error, ValueError) and not isinstance(error, ProviderError):
+            found = ProviderError(f"the request or its answer cannot be read: {error}", kind=ErrorKind.protocol)
+            found.__cause__ = error
+        else:
+            found = error_of_exception(error, self.provider, self._secret)
+        return self._sign(found)
+
+    def _sign(self, error: Any) -> Any:
+        """Put this provider's name on ``error``, and for credentials the advice that fits it."""
+        if isinstance(error, ProviderError):
+            error.provider = error.where = self.provider
+            if error.kind is ErrorKind.auth:
+                error.hint = f"check {self._key_hint} or pass api_key"
+        return error
+
+    def _interrupted(self, interrupt: Interrupt, request: LLMRequest) -> ProviderError:
+        if interrupt.reason == "silence":
+            return ProviderError(
+                f"the server was silent for {self._config.timeout:g} seconds",
+                kind=ErrorKind.timeout,
+                provider=self.provider,
+            )
+        if interrupt.reason == "timeout":
+            return ProviderError(
+                f"the first event did not come within {request.settings.timeout:g} seconds",
+                kind=ErrorKind.timeout,
+                provider=self.provider,
+            )
+        return ProviderError(request.signal.reason or "aborted", kind=ErrorKind.aborted, provider=self.provider)
+
+    # ------------------------------------------------------------ the rest of the contract
+
+    def validate(self, request: LLMRequest) -> Sequence[str]:
+        """Why the Messages API would refuse the request, one line each."""
+        encoder = RequestEncoder(self.provider, self._config.cache, self._config.max_tokens)
+        try:
+            return problems_of(parse_json(encoder.encode(request).content))
+        except (ProviderError, ValueError) as error:
+            return (str(error),)
+
+    async def list_models(self) -> Sequence[ModelDefinition]:
+        """The models that the endpoint lists.
+
+        Raises:
+            ProviderError: it cannot be asked.
+        """
+        from .models import definitions
+
+        try:
+            return definitions(await self._transport.get_json("/v1/models?limit=1000"), self.provider)
+        except Exception as error:
+            raise self._error(error) from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+
+def _section(host: Any) -> AnthropicConfig:
+    config = getattr(host, "config", None)
+    section = config.section("anthropic") if config is not None else None
+    return section if isinstance(section, AnthropicConfig) else AnthropicConfig()
+
+
+def _secret(host: Any, name: str) -> str | None:
+    ask = getattr(host, "secret", None)
+    found = ask(name) if callable(ask) else os.environ.get(name)
+    return str(found) if found else None
+
+
+def _is_sse(response: httpx2.Response) -> bool:
+    return "text/event-stream" in response.headers.get("content-type", "")

@@ -1,0 +1,160 @@
+"""The official SDK as a transport: its credentials, base URLs, headers, proxies and error types, our bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import anthropic
+    import httpx2
+
+__all__ = ["Endpoint", "Transport"]
+
+_PATH = "/v1/messages"
+
+
+class Endpoint:
+    """Where requests go and with which credentials.
+
+    Attributes:
+        base_url: without ``/v1``; ``None``: the SDK's own choice (``ANTHROPIC_BASE_URL``, a profile, Anthropic).
+        api_key: ``None`` with ``official``: whatever the SDK finds (environment, profile); else no credential is sent.
+        official: the provider is Anthropic itself. Every other one never sees Anthropic's credentials or variables.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None,
+        api_key: str | None,
+        *,
+        official: bool,
+        headers: Mapping[str, str],
+        timeout: float,
+        connect_timeout: float,
+        proxy: str | None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/").removesuffix("/v1") if base_url else None
+        self.api_key = api_key
+        self.official = official
+        self.headers = dict(headers)
+        self.timeout = timeout
+        self.connect_timeout = connect_timeout
+        self.proxy = proxy
+
+
+class Transport:
+    """One client of the SDK per event loop, made with the first request.
+
+    The SDK is imported here and not before: that costs more than a second of CPU.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, anthropic.AsyncAnthropic] = WeakKeyDictionary()
+
+    def client(self) -> anthropic.AsyncAnthropic:
+        """The client of the running loop."""
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = self._make()
+        return client
+
+    def _make(self) -> anthropic.AsyncAnthropic:
+        _import_sdk()
+        import anthropic
+        import httpx2
+
+        end = self._endpoint
+        # No read timeout: whoever reads a stream watches for silence, without a timer for every piece of data.
+        self._timeout = httpx2.Timeout(end.timeout, connect=end.connect_timeout, read=None)
+        headers: dict[str, Any] = dict(end.headers)
+        api_key = end.api_key
+        if not api_key and (not end.official or end.base_url is not None):
+            api_key = "none"  # keeps the SDK from looking for credentials that are not meant for this server
+            if not any(k.lower() in ("authorization", "x-api-key") for k in headers):
+                headers["Authorization"] = anthropic.omit
+        client = anthropic.AsyncAnthropic(
+            api_key=api_key or None,
+            base_url=end.base_url,
+            max_retries=0,
+            timeout=self._timeout,
+            default_headers=headers,
+            http_client=anthropic.DefaultAioHttpClient(timeout=self._timeout, proxy=end.proxy),
+        )
+        if not end.official:
+            # ANTHROPIC_CUSTOM_HEADERS may hold a secret meant for Anthropic; only the constructor's parameters count.
+            client._custom_headers = headers
+        return client
+
+    def headers(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """Every header that the next request will have, credentials included."""
+        import anthropic
+
+        merged: dict[str, str] = {}
+        for source in (self.client().default_headers, extra):
+            for name, value in source.items():
+                merged = {k: v for k, v in merged.items() if k.lower() != name.lower()}
+                if not isinstance(value, anthropic.Omit):
+                    merged[name] = str(value)
+        return merged
+
+    def exactly(self, headers: Mapping[str, str]) -> dict[str, Any]:
+        """Headers for :meth:`post` that leave nothing but ``headers``: what the SDK would add is taken out."""
+        import anthropic
+
+        kept = {name.lower() for name in headers}
+        return {
+            **{n: anthropic.omit for n in self.client().default_headers if n.lower() not in kept},
+            **headers,
+        }
+
+    async def post(self, content: bytes, headers: Mapping[str, Any]) -> httpx2.Response:
+        """Send a body; the response has its headers, its content is still to be read.
+
+        Raises:
+            anthropic.APIError: no connection, or a status that is not 2xx.
+        """
+        import anthropic
+        import httpx2
+
+        client = self.client()
+        return await client.post(
+            _PATH,
+            cast_to=httpx2.Response,
+            content=content,
+            options={"headers": dict(headers), "timeout": self._timeout},
+            stream=True,
+            stream_cls=anthropic.AsyncStream[Any],
+        )  # type: ignore[return-value]
+
+    async def get_json(self, path: str) -> Any:
+        """The JSON that ``path`` answers with."""
+        import httpx2
+
+        timeout = httpx2.Timeout(self._endpoint.timeout, connect=self._endpoint.connect_timeout)
+        return (await self.client().get(path, cast_to=httpx2.Response, options={"timeout": timeout})).json()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+
+def _import_sdk() -> None:
+    """Import the SDK without the garbage collector, which would look in vain through the many classes it makes."""
+    if "anthropic" in sys.modules:
+        return
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        import anthropic  # noqa: F401
+    finally:
+        if collecting:
+            gc.enable()

@@ -1,0 +1,87 @@
+"""Bytes of a streamed answer in, SkillKit events out, in whatever pieces the network delivers them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic_core import from_json
+
+from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.sse import SSEDecoder
+from skillkit_core.stream import StreamEvent
+
+from .wire import Accumulator, failure, messages_table
+
+__all__ = ["AnswerDecoder", "parse_json"]
+
+
+def parse_json(data: bytes) -> Any:
+    """The JSON in ``data``.
+
+    Raises:
+        ValueError: there is none.
+    """
+    try:
+        return from_json(data)
+    except ValueError:  # also escaped lone surrogates, which only the standard library takes
+        return json.loads(data)
+
+
+class AnswerDecoder:
+    """Decodes one streamed answer; never raises, and gives exactly one terminal event, as the last.
+
+    Attributes:
+        acc: what is known so far.
+        started: an event of the provider has come.
+    """
+
+    __slots__ = ("_sse", "acc", "started")
+
+    def __init__(self) -> None:
+        self._sse = SSEDecoder()
+        self.acc = Accumulator()
+        self.started = False
+
+    def feed(self, chunk: bytes) -> list[StreamEvent]:
+        """The events that ``chunk`` completes."""
+        return self._convert(self._sse.feed(chunk), ended=False)
+
+    def close(self) -> list[StreamEvent]:
+        """The connection has ended: what was still held back, and without the wire's own end the error that says so."""
+        out = self._convert(self._sse.close(), ended=True)
+        if not self.acc.finished:
+            said = "in the middle of the answer" if self.acc.blocks else "before the answer began"
+            out.append(self.fail(f"the stream ended {said}, without message_stop"))
+        return out
+
+    def fail(self, error: ProviderError | str) -> StreamEvent:
+        """The terminal event for a failure; a text is one of the wire's protocol."""
+        if isinstance(error, str):
+            error = ProviderError(error, kind=ErrorKind.protocol)
+        event = failure(self.acc, error)
+        self.acc = self.acc._replace(finished=True)
+        return event
+
+    def _convert(self, pairs: list[tuple[str, bytes]], *, ended: bool) -> list[StreamEvent]:
+        out: list[StreamEvent] = []
+        acc = self.acc
+        convert = messages_table.convert
+        for _, data in pairs:
+            if acc.finished:
+                break
+            self.started = True
+            if data == b"[DONE]":  # the end mark of another protocol, which gateways add
+                continue
+            try:
+                events, acc = convert(parse_json(data), acc)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                if ended:
+                    break  # the connection ended inside an event
+                self.acc = acc
+                failed = self.fail(f"the server sent an event that is not of the Messages API ({error!r})")
+                failed.error.__cause__ = error  # type: ignore[union-attr]
+                return [*out, failed]
+            out += events
+        self.acc = acc
+        return out

@@ -1,0 +1,25 @@
+"""Runs commands for SkillKit: :class:`BashRuntime` and the opt-in tool ``bash``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import BashConfig as BashConfig
+    from .lines import Lines as Lines
+    from .runtime import BashRuntime as BashRuntime
+
+_MODULE_OF = {"BashConfig": "config", "BashRuntime": "runtime", "Lines": "lines"}
+
+__all__ = ["BashConfig", "BashRuntime", "Lines"]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,57 @@
+"""What ``skillkit-bash`` brings: the runtime ``bash``, the opt-in tool ``bash``, the section ``bash``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import ConfigSection, Factory
+
+if TYPE_CHECKING:
+    from skillkit_core import Host, Tool, ToolContext, ToolOutput
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """The section ``bash``."""
+    register(ConfigSection("bash", "skillkit_bash.config:BashConfig"))
+
+
+@hookimpl
+def register_runtimes(register: Callable[[Factory], None]) -> None:
+    """The runtime ``bash``."""
+    register(Factory("bash", "skillkit_bash.runtime:BashRuntime", "runs commands as processes of this machine"))
+
+
+@hookimpl
+def register_tools(register: Callable[[Tool], None], host: Host) -> None:
+    """The tool ``bash``, which a model gets only when the user allowed it by name."""
+    from skillkit_core.tools import Tool
+
+    async def execute(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        from .tool import run_command
+
+        return await run_command(host, args, ctx)
+
+    register(
+        Tool(
+            "bash",
+            "Run a shell command in the workspace and return its output and exit code. Nobody can answer a prompt: "
+            "stdin is empty. What the command leaves running in the background is ended when it returns. Long output "
+            "is cut in the middle; the whole of it is then in a file.",
+            execute,
+            parameters={
+                "type": "object",
+                "properties": {
+                    "command": {"type": "string", "minLength": 1, "description": "The command, as bash reads it."},
+                    "timeout": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds until it is ended."},
+                    "cwd": {"type": "string", "description": "Where it runs: a directory below the workspace."},
+                },
+                "required": ["command"],
+                "additionalProperties": False,
+            },
+            opt_in=True,
+            sequential=True,
+        )
+    )

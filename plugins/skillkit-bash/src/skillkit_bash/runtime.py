@@ -1,0 +1,137 @@
+"""The runtime ``bash``: commands as processes of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillkit_core.abort import AbortSignal
+from skillkit_core.contracts.runtime import ExecutionResult, OnOutput, SkillRuntime
+
+from .capture import Capture
+from .environment import clean_environment
+from .process import start
+from .run import Run
+from .spill import SpillDirectory
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+    from .config import BashConfig
+
+__all__ = ["BashRuntime"]
+
+
+class BashRuntime(SkillRuntime):
+    """Runs commands with live output, in bounded memory, and ends everything they started.
+
+    - A string goes to ``bash -c`` (``sh -c`` where there is no bash); a sequence is executed as it is, without a shell.
+    - Output reaches the subscribers as it arrives, in chunks of any size, decoded as UTF-8 (what is not UTF-8 becomes
+      U+FFFD). Wrap a subscriber in :class:`~skillkit_bash.Lines` to get whole lines.
+    - The result keeps the first and the last ``max_output / 2`` characters of each stream with a note between them; the
+      whole stream is then in a file (mode 0600, up to 1 GiB, in ``cache_dir/output``), which is removed a day after the
+      last write. ``truncated`` without a path: the disk refused.
+    - A timeout, an abort and a cancelled caller end the whole tree: SIGTERM, two seconds, SIGKILL; see
+      :mod:`skillkit_bash.tree` for who is found. ``exit_code`` is then ``None``.
+    - When the command exits by itself, what it left in its session is ended the same way; a pipe that somebody else keeps
+      open is waited for a quarter of a second. To leave a server running: ``setsid -f server >log 2>&1``.
+    - An exception of a subscriber ends the tree and is raised.
+
+    Args:
+        host: gives the configuration section ``bash`` and the cache directory; ``None``: neither, just defaults.
+        shell, env_allow, path: used instead of the section's (see :class:`~skillkit_bash.BashConfig`).
+        spill_dir: used instead of ``host.cache_dir / "output"``.
+    """
+
+    def __init__(
+        self,
+        host: Host | None = None,
+        *,
+        shell: str | None = None,
+        env_allow: Sequence[str] = (),
+        path: str | None = None,
+        spill_dir: Path | None = None,
+    ) -> None:
+        config: BashConfig | None = host.config.section("bash") if host is not None else None
+        self._shell = shell or (config.shell if config else None)
+        self._env_allow = tuple(env_allow) or (config.env_allow if config else ())
+        self._path = path or (config.path if config else None)
+        if spill_dir is None:
+            spill_dir = host.cache_dir / "output" if host is not None else _own_temporary_directory()
+        self._spill = SpillDirectory(spill_dir)
+
+    async def execute(
+        self,
+        command: str | Sequence[str],
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        on_output: OnOutput | None = None,
+        *,
+        on_error_output: OnOutput | None = None,
+        signal: AbortSignal | None = None,
+        stdin: bytes | None = None,
+        max_output: int = 256 * 1024,
+    ) -> ExecutionResult:
+        """Run ``command``; see :meth:`skillkit_core.SkillRuntime.execute`."""
+        if signal is not None and signal.aborted:
+            return ExecutionResult(exit_code=None, aborted=True)
+        if env is None:
+            env = clean_environment(self._env_allow, path=self._path)
+        stdout = Capture(max_output, on_output, lambda: self._spill.open("stdout"))
+        stderr = Capture(max_output, on_error_output or on_output, lambda: self._spill.open("stderr"))
+        began = time.monotonic()
+        run = Run(start(self._argv(command), cwd=cwd, env=env, stdin=stdin), stdout, stderr)
+        try:
+            end = await run.wait(timeout, signal)
+            if end == "exited":
+                await run.finish()
+            else:
+                await run.end()
+        except BaseException:  # a cancelled caller or a subscriber's exception: leave nothing behind
+            stdout.mute()
+            stderr.mute()
+            try:
+                await run.end()
+            except asyncio.CancelledError:  # again: the caller does not want to wait
+                run.kill_now()
+                raise
+            finally:
+                stdout.discard()
+                stderr.discard()
+            raise
+        finally:
+            run.close()
+        out, out_cut, out_path = stdout.finish()
+        err, err_cut, err_path = stderr.finish()
+        return ExecutionResult(
+            stdout=out,
+            stderr=err,
+            exit_code=run.exit_code if end == "exited" else None,
+            timed_out=end == "timeout",
+            aborted=end == "aborted",
+            truncated=out_cut or err_cut,
+            stdout_path=out_path,
+            stderr_path=err_path,
+            stdout_bytes=stdout.total,
+            stderr_bytes=stderr.total,
+            duration=time.monotonic() - began,
+        )
+
+    def _argv(self, command: str | Sequence[str]) -> list[str]:
+        if not isinstance(command, str):
+            return list(command)
+        if self._shell is None:
+            self._shell = shutil.which("bash") or shutil.which("sh") or "/bin/sh"
+        # A leading blank means nothing to a shell, but keeps a command that starts with '-' from being an option.
+        return [self._shell, "-c", f" {command}" if command.startswith(("-", "+")) else command]
+
+
+def _own_temporary_directory() -> Path:
+    return Path(tempfile.gettempdir()) / f"skillkit-output-{os.geteuid()}"

@@ -1,0 +1,104 @@
+"""The tool ``bash``: runs one command in the workspace and tells the model how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core.contracts.runtime import ExecutionResult, SkillRuntime
+from skillkit_core.errors import ToolError
+from skillkit_core.tools import ToolContext, ToolOutput
+
+from .config import BashConfig
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["describe", "run_command"]
+
+
+async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+    """Run ``args["command"]`` with the host's runtime: ``runtime`` of the configuration, default ``bash``.
+
+    ``details``: ``exit_code, timed_out, aborted, truncated, duration, stdout_bytes, stderr_bytes, stdout_path,
+    stderr_path``.
+
+    Raises:
+        ToolError: the directory is outside the workspace or missing, or the command cannot be started.
+    """
+    config: BashConfig = host.config.section("bash") or BashConfig()
+    runtime: SkillRuntime = await host.find_runtime()
+    timeout = min(float(args.get("timeout") or config.timeout), config.max_timeout)
+    result = await runtime.execute(
+        args["command"],
+        cwd=_directory(ctx.cwd, args.get("cwd")),
+        timeout=timeout,
+        on_output=ctx.on_output,
+        on_error_output=lambda text: ctx.on_output(text, "stderr"),
+        signal=ctx.signal,
+        max_output=config.max_output,
+    )
+    return ToolOutput(describe(result, timeout), details=_details(result), is_error=not result.ok)
+
+
+def _directory(workspace: Path, wanted: str | None) -> Path:
+    root = workspace.resolve()
+    path = (root / wanted).resolve() if wanted else root
+    if not path.is_relative_to(root):
+        raise ToolError(f"the directory {wanted!r} is outside the workspace", hint="name one below it")
+    return path
+
+
+def describe(result: ExecutionResult, timeout: float | None = None) -> str:
+    """What the model reads: stdout, stderr under a heading, then what is worth knowing, each in brackets."""
+    parts = [result.stdout.rstrip("\n")] if result.stdout.strip() else []
+    if result.stderr.strip():
+        parts.append("[stderr]\n" + result.stderr.rstrip("\n"))
+    notes = [
+        note
+        for cut, name, path, size in (
+            (result.truncated, "stdout", result.stdout_path, result.stdout_bytes),
+            (result.truncated, "stderr", result.stderr_path, result.stderr_bytes),
+        )
+        if cut and (note := _file_note(name, path, size))
+    ]
+    if result.truncated and not notes:
+        notes.append("[the output was cut, and the whole of it could not be kept: the disk refused]")
+    if result.timed_out:
+        after = f" after {timeout:g} s" if timeout is not None else ""
+        notes.append(f"[timed out{after}: the command and everything it started was ended]")
+    elif result.aborted:
+        notes.append("[aborted: the command and everything it started was ended]")
+    elif result.exit_code is not None and result.exit_code < 0:
+        notes.append(f"[ended by signal {-result.exit_code}]")
+    elif result.exit_code:
+        notes.append(f"[exit code {result.exit_code}]")
+    elif not parts:
+        notes.append("[exit code 0, no output]")
+    return "\n".join([*parts, *notes])
+
+
+def _file_note(name: str, path: Path | None, size: int) -> str | None:
+    if path is None:
+        return None
+    try:
+        kept = path.stat().st_size
+    except OSError:
+        return None
+    whole = f"the whole {name}" if kept >= size else f"the first {kept:,} bytes of {name}"
+    return f"[{whole} ({size:,} bytes) is in {path}]"
+
+
+def _details(result: ExecutionResult) -> dict[str, Any]:
+    return {
+        "exit_code": result.exit_code,
+        "timed_out": result.timed_out,
+        "aborted": result.aborted,
+        "truncated": result.truncated,
+        "duration": round(result.duration, 3),
+        "stdout_bytes": result.stdout_bytes,
+        "stderr_bytes": result.stderr_bytes,
+        "stdout_path": str(result.stdout_path) if result.stdout_path else None,
+        "stderr_path": str(result.stderr_path) if result.stderr_path else None,
+    }

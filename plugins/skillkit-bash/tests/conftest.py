@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from skillkit_bash import BashRuntime
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> BashRuntime:
+    return BashRuntime(spill_dir=tmp_path / "spill")
+
+
+@pytest.fixture
+def go() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Run a coroutine; a hang fails the test instead of the suite."""
+
+    def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        async def bounded() -> Any:
+            async with asyncio.timeout(60):
+                return await coroutine
+
+        return asyncio.run(bounded())
+
+    return run
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+@pytest.fixture
+def alive() -> Callable[[int], bool]:
+    return is_alive
+
+
+@pytest.fixture
+def gone() -> Callable[[int], bool]:
+    """Whether a process ends within ten seconds (it was signalled; the kernel may need a moment)."""
+
+    def wait(pid: int) -> bool:
+        deadline = time.monotonic() + 10
+        while is_alive(pid) and time.monotonic() < deadline:
+            os.sched_yield()
+        return not is_alive(pid)
+
+    return wait
+
+
+@pytest.fixture
+def doomed() -> Iterator[list[int]]:
+    """Pids that a test left alive on purpose."""
+    pids: list[int] = []
+    yield pids
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+@pytest.fixture
+def no_leaks() -> Iterator[None]:
+    """The test leaves no descriptor and no child behind, not even a zombie."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    yield
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

@@ -1,0 +1,1 @@
+"""One request, one answer: the ``run`` command of SkillKit."""

@@ -1,0 +1,144 @@
+"""What a person sees while a run goes on: the answer as it arrives, tool output, and a sign of life after a second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from typing import Any
+
+from skillkit_core import AgentRunner, MessageUpdateEvent, ToolExecutionEndEvent, ToolExecutionStartEvent
+from skillkit_core.cli.output import echo, shorten, style, terminal_width
+
+__all__ = ["Display"]
+
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+PATIENCE = 1.0  # seconds before anything moves
+TICK = 0.1
+
+
+class Display:
+    """Shows a run on a terminal.
+
+    The answer goes to stdout and nothing else does; tools, progress and ``-v`` lines go to stderr. When stdout is no
+    terminal the answer is printed once, at the end, by the caller.
+    """
+
+    def __init__(self, agent: AgentRunner, *, verbose: bool, quiet: bool = False) -> None:
+        self.agent = agent
+        self.verbose = verbose
+        self.live = sys.stdout.isatty() and not quiet
+        self.progress = sys.stderr.isatty() and not quiet
+        self.printed = ""
+        self._doing = "thinking"
+        self._ticker: asyncio.Task[None] | None = None
+        self._drawn = False
+        self._tool_line_open = False
+        on = agent.events.on
+        on("tool_execution_start", self._tool_started)
+        on("tool_execution_end", self._tool_ended)
+        if self.live:
+            on("message_update", self._update)
+        if self.progress or verbose:
+            on("tool_execution_update", self._tool_output)
+        if verbose:
+            on("agent_start", self._began)
+            on("usage", self._usage)
+        on("retry_scheduled", self._retry)
+        on("handler_error", self._handler_error)
+
+    # --- the sign of life -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to show that something happens, once it takes longer than a second."""
+        if self.progress:
+            self._ticker = asyncio.create_task(self._tick())
+
+    async def stop(self) -> None:
+        """Take the sign of life away."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._ticker
+            self._ticker = None
+        self._clear()
+
+    async def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await asyncio.sleep(PATIENCE)
+        n = 0
+        while True:
+            if not self.printed and not self._tool_line_open:
+                text = f"{FRAMES[n % len(FRAMES)]} {self._doing} {loop.time() - began:.0f} s"
+                sys.stderr.write("\r\x1b[2K" + style(text, dim=True, stream=sys.stderr))
+                sys.stderr.flush()
+                self._drawn = True
+            n += 1
+            await asyncio.sleep(TICK)
+
+    def _clear(self) -> None:
+        if self._drawn:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._drawn = False
+
+    def _say(self, text: str) -> None:
+        self._clear()
+        if self._tool_line_open:
+            echo("", err=True)
+            self._tool_line_open = False
+        echo(style(text, dim=True, stream=sys.stderr), err=True)
+
+    # --- events -----------------------------------------------------------------------------------------------
+
+    def _update(self, event: MessageUpdateEvent) -> None:
+        if event.event.type == "text_delta" and event.event.content:
+            self._clear()
+            self.printed += event.event.content
+            echo(event.event.content, nl=False)
+            sys.stdout.flush()
+
+    def end_of_text(self) -> None:
+        """End the answer's last line on the terminal."""
+        if self.printed and not self.printed.endswith("\n"):
+            echo()
+
+    def _began(self, event: Any) -> None:
+        self._say(f"{event.provider}/{event.model.id}, tools: {', '.join(event.tools) or 'none'}")
+
+    def _tool_started(self, event: ToolExecutionStartEvent) -> None:
+        self._doing = f"running {event.tool_name}"
+        if self.printed and not self.printed.endswith("\n"):
+            self.printed += "\n"
+            echo()
+        if self.verbose:
+            args = ", ".join(f"{k}={v!r}" for k, v in event.args.items())
+            self._say(shorten(f"→ {event.tool_name}({args})", (terminal_width() or 200)))
+
+    def _tool_output(self, event: Any) -> None:
+        self._clear()
+        echo(style(event.output, dim=True, stream=sys.stderr), err=True, nl=False)
+        self._tool_line_open = not event.output.endswith("\n")
+
+    def _tool_ended(self, event: ToolExecutionEndEvent) -> None:
+        self._doing = "thinking"
+        if self.verbose or event.outcome.value in ("blocked", "denied"):
+            text = "".join(b.text for b in event.content if hasattr(b, "text"))
+            self._say(
+                shorten(
+                    f"← {event.tool_name}: {event.outcome.value}, {event.duration:.2f} s: {text}",
+                    terminal_width() or 200,
+                )
+            )
+
+    def _usage(self, event: Any) -> None:
+        cost = "" if event.cost is None else f", ${event.cost:.4f}"
+        self._say(f"{event.usage.total} tokens{cost}")
+
+    def _retry(self, event: Any) -> None:
+        self._say(f"{event.error}; trying again in {event.delay:.1f} s")
+
+    def _handler_error(self, event: Any) -> None:
+        owner = f"plugin {event.plugin!r}" if event.plugin else event.source
+        self._say(f"{owner} failed on {event.event}: {event.error}")

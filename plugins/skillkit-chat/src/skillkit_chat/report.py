@@ -1,0 +1,88 @@
+"""What a run was: the tool calls, skill and action it used, collected from its events, and the JSON object about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skillkit_core import (
+    AgentError,
+    AgentResponse,
+    AgentRunner,
+    StopReason,
+    ToolExecutionEndEvent,
+    ToolExecutionStartEvent,
+)
+from skillkit_core.errors import ProviderError
+
+__all__ = ["Report"]
+
+
+class Report:
+    """Listens to one agent and tells afterwards what happened."""
+
+    def __init__(self, agent: AgentRunner) -> None:
+        self.agent = agent
+        self.calls: list[dict[str, Any]] = []
+        self.model: str | None = None
+        self.provider: str | None = None
+        self.shown = False
+        agent.events.on("tool_execution_start", self._started)
+        agent.events.on("tool_execution_end", self._ended)
+        agent.events.on("agent_start", self._began)
+
+    def _began(self, event: Any) -> None:
+        self.model, self.provider = event.model.id, event.provider
+
+    def _started(self, event: ToolExecutionStartEvent) -> None:
+        tool = self.agent.toolbox.get(event.tool_name)
+        about = tool.annotations if tool is not None else {}
+        self.calls.append(
+            {
+                "id": event.tool_call_id,
+                "tool": event.tool_name,
+                "skill": about.get("skill"),
+                "action": about.get("action"),
+                "args": event.args,
+                "outcome": None,
+            }
+        )
+
+    def _ended(self, event: ToolExecutionEndEvent) -> None:
+        for call in self.calls:
+            if call["id"] == event.tool_call_id and call["outcome"] is None:
+                call["outcome"] = event.outcome.value
+                call["duration"] = round(event.duration, 4)
+                if event.details is not None:
+                    call["data"] = event.details
+                return
+
+    def to_dict(self, response: AgentResponse | None, error: Exception | None, ok: bool) -> dict[str, Any]:
+        """The object of ``--json``: the answer, what was used for it, usage, cost, and where the session is."""
+        last = next((c for c in reversed(self.calls) if c["skill"]), None)
+        session = self.agent.session
+        response = response or AgentResponse(session_id=session.id)
+        problem = None
+        if error is not None:
+            problem = error.to_dict() if isinstance(error, AgentError) else {"message": str(error)}
+            if isinstance(error.__cause__, ProviderError):
+                problem = error.__cause__.to_dict()
+        elif not ok:
+            what = "refusal" if response.stop_reason is StopReason.refusal else response.outcome
+            problem = {"type": what, "message": response.reason or response.content}
+        return {
+            "ok": ok,
+            "answer": response.content,
+            "outcome": response.outcome,
+            "stop_reason": None if response.stop_reason is None else str(response.stop_reason),
+            "skill": last["skill"] if last else None,
+            "action": last["action"] if last else None,
+            "data": last.get("data") if last else None,
+            "tool_calls": self.calls,
+            "provider": self.provider,
+            "model": self.model,
+            "usage": response.usage.to_dict(),
+            "cost": response.cost,
+            "session": session.id,
+            "session_path": session.location,
+            "error": problem,
+        }

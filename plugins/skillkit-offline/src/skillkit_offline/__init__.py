@@ -1,0 +1,43 @@
+"""An embedded stand-in for a model: it chooses a skill's deterministic action by its words and fills what the request states.
+
+Public names are imported when they are first used, so that importing the package is free.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .adapter import OfflineAdapter as OfflineAdapter
+    from .choice import Choice as Choice
+    from .choice import Verdict as Verdict
+    from .choice import choose as choose
+    from .filling import Filled as Filled
+    from .filling import fill as fill
+    from .ranking import Candidate as Candidate
+    from .ranking import rank as rank
+
+__all__ = ["Candidate", "Choice", "Filled", "OfflineAdapter", "Verdict", "choose", "fill", "rank"]
+
+_HOME = {
+    "Candidate": "ranking",
+    "Choice": "choice",
+    "Filled": "filling",
+    "OfflineAdapter": "adapter",
+    "Verdict": "choice",
+    "choose": "choice",
+    "fill": "filling",
+    "rank": "ranking",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

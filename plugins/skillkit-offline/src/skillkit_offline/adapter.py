@@ -1,0 +1,124 @@
+"""The adapter: answers as a model would, with a tool call chosen by words, or with text."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
+from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.frozen import thaw
+from skillkit_core.messages import LLMMessage, StopReason, ToolResultMessage, UserMessage
+from skillkit_core.models import TokenUsage
+from skillkit_core.stream import StreamEvent
+from skillkit_core.tools import Tool
+
+from .answers import answer_of, refusal_of
+from .choice import Verdict, choose
+
+__all__ = ["OfflineAdapter"]
+
+_PART = 4_000  # characters of one text delta
+
+
+class OfflineAdapter(LLMAdapter):
+    """A stand-in for a model: no key, no network, no state.
+
+    It answers the newest user message with one call of a skill's deterministic action, and the result of that call with its
+    text. Where nothing fits, or the action failed, it says so and ends with ``StopReason.refusal``, so that the run's exit
+    code is 1. ``tool_choice`` is respected: ``none`` calls nothing, a name allows that tool alone, ``required`` asks for no
+    minimum likeness. Nothing is sent anywhere, so ``on_request`` and ``on_response`` are never called.
+
+    Args:
+        host: gives the workspace (``host.cwd``), where file names are looked up; without one nothing is looked up.
+        provider: name of the provider it is made for.
+        base_url, api_key, headers, options: accepted as for every adapter, and unused.
+    """
+
+    api = "offline"
+    progressive = False
+
+    def __init__(
+        self,
+        host: Any = None,
+        *,
+        provider: str = "offline",
+        base_url: str | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        self.host = host
+        self.provider = provider
+
+    async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
+        """Answer the request; see the class. Ends with exactly one ``done``, or ``error`` when it was aborted."""
+        try:
+            for event in self._answer(request):
+                if request.signal.aborted:
+                    break
+                yield event
+                if event.terminal:
+                    return
+            error = ProviderError("aborted", kind=ErrorKind.aborted, provider=self.provider)
+        except Exception as problem:  # noqa: BLE001 - the contract: a stream never raises
+            error = ProviderError(f"{type(problem).__name__}: {problem}", provider=self.provider)
+        reason = StopReason.aborted if error.kind is ErrorKind.aborted else StopReason.error
+        yield StreamEvent("error", error=error, stop_reason=reason, usage=TokenUsage())
+
+    def _answer(self, request: LLMRequest) -> Iterator[StreamEvent]:
+        results = _closing_results(request.messages)
+        if results:
+            failed = any(r.is_error for r in results)
+            yield from _said(answer_of(results), StopReason.refusal if failed else StopReason.stop)
+            return
+        text = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
+        tools, required = _allowed(request)
+        choice = choose(text, tools, self._cwd(), required=required)
+        if choice.verdict is Verdict.run and choice.candidate is not None and choice.filled is not None:
+            yield from _called(choice.candidate.tool, choice.filled.args)
+        else:
+            yield from _said(refusal_of(choice, tools), StopReason.refusal)
+
+    def _cwd(self) -> Path | None:
+        cwd: Path | str | None = getattr(self.host, "cwd", None)
+        return None if cwd is None else Path(cwd)
+
+
+def _closing_results(messages: Sequence[LLMMessage]) -> list[ToolResultMessage]:
+    """The tool results at the end of the conversation, in order."""
+    out: list[ToolResultMessage] = []
+    for message in reversed(messages):
+        if not isinstance(message, ToolResultMessage):
+            break
+        out.append(message)
+    return out[::-1]
+
+
+def _allowed(request: LLMRequest) -> tuple[tuple[Tool, ...], bool]:
+    choice = request.settings.tool_choice
+    if choice in (None, "auto"):
+        return request.tools, False
+    if choice == "required":
+        return request.tools, True
+    return tuple(t for t in request.tools if t.name == choice), True
+
+
+def _called(tool: Tool, args: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    call = f"call_{uuid.uuid4().hex[:24]}"
+    raw = json.dumps(thaw(args), ensure_ascii=False, allow_nan=False)
+    yield StreamEvent("tool_call_start", tool_name=tool.name, tool_call_id=call, index=0)
+    yield StreamEvent("tool_call_delta", raw, tool_name=tool.name, tool_call_id=call, index=0)
+    yield StreamEvent("tool_call_end", tool_name=tool.name, tool_call_id=call, index=0)
+    yield StreamEvent("done", stop_reason=StopReason.tool_calls, usage=TokenUsage())
+
+
+def _said(text: str, reason: StopReason) -> Iterator[StreamEvent]:
+    yield StreamEvent("text_start", index=0)
+    for start in range(0, len(text), _PART):
+        yield StreamEvent("text_delta", text[start : start + _PART], index=0)
+    yield StreamEvent("text_end", index=0)
+    yield StreamEvent("done", stop_reason=reason, usage=TokenUsage())

@@ -1,0 +1,51 @@
+"""The workspace: which of a request's words name files that are there, and which are nearly the name of one."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import os
+from pathlib import Path
+
+__all__ = ["Workspace"]
+
+_MOST_ENTRIES = 5_000
+_MOST_LOOKS = 2_000
+
+
+class Workspace:
+    """Looks at one directory, never changes it. Without a directory nothing is there."""
+
+    def __init__(self, cwd: Path | None) -> None:
+        self.cwd = cwd
+        self._known: dict[str, bool] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether ``name``, taken from the workspace, is a file or directory. A name that no system allows is not."""
+        if self.cwd is None or not name or len(name) > 1_000 or name.startswith("~"):
+            return False
+        known = self._known.get(name)
+        if known is None:
+            if len(self._known) >= _MOST_LOOKS:
+                return False
+            try:
+                known = os.path.lexists(self.cwd / name)
+            except (OSError, ValueError):
+                known = False
+            self._known[name] = known
+        return known
+
+    def near(self, name: str) -> str | None:
+        """The entry of the same directory that is spelled most like the missing ``name``, or ``None``."""
+        if self.cwd is None:
+            return None
+        try:
+            parent, last = os.path.split(name)
+            with os.scandir(self.cwd / parent) as entries:
+                names = sorted(e.name for e in itertools.islice(entries, _MOST_ENTRIES))
+        except (OSError, ValueError):
+            return None
+        low = {n.casefold(): n for n in reversed(names)}
+        wanted = last.casefold()
+        close = [wanted] if wanted in low else difflib.get_close_matches(wanted[:200], list(low), n=1, cutoff=0.8)
+        return str(Path(parent, low[close[0]])) if close else None

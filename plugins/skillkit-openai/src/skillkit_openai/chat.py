@@ -1,0 +1,140 @@
+"""The adapter of Chat Completions: :class:`OpenAIAdapter`, for OpenAI and every server that speaks its wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.errors import ProviderError
+from skillkit_core.stream import StreamEvent
+from skillkit_core.tools import Tool
+
+from .chat_request import ChatEncoder, check_messages
+from .chat_state import ChatState
+from .chat_stream import broken, chat_table, tag
+from .handover import Target
+from .history import history_of
+from .jsontext import decode, encode
+from .settings import problems_of, strict_schema, thinking_value
+from .wire import OpenAIWire
+
+__all__ = ["OpenAIAdapter"]
+
+
+class OpenAIAdapter(OpenAIWire):
+    """Chat Completions (``openai-chat``, also called ``openai-compatible``).
+
+    ``OpenAIAdapter(None, base_url="http://localhost:8080/v1")`` talks to a server that wants no key. The arguments are
+    those of :class:`~skillkit_openai.wire.OpenAIWire`.
+
+    https://platform.openai.com/docs/api-reference/chat
+    """
+
+    api: ClassVar[str] = "openai-chat"
+    path = "/chat/completions"
+
+    def body(self, request: LLMRequest) -> bytes:
+        """The request's body. Messages come last, so that consecutive requests share their prefix (I15)."""
+        fields = encode(self._fields(request))[1:-1]
+        tools = self.tools_field(request)
+        target = Target.of(self.provider, self.api, request.model)
+        dialect = self.dialect
+        history = history_of(
+            request.scratch,
+            (target, dialect),
+            lambda: ChatEncoder(target, mistral_ids=dialect.call_ids == "mistral", image_results=dialect.image_results),
+        )
+        items = history.items(request.messages)
+        system = encode({"role": "system", "content": request.system}) if request.system else b""
+        comma = b"," if system and items else b""
+        return b"".join((b"{", fields, tools, b',"messages":[', system, comma, items, b"]}"))
+
+    def _fields(self, request: LLMRequest) -> dict[str, Any]:
+        settings, dialect = request.settings, self.dialect
+        out: dict[str, Any] = {"model": request.model.id, "stream": request.stream}
+        if request.stream and dialect.stream_usage:
+            out["stream_options"] = {"include_usage": True}
+        if settings.max_tokens is not None:
+            out[dialect.max_tokens_field] = settings.max_tokens
+        for name in ("temperature", "top_p"):
+            value = getattr(settings, name)
+            if value is not None:
+                out[name] = value
+        if settings.stop:
+            out["stop"] = list(settings.stop)
+        out.update(self._thinking(request))
+        if request.tools:
+            if settings.parallel_tool_calls is not None:
+                out["parallel_tool_calls"] = settings.parallel_tool_calls
+            if settings.tool_choice is not None:
+                out["tool_choice"] = _choice(settings.tool_choice)
+        schema = settings.response_schema
+        if schema is not None:
+            form: dict[str, Any] = {"name": "answer", "schema": schema}
+            if dialect.strict and strict_schema(schema):
+                form["strict"] = True
+            out["response_format"] = {"type": "json_schema", "json_schema": form}
+        if dialect.cache_key and request.session_id:
+            out["prompt_cache_key"] = request.session_id[:64]
+        out.update(settings.extra)
+        for name in ("messages", "tools"):
+            out.pop(name, None)
+        return out
+
+    def _thinking(self, request: LLMRequest) -> dict[str, Any]:
+        value = thinking_value(request)
+        form = self.dialect.thinking
+        off = request.settings.thinking == "off"
+        if isinstance(value, dict):
+            return dict(value)
+        if form == "switch" and request.settings.thinking is not None and (value is not None or off):
+            return {"thinking": {"type": "disabled" if off else "enabled"}}
+        if value is None or form == "none":
+            return {}
+        return {"reasoning": {"effort": value}} if form == "reasoning" else {"reasoning_effort": value}
+
+    def tool(self, tool: Tool) -> dict[str, Any]:
+        """A tool as the wire describes it."""
+        function: dict[str, Any] = {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        }
+        if self.dialect.strict and tool.strict and strict_schema(tool.parameters):
+            function["strict"] = True
+        return {"type": "function", "function": function}
+
+    def problems(self, request: LLMRequest) -> Sequence[str]:
+        """Settings that the model refuses, one line each."""
+        return problems_of(request)
+
+    def validate(self, request: LLMRequest) -> Sequence[str]:
+        """Why this wire would refuse the request (I6)."""
+        payload = decode(self.body(request))
+        return [*self.problems(request), *check_messages(payload["messages"])]
+
+    def start(self) -> ChatState:
+        """The accumulator of a new answer."""
+        return ChatState()
+
+    def convert(self, payload: Any, acc: ChatState) -> tuple[Iterable[StreamEvent], ChatState]:
+        """The events of one chunk."""
+        return chat_table.convert(tag(payload), acc)
+
+    def whole(self, payload: Any, acc: ChatState) -> tuple[Iterable[StreamEvent], ChatState]:
+        """The events of a body that was not streamed."""
+        event = payload if isinstance(payload, dict) else {"error": payload}
+        return chat_table.convert({**event, "type": "completion"}, acc)
+
+    def end(self, acc: ChatState, marked: bool) -> tuple[Iterable[StreamEvent], ChatState]:
+        """The events of ``[DONE]``, or of the end of the connection."""
+        return chat_table.convert({"type": "done" if marked else "eof"}, acc)
+
+    def broken(self, acc: ChatState, error: ProviderError) -> StreamEvent:
+        """The terminal event of an answer that a failure cut short."""
+        return broken(acc, error)
+
+
+def _choice(choice: str) -> Any:
+    return choice if choice in ("auto", "none", "required") else {"type": "function", "function": {"name": choice}}

@@ -1,0 +1,185 @@
+"""Messages in the form of Chat Completions, and the check that a server would accept them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from skillkit_core.messages import (
+    AssistantMessage,
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    LLMMessage,
+    RefusalBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+)
+
+from .handover import Target, call_id, note, replays
+from .jsontext import dumps
+
+__all__ = ["ChatEncoder", "check_messages"]
+
+_ID_LENGTH = 40  # OpenAI: "string too long. Expected a string with maximum length 40"
+
+
+class ChatEncoder:
+    """Writes one conversation for one target.
+
+    Args:
+        target: whom it is for.
+        mistral_ids: ids of tool calls must be nine letters and digits.
+        image_results: the server takes images in tool results; otherwise they follow in a user message.
+    """
+
+    def __init__(self, target: Target, *, mistral_ids: bool = False, image_results: bool = False) -> None:
+        self._target = target
+        self._mistral = mistral_ids
+        self._image_results = image_results
+        self._ids: dict[str, str] = {}
+        self._images: list[dict[str, Any]] = []
+
+    def add(self, message: LLMMessage) -> Iterable[dict[str, Any]]:
+        """The wire's messages of ``message``."""
+        if isinstance(message, ToolResultMessage):
+            return [self._result(message)]
+        out = list(self.tail())
+        self._images = []
+        if isinstance(message, AssistantMessage):
+            wire = self._assistant(message)
+            return [*out, wire] if wire else out
+        parts = self._parts(message.content)
+        return [*out, {"role": "user", "content": _plain(parts)}] if parts else out
+
+    def tail(self) -> Iterable[dict[str, Any]]:
+        """The images of the last tool results, which this wire takes from users only."""
+        if self._images:
+            yield {"role": "user", "content": [{"type": "text", "text": "Images of the tool results:"}, *self._images]}
+
+    def _parts(self, blocks: Iterable[Block]) -> list[dict[str, Any]]:
+        out: list[dict[str, Any]] = []
+        for block in blocks:
+            if isinstance(block, (TextBlock, RefusalBlock)):
+                if block.text:
+                    out.append({"type": "text", "text": block.text})
+            elif isinstance(block, ImageBlock):
+                out.append(self._image(block))
+            elif isinstance(block, DocumentBlock):
+                out.append(self._document(block))
+        return out
+
+    def _image(self, block: ImageBlock) -> dict[str, Any]:
+        if not self._target.images:
+            return {"type": "text", "text": note(block, self._target.model)}
+        url = block.url or f"data:{block.mime_type};base64,{block.data or ''}"
+        return {"type": "image_url", "image_url": {"url": url}}
+
+    def _document(self, block: DocumentBlock) -> dict[str, Any]:
+        if not self._target.documents:
+            return {"type": "text", "text": note(block, self._target.model)}
+        data = block.url or f"data:{block.mime_type};base64,{block.data or ''}"
+        return {"type": "file", "file": {"filename": block.title or "document.pdf", "file_data": data}}
+
+    def _assistant(self, message: AssistantMessage) -> dict[str, Any] | None:
+        own = self._target.wrote(message)
+        wire: dict[str, Any] = {"role": "assistant"}
+        text: list[str] = []
+        thoughts: list[dict[str, Any]] = []
+        calls: list[dict[str, Any]] = []
+        for block in message.content:
+            if isinstance(block, ThinkingBlock):
+                if replays(block, message, self._target):
+                    _replay(block, wire, thoughts)
+                elif block.thinking.strip():
+                    text.append(block.thinking.rstrip() + "\n\n")
+            elif isinstance(block, (TextBlock, RefusalBlock)):
+                text.append(block.text)
+            elif isinstance(block, ToolCall):
+                calls.append(self._call(block, own, wire))
+        content = "".join(text)
+        if thoughts:
+            wire["content"] = [*thoughts, {"type": "text", "text": content}] if content else thoughts
+        elif content.strip():
+            wire["content"] = content
+        if calls:
+            wire["tool_calls"] = calls
+        return wire if "content" in wire or calls else None
+
+    def _call(self, call: ToolCall, own: bool, wire: dict[str, Any]) -> dict[str, Any]:
+        longest = 512 if own else _ID_LENGTH
+        id = self._ids[call.id] = call.id if own else call_id(call.id, longest, self._mistral)
+        extra = dict(call.provider_data) if own else {}
+        details = extra.pop("reasoning_details", None)
+        if details and message_may(wire):
+            wire["reasoning_details"] = details
+        if extra.get("type") == "custom":
+            return {**extra, "id": id, "custom": {"name": call.name, "input": call.raw_args}}
+        # Servers that render a template parse this text: it has to be an object.
+        raw = call.raw_args if call.args is not None and call.raw_args.strip() else dumps(call.args or {})
+        return {**extra, "id": id, "type": "function", "function": {"name": call.name, "arguments": raw}}
+
+    def _result(self, message: ToolResultMessage) -> dict[str, Any]:
+        parts = self._parts(message.content)
+        id = self._ids.get(message.tool_call_id)
+        if id is None:
+            id = call_id(message.tool_call_id, _ID_LENGTH, self._mistral)
+        media = [p for p in parts if p["type"] != "text"]
+        content: Any
+        if media and self._image_results:
+            content = parts
+        else:
+            self._images.extend(media)
+            texts = [p["text"] for p in parts if p["type"] == "text"]
+            content = "\n\n".join(texts) or ("(see the image below)" if media else "(no output)")
+        return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+def message_may(wire: Mapping[str, Any]) -> bool:
+    """Whether the message has no reasoning details yet."""
+    return "reasoning_details" not in wire
+
+
+def _replay(block: ThinkingBlock, wire: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
+    """Put thinking where the server had put it."""
+    field = block.provider_data.get("field")
+    if field == "content[].thinking":
+        thoughts.append({"type": "thinking", "thinking": [{"type": "text", "text": block.thinking}]})
+    elif field in ("reasoning_content", "reasoning"):
+        wire[field] = wire.get(field, "") + block.thinking
+    if block.provider_data.get("reasoning_details"):
+        wire["reasoning_details"] = [*wire.get("reasoning_details", ()), *block.provider_data["reasoning_details"]]
+
+
+def _plain(parts: list[dict[str, Any]]) -> Any:
+    """Text alone as a string, which every server takes."""
+    if all(p["type"] == "text" for p in parts):
+        return "\n\n".join(p["text"] for p in parts)
+    return parts
+
+
+def check_messages(messages: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Why a server would refuse these wire messages: tool results must follow their calls at once, ids must agree."""
+    problems: list[str] = []
+    open_ids: list[str] = []
+    for at, message in enumerate(messages):
+        role = message.get("role")
+        if role == "tool":
+            id = message.get("tool_call_id")
+            if id in open_ids:
+                open_ids.remove(id)
+            else:
+                problems.append(f"messages[{at}]: tool result {id!r} follows no open call")
+            continue
+        if open_ids:
+            problems.append(f"messages[{at}]: calls without a result: {', '.join(map(repr, open_ids))}")
+        open_ids = [c["id"] for c in message.get("tool_calls") or ()]
+        if len(set(open_ids)) != len(open_ids):
+            problems.append(f"messages[{at}]: two calls share an id")
+        if not message.get("content") and not open_ids:
+            problems.append(f"messages[{at}]: {role} message without content")
+    if open_ids:
+        problems.append(f"calls without a result at the end: {', '.join(map(repr, open_ids))}")
+    return problems

@@ -1,0 +1,80 @@
+"""What the servers of one wire want differently: :class:`Dialect`, chosen by provider and host, changed by options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from skillkit_core.errors import UsageError
+
+__all__ = ["OPENAI_URL", "Dialect", "dialect_for"]
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Differences between servers.
+
+    Attributes:
+        max_tokens_field: what chat calls the limit of an answer (``max_completion_tokens`` at OpenAI).
+        stream_usage: send ``stream_options.include_usage``.
+        strict: the server takes ``strict`` in tools and response schemas.
+        cache_key: the server takes ``prompt_cache_key``, which keeps a session's requests on one cache.
+        thinking: how chat asks for a thinking level: ``effort`` (``reasoning_effort``), ``reasoning`` (OpenRouter's
+            object), ``switch`` (``thinking.type`` of DeepSeek, Z.ai and Moonshot) or ``none``.
+        call_ids: ``any``, or ``mistral`` for exactly nine letters and digits.
+        store: whether the server keeps Responses; with ``False`` reasoning travels encrypted.
+        image_results: chat tool results may hold images.
+        summaries: ask Responses for summaries of the reasoning.
+    """
+
+    max_tokens_field: str = "max_tokens"
+    stream_usage: bool = True
+    strict: bool = False
+    cache_key: bool = False
+    thinking: Literal["effort", "reasoning", "switch", "none"] = "effort"
+    call_ids: Literal["any", "mistral"] = "any"
+    store: bool | None = None
+    image_results: bool = False
+    summaries: bool = False
+
+
+_OPENAI = Dialect("max_completion_tokens", strict=True, cache_key=True, store=False, summaries=True)
+_AZURE = replace(_OPENAI, cache_key=False)
+_BY_HOST: dict[str, Dialect] = {
+    "openai.com": _OPENAI,
+    "openai.azure.com": _AZURE,
+    "services.ai.azure.com": _AZURE,
+    "cognitiveservices.azure.com": _AZURE,
+    "openrouter.ai": Dialect(thinking="reasoning", strict=True),
+    "ai-gateway.vercel.sh": Dialect(thinking="reasoning"),
+    "mistral.ai": Dialect(stream_usage=False, thinking="none", call_ids="mistral"),
+    "deepseek.com": Dialect(thinking="switch"),
+    "z.ai": Dialect(thinking="switch"),
+    "bigmodel.cn": Dialect(thinking="switch"),
+    "moonshot.ai": Dialect(thinking="switch"),
+    "x.ai": Dialect("max_completion_tokens", store=False),
+    "groq.com": Dialect("max_completion_tokens"),
+    "cerebras.ai": Dialect("max_completion_tokens"),
+    "perplexity.ai": Dialect(stream_usage=False),
+}
+_NAMES = {f.name for f in fields(Dialect)}
+
+
+def dialect_for(base_url: str, options: Mapping[str, Any]) -> Dialect:
+    """The dialect of the server at ``base_url``, with ``options`` on top.
+
+    Raises:
+        UsageError: an option that no adapter of this plugin knows.
+    """
+    host = (urlsplit(base_url).hostname or "").lower()
+    found = next((d for h, d in _BY_HOST.items() if host == h or host.endswith("." + h)), Dialect())
+    unknown = sorted(set(options) - _NAMES)
+    if unknown:
+        raise UsageError(
+            f"unknown option {unknown[0]!r} of an OpenAI provider", hint=f"known: {', '.join(sorted(_NAMES))}"
+        )
+    return replace(found, **options)

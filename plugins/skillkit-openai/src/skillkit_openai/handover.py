@@ -1,0 +1,76 @@
+"""Handing a history over to a target (spec, section 11): what replays, what becomes text, what is left out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import NamedTuple
+
+from skillkit_core.messages import (
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    StopReason,
+    ThinkingBlock,
+)
+from skillkit_core.models import ModelDefinition
+
+__all__ = ["Target", "call_id", "note", "replays", "undescribed"]
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
+_NINE = re.compile(r"[A-Za-z0-9]{9}\Z")
+_SEES = frozenset({"image", "pdf"})
+_DEFAULT = ModelDefinition("").capabilities
+_PARTIAL = frozenset({StopReason.aborted, StopReason.error})
+
+
+def undescribed(model: ModelDefinition) -> bool:
+    """Whether the definition says nothing beyond the name, so that nobody knows what the model can do."""
+    said = model.context_window or model.max_output_tokens or model.reasoning or model.thinking_levels
+    return not said and model.capabilities == _DEFAULT
+
+
+class Target(NamedTuple):
+    """Whom the history is written for."""
+
+    provider: str
+    api: str
+    model: str
+    images: bool
+    documents: bool
+
+    @classmethod
+    def of(cls, provider: str, api: str, model: ModelDefinition) -> Target:
+        """The target of requests to ``model``; one that nobody described is expected to see."""
+        able = _SEES if undescribed(model) else model.capabilities
+        return cls(provider, api, model.id, "image" in able, "pdf" in able)
+
+    def wrote(self, message: AssistantMessage) -> bool:
+        """Whether the message is this target's own."""
+        return (message.provider, message.api, message.model) == (self.provider, self.api, self.model)
+
+
+def replays(block: ThinkingBlock, message: AssistantMessage, target: Target) -> bool:
+    """Whether a thinking block goes back as thinking.
+
+    Only to exactly who wrote it, only with the data that shows where it came from, and only from a message that was not
+    cut short.
+    """
+    return bool(block.provider_data) and message.stop_reason not in _PARTIAL and target.wrote(message)
+
+
+def call_id(id: str, longest: int, mistral: bool = False) -> str:
+    """A tool-call id that the target takes; the same id gives the same answer every time."""
+    if mistral:
+        return id if _NINE.match(id) else hashlib.sha256(id.encode(errors="replace")).hexdigest()[:9]
+    if len(id) <= longest and _PLAIN.match(id):
+        return id
+    return "call_" + hashlib.sha256(id.encode(errors="replace")).hexdigest()[:24]
+
+
+def note(block: ImageBlock | DocumentBlock, model: str) -> str:
+    """What stands in for an image or document that the model does not take."""
+    if isinstance(block, DocumentBlock):
+        name = f" {block.title!r}" if block.title else ""
+        return f"[document{name} left out: {model} takes no documents]"
+    return f"[image left out: {model} takes no images]"

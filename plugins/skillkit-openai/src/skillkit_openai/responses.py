@@ -1,0 +1,141 @@
+"""The adapter of the Responses API: :class:`OpenAIResponsesAdapter`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.errors import ProviderError
+from skillkit_core.stream import StreamEvent
+from skillkit_core.tools import Tool
+
+from .errors import stream_error
+from .handover import Target
+from .history import history_of
+from .jsontext import decode, encode
+from .responses_request import ResponsesEncoder, check_items
+from .responses_stream import ResponsesState, broken, responses_table
+from .settings import problems_of, strict_schema, thinking_value
+from .wire import OpenAIWire
+
+__all__ = ["OpenAIResponsesAdapter"]
+
+
+class OpenAIResponsesAdapter(OpenAIWire):
+    """The Responses API (``openai-responses``).
+
+    Conversations stay with the caller: at OpenAI, Azure and xAI the server is told to store nothing, and reasoning travels
+    encrypted in the messages. Server-side tools go into ``settings.extra["tools"]`` and are added to the request's own.
+
+    https://platform.openai.com/docs/api-reference/responses
+    """
+
+    api: ClassVar[str] = "openai-responses"
+    path = "/responses"
+
+    def body(self, request: LLMRequest) -> bytes:
+        """The request's body. The input comes last, so that consecutive requests share their prefix (I15)."""
+        fields = encode(self._fields(request))[1:-1]
+        tools = self.tools_field(request)
+        target = Target.of(self.provider, self.api, request.model)
+        stored = bool(request.settings.extra.get("store", self.dialect.store is None))
+        history = history_of(request.scratch, (target, stored), lambda: ResponsesEncoder(target, stored=stored))
+        return b"".join((b"{", fields, tools, b',"input":[', history.items(request.messages), b"]}"))
+
+    def _fields(self, request: LLMRequest) -> dict[str, Any]:
+        settings, dialect = request.settings, self.dialect
+        out: dict[str, Any] = {"model": request.model.id, "stream": request.stream}
+        if dialect.store is not None:
+            out["store"] = dialect.store
+        if settings.max_tokens is not None:
+            out["max_output_tokens"] = settings.max_tokens
+        for name in ("temperature", "top_p"):
+            value = getattr(settings, name)
+            if value is not None:
+                out[name] = value
+        out.update(self._thinking(request))
+        if request.tools:
+            if settings.parallel_tool_calls is not None:
+                out["parallel_tool_calls"] = settings.parallel_tool_calls
+            if settings.tool_choice is not None:
+                out["tool_choice"] = _choice(settings.tool_choice)
+        schema = settings.response_schema
+        if schema is not None:
+            strict = dialect.strict and strict_schema(schema)
+            out["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": strict}}
+        if dialect.cache_key and request.session_id:
+            out["prompt_cache_key"] = request.session_id[:64]
+        out.update(settings.extra)
+        for name in ("input", "tools"):
+            out.pop(name, None)
+        if request.system:
+            out["instructions"] = request.system
+        return out
+
+    def _thinking(self, request: LLMRequest) -> dict[str, Any]:
+        value = thinking_value(request)
+        if isinstance(value, dict):
+            return dict(value)
+        thinks = request.model.reasoning or value is not None
+        out: dict[str, Any] = {}
+        if thinks and self.dialect.store is False:
+            out["include"] = ["reasoning.encrypted_content"]
+        if value is not None:
+            out["reasoning"] = {"effort": value, "summary": "auto"} if self.dialect.summaries else {"effort": value}
+        return out
+
+    def tool(self, tool: Tool) -> dict[str, Any]:
+        """A tool as the wire describes it."""
+        return {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            # Said in any case: this wire takes true for granted and would rewrite the schema.
+            "strict": self.dialect.strict and tool.strict and strict_schema(tool.parameters),
+        }
+
+    def problems(self, request: LLMRequest) -> Sequence[str]:
+        """Settings that the model or the wire refuses, one line each."""
+        out = problems_of(request)
+        if request.settings.stop:
+            out.append(
+                "the Responses API has no stop sequences; leave the setting stop out, or use the api openai-chat"
+            )
+        return out
+
+    def validate(self, request: LLMRequest) -> Sequence[str]:
+        """Why this wire would refuse the request (I6)."""
+        payload = decode(self.body(request))
+        return [*self.problems(request), *check_items(payload["input"])]
+
+    def start(self) -> ResponsesState:
+        """The accumulator of a new answer."""
+        return ResponsesState()
+
+    def convert(self, payload: Any, acc: ResponsesState) -> tuple[Iterable[StreamEvent], ResponsesState]:
+        """The events of one event of the wire."""
+        if not isinstance(payload, dict):
+            payload = {"type": "error", "message": "the server sent an event that is not a JSON object"}
+        elif "type" not in payload and payload.get("error"):
+            payload["type"] = "error"
+        return responses_table.convert(payload, acc)
+
+    def whole(self, payload: Any, acc: ResponsesState) -> tuple[Iterable[StreamEvent], ResponsesState]:
+        """The events of a body that was not streamed."""
+        if isinstance(payload, dict) and payload.get("error") and "output" not in payload:
+            return [broken(acc, stream_error(payload))], acc
+        return responses_table.convert({"type": "body", "response": payload}, acc)
+
+    def end(self, acc: ResponsesState, marked: bool) -> tuple[Iterable[StreamEvent], ResponsesState]:
+        """The events of ``[DONE]``, which means nothing here, or of the end of the connection."""
+        return responses_table.convert({"type": "done" if marked else "eof"}, acc)
+
+    def broken(self, acc: ResponsesState, error: ProviderError) -> StreamEvent:
+        """The terminal event of an answer that a failure cut short."""
+        return broken(acc, error)
+
+
+def _choice(choice: str) -> Any:
+    return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}

@@ -1,0 +1,279 @@
+"""Running a deterministic action: an argv, a clean environment, a runtime, a result (ACT-1)."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core.errors import ToolError
+from skillkit_core.skills import Skill, SkillAction
+
+from .actiondef import INTERPRETERS, PLACEHOLDER, check_script
+from .arguments import BadValue, coerce, inside
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+    from skillkit_core.abort import AbortSignal
+    from skillkit_core.contracts.runtime import ExecutionResult, OnOutput
+
+    from .settings import EntryLike
+
+__all__ = ["OUTPUT_CAP", "ActionResult", "action_environment", "build_argv", "interpret", "run_action"]
+
+OUTPUT_CAP = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """How an action ended.
+
+    Attributes:
+        ok: exit status 0 and output of the declared kind.
+        text: stdout, at most 256 KiB; with output ``json`` or ``file`` only when it is not what was declared.
+        data: the parsed output of an action with output ``json``.
+        file: the path that an action with output ``file`` printed, inside the workspace.
+        error: ``exit-code:2``, ``signal:9``, ``timeout``, ``aborted``, ``output-not-json``, ``output-too-large``,
+            ``output-file-outside``.
+        stderr: at most 256 KiB.
+        exit: exit status; ``None``: it was ended.
+        ms: milliseconds.
+        truncated: output was cut.
+    """
+
+    ok: bool
+    text: str | None = None
+    data: Any = None
+    file: str | None = None
+    error: str | None = None
+    stderr: str = ""
+    exit: int | None = 0
+    ms: int = 0
+    truncated: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as the ``--json`` output of a command."""
+        kind = "data" if self.data is not None else "file" if self.file is not None else "text"
+        out = {"ok": self.ok, kind: getattr(self, kind), "stderr": self.stderr, "exit": self.exit, "ms": self.ms}
+        if self.error:
+            out["error"] = self.error
+        return out | {"truncated": True} if self.truncated else out
+
+
+def build_argv(skill: Skill, action: SkillAction, args: Mapping[str, Any]) -> list[str]:
+    """The command line of an action; no shell ever sees it.
+
+    A script runs as ``[interpreter, script]``; Python scripts with this interpreter and without ``-I``: they may import
+    the files beside them and what the host's environment has, and the clean environment holds no ``PYTHON*`` variable.
+    Positional arguments come first, then the others in the order of declaration as ``--name value`` (``--name=value``
+    when the value begins with a dash, so that it is never taken for an option); true gives ``--name``, false nothing,
+    an array its items.
+
+    Args:
+        skill: whose ``path`` is the folder of the script.
+        action: what to run.
+        args: values as :func:`~skillkit_skills.arguments.coerce` gives them.
+
+    Raises:
+        ToolError: the interpreter is not installed.
+    """
+    declared = [a for a in action.args if not a.secret and args.get(a.name) is not None]
+    filled: set[str] = set()
+    if action.run is not None:
+        argv = [word for template in action.run for word in _fill(template, args, filled)]
+    else:
+        script = Path(str(action.script))
+        argv = [_interpreter(script.suffix), str((skill.path or Path()) / script)]
+    rest = [a for a in declared if a.name not in filled]
+    for arg in sorted((a for a in rest if a.position is not None), key=lambda a: a.position or 0):
+        argv += _words(args[arg.name])
+    for arg in rest:
+        if arg.position is not None:
+            continue
+        flag, value = arg.flag or f"--{arg.name}", args[arg.name]
+        if isinstance(value, bool):
+            argv += [flag] if value else []
+            continue
+        for word in _words(value):
+            argv += [f"{flag}={word}"] if word.startswith("-") and flag.startswith("--") else [flag, word]
+    return argv
+
+
+def _fill(template: str, args: Mapping[str, Any], filled: set[str]) -> list[str]:
+    """The words of one word of ``run``: one, none for an absent argument alone, several for an array alone."""
+    names = [m[1] for m in PLACEHOLDER.finditer(template) if m[1]]
+    filled.update(names)
+    if len(names) == 1 and template == f"{{{names[0]}}}":
+        value = args.get(names[0])
+        return [] if value is None else _words(value)
+
+    def one(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0][0]
+        value = args.get(match[1])
+        return "" if value is None else json.dumps(value) if isinstance(value, (list, dict)) else _words(value)[0]
+
+    return [PLACEHOLDER.sub(one, template)]
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, (list, tuple)):
+        return [w for v in value for w in _words(v)] if all(isinstance(v, str) for v in value) else [_compact(value)]
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    return [_compact(value)] if isinstance(value, Mapping) or value is None else [str(value)]
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _interpreter(suffix: str) -> str:
+    name = INTERPRETERS[suffix]
+    if name == "python":
+        return sys.executable
+    found = shutil.which(name)
+    if found is None:
+        raise ToolError(f"{name} is needed to run a {suffix} script and is not on PATH", hint=f"install {name}")
+    return found
+
+
+def action_environment(host: Host, skill: Skill, action: SkillAction, entry: EntryLike | None = None) -> dict[str, str]:
+    """The complete environment of an action: PATH HOME LANG SKILL_DIR SKILLKIT_ACTION, and what was declared.
+
+    Declared are the action's ``env``, the ``requires.env`` of action and skill, the skill's ``primary_env``, the variables
+    that the configuration sets for the skill, and secret arguments under their upper-case names. Values come from the
+    configuration of the skill, then from the environment and the credential sources of the host.
+    """
+    own = dict(entry.env) if entry is not None else {}
+    if entry is not None and entry.api_key and skill.primary_env:
+        own.setdefault(skill.primary_env, entry.api_key)
+    env = {k: v for k in ("PATH", "HOME") if (v := host.environ.get(k))}
+    env["LANG"] = host.environ.get("LANG") or "C.UTF-8"
+    names = [*action.env, *action.requires.env, *skill.requires.env, *(a.name.upper() for a in action.args if a.secret)]
+    for name in (*names, *([skill.primary_env] if skill.primary_env else ())):
+        if value := own.get(name) or host.secret(name):
+            env[name] = value
+    env.update(own)
+    env["SKILL_DIR"] = str(skill.path or "")
+    env["SKILLKIT_ACTION"] = action.name
+    return env
+
+
+def _cut(text: str) -> tuple[str, bool]:
+    data = text.encode("utf-8", "replace")
+    return (text, False) if len(data) <= OUTPUT_CAP else (data[:OUTPUT_CAP].decode("utf-8", "ignore"), True)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def interpret(
+    action: SkillAction, done: ExecutionResult, workspace: Path, started_in: Path | None = None
+) -> ActionResult:
+    """What the end of a process means for an action; ``started_in`` is its directory, default: the workspace."""
+    text, cut_out = _cut(done.stdout)
+    stderr, cut_err = _cut(done.stderr)
+    truncated = done.truncated or cut_out or cut_err
+    common: dict[str, Any] = {
+        "stderr": stderr,
+        "exit": done.exit_code,
+        "ms": round(done.duration * 1000),
+        "truncated": truncated,
+    }
+    if error := _failure(done):
+        return ActionResult(False, text=text, error=error, **common)
+    if action.output == "none":
+        return ActionResult(True, **common)
+    if action.output == "json":
+        if done.truncated or cut_out:
+            return ActionResult(False, text=text, error="output-too-large", **common)
+        try:
+            return ActionResult(True, data=json.loads(text, parse_constant=_no_constant), **common)
+        except (ValueError, RecursionError):
+            return ActionResult(False, text=text, error="output-not-json", **common)
+    if action.output == "file":
+        name = next((line for raw in reversed(text.splitlines()) if (line := raw.strip())), "")
+        try:
+            real = inside(name, workspace, started_in)
+        except BadValue:
+            return ActionResult(False, text=text, error="output-file-outside", **common)
+        return ActionResult(True, file=name if started_in in (None, workspace) else str(real), **common)
+    return ActionResult(True, text=text, **common)
+
+
+def _failure(done: ExecutionResult) -> str | None:
+    if done.timed_out:
+        return "timeout"
+    if done.aborted:
+        return "aborted"
+    if done.exit_code is None:
+        return "not-run"
+    if done.exit_code < 0:
+        return f"signal:{-done.exit_code}"
+    return f"exit-code:{done.exit_code}" if done.exit_code else None
+
+
+async def run_action(
+    host: Host,
+    skill: Skill,
+    action: SkillAction,
+    args: Mapping[str, Any],
+    *,
+    cwd: Path | None = None,
+    signal: AbortSignal | None = None,
+    on_output: OnOutput | None = None,
+    on_error_output: OnOutput | None = None,
+) -> ActionResult:
+    """Run an action and wait for it.
+
+    Args:
+        host: gives the runtime, the configuration and secrets.
+        skill, action: what to run.
+        args: what a model, a person or a program wants; checked and coerced here.
+        cwd: the workspace; default: the host's.
+        signal: ends it and everything it started.
+        on_output, on_error_output: called with decoded output as it arrives.
+
+    Raises:
+        ArgumentError: the arguments do not fit.
+        ToolError: the skill cannot run here, or the program cannot be started.
+        ActionError: the script is gone, or leads out of the skill's folder.
+    """
+    from .eligibility import check, surroundings_of
+    from .settings import entry_of, settings_of
+
+    workspace = (cwd or host.cwd).resolve()
+    values = coerce(action.args, args, workspace)
+    entry = entry_of(host, skill)
+    if missing := check(action.requires, surroundings_of(host), entry, primary_env=skill.primary_env):
+        raise ToolError(f"action {action.name!r} of skill {skill.name!r} cannot run here: {', '.join(missing)}")
+    if action.cwd == "skill" and skill.path is not None:
+        values = {k: _absolute(action, k, v, workspace) for k, v in values.items()}
+    if action.script is not None and skill.path is not None:
+        check_script(action.script, skill.path, action.name)  # the folder may have changed since it was read
+    directory = skill.path if action.cwd == "skill" and skill.path is not None else workspace
+    runtime = await host.find_runtime(settings_of(host).runtime)
+    done = await runtime.execute(
+        build_argv(skill, action, values),
+        cwd=directory,
+        env=action_environment(host, skill, action, entry),
+        timeout=action.timeout,
+        on_output=on_output,
+        on_error_output=on_error_output,
+        signal=signal,
+        max_output=OUTPUT_CAP,
+    )
+    return interpret(action, done, workspace, directory)
+
+
+def _absolute(action: SkillAction, name: str, value: Any, workspace: Path) -> Any:
+    """File arguments as absolute paths, for a program that does not start in the workspace."""
+    kind = next(a.type for a in action.args if a.name == name)
+    return str(workspace / value) if kind == "file" else value

@@ -1,0 +1,86 @@
+"""How skills and problems look on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from skillkit_core.cli.output import echo, fields, style, table
+from skillkit_core.skills import SkillAction, SkillProblem
+
+from ..listing import Listed
+
+__all__ = ["print_problems", "print_skill", "print_table"]
+
+MAX_SHOWN = 20
+_COLOURS = {"ready": "green", "unavailable": "yellow", "error": "red", "warning": "yellow"}
+
+
+def _colour(text: str) -> dict[str, Any]:
+    colour = _COLOURS.get(text.strip())
+    return {"fg": colour} if colour else {}
+
+
+def print_table(rows: Sequence[Listed]) -> None:
+    """One line a skill; why a skill cannot run stands in front of its description."""
+    table(
+        ["skill", "status", "source", "actions", "description"],
+        [
+            [
+                row.name,
+                row.status,
+                row.skill.source,
+                ", ".join(a.name for a in row.skill.actions) or "-",
+                (f"[{', '.join(row.reasons)}] " if row.reasons else "")
+                + (row.skill.short_description or row.skill.description),
+            ]
+            for row in rows
+        ],
+        styles=lambda i, cell: {"bold": True} if i == 0 else _colour(cell) if i == 1 else {},
+    )
+
+
+def print_skill(row: Listed) -> None:
+    """Everything about one skill but its body."""
+    skill = row.skill
+    fields(
+        [
+            ("skill", style(row.name, bold=True)),
+            ("description", skill.description or "(none: only people may call it)"),
+            ("status", row.status + (f" ({', '.join(row.reasons)})" if row.reasons else "")),
+            ("source", f"{skill.source} ({row.kind})"),
+            ("path", skill.path),
+            ("version", skill.version),
+            ("license", skill.license),
+            ("engine", skill.engine),
+            ("keywords", ", ".join(skill.keywords)),
+            ("allowed tools", " ".join(skill.allowed_tools)),
+            ("examples", skill.examples),
+            ("actions", [line for action in skill.actions for line in _action(action)]),
+            ("installers", [f"{i.get('kind')}: {i.get('label') or i.get('id') or ''}" for i in skill.install]),
+        ]
+    )
+    if skill.problems:
+        echo("problems")
+        print_problems(skill.problems)
+
+
+def _action(action: SkillAction) -> list[str]:
+    asks = {"first": " (asks once)", "always": " (asks each time)"}.get(action.confirm, "")
+    lines = [f"{action.name}: {action.description}".rstrip(": ") + asks]
+    for arg in action.args:
+        needed = ", required" if arg.required else ""
+        lines.append(f"  {arg.name} ({arg.type}{needed}) {arg.description}".rstrip())
+    return lines
+
+
+def print_problems(problems: Sequence[SkillProblem], *, paths: bool = False, limit: int = MAX_SHOWN) -> None:
+    """One line a problem, the worst first, at most ``limit``."""
+    order = ("error", "warning", "info")
+    ranked = sorted(problems, key=lambda p: order.index(p.severity))
+    for problem in ranked[:limit]:
+        place = f" ({problem.path})" if paths and problem.path else ""
+        severity = style(f"{problem.severity:7}", **_colour(problem.severity))
+        echo(f"  {severity} {problem.code}: {problem.message}{place}")
+    if len(ranked) > limit:
+        echo(f"  … and {len(ranked) - limit} more")

@@ -1,0 +1,43 @@
+"""The section ``skills`` of the configuration."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .settings import DEFAULTS
+
+__all__ = ["SkillEntry", "SkillsConfig"]
+
+
+class SkillEntry(BaseModel):
+    """Settings of one skill, found under its ``skill_key`` or its name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: bool = Field(True, description="Whether the skill may be used.")
+    env: dict[str, str] = Field(default_factory=dict, description="Variables for the skill's actions alone.")
+    api_key: str | None = Field(None, repr=False, description="Value of the skill's primary environment variable.")
+
+
+class SkillsConfig(BaseModel):
+    """Where skills are, which of them run, and how they are offered to models."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dirs: list[str] = Field(default_factory=list, description="Further directories with skills.")
+    expose_actions: Literal["auto", "always", "activated"] = Field(
+        DEFAULTS.expose_actions,
+        description="When a model gets the actions of a skill: always, only once the skill is activated, or auto: "
+        "always up to 40 actions.",
+    )
+    disabled: list[str] = Field(default_factory=list, description="Names of skills that are not used.")
+    allow_bundled: list[str] = Field(default_factory=list, description="The only bundled skills to use; empty: all.")
+    max_catalogue_chars: int = Field(
+        DEFAULTS.max_catalogue_chars, ge=0, description="Most characters of the list of skills that a model sees."
+    )
+    runtime: str | None = Field(
+        DEFAULTS.runtime, description="The runtime that runs actions; default: the host's (the setting 'runtime')."
+    )
+    entries: dict[str, SkillEntry] = Field(default_factory=dict, description="Settings by skill.")

@@ -1,0 +1,36 @@
+"""What skills add to the system prompt: the list of skills, and the instructions of those active from the start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .activation import skill_content
+from .catalogue import render_catalogue
+from .offers import ACTIVATE, request_of, skills_of
+from .settings import settings_of
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+
+__all__ = ["skills_prompt"]
+
+INTRODUCTION = (
+    "Skills hold instructions and tools for particular tasks. "
+    f"When a task fits a description below, call {ACTIVATE} with the name first, unless a tool of the skill does it all."
+)
+
+
+def skills_prompt(agent: AgentRunner) -> str | None:
+    """The part of the system prompt, ``None`` when there is nothing to say."""
+    state = skills_of(agent)
+    parts = []
+    budget = settings_of(agent.host).max_catalogue_chars
+    if text := render_catalogue(state.offered(request_of(agent.session)), budget).text:
+        parts += [INTRODUCTION, text]
+    session_id = agent.session.id if agent.session is not None else None
+    parts += (
+        skill_content(agent.host.skills.get(name), session_id=session_id)
+        for name in state.from_start
+        if agent.host.skills.has(name)
+    )
+    return "\n".join(parts) or None

@@ -1,0 +1,286 @@
+"""SkillKit's own keys (spec 4.1, 4.2, 4.6): every place they may be written in, merged into one :class:`Skill`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skillkit_core.errors import SkillKitError
+from skillkit_core.skills import Requirements, Skill, SkillAction
+
+from .install import clean_installers
+from .keys import KEYS
+from .natural import natural
+from .problems import problems_of
+from .reader import ReadSkill
+from .reader.fields import Gating, flag, normal_os, text_list
+from .reader.spec import spec_errors
+from .reader.yamltext import TextYAMLError, parse_text
+
+__all__ = ["SCHEMA", "build_skill"]
+
+SCHEMA = 1
+RESERVED = frozenset(
+    (
+        *("clear", "compact", "config", "doctor", "exit", "fork", "help", "model", "models", "new", "plugins", "quit"),
+        *("resume", "session", "sessions", "skills", "tools"),
+    )
+)
+_SAID_ELSEWHERE = ("frontmatter", "file", "metadata-value-not-string")
+_CODE_KINDS = ("bundled", "plugin")
+
+
+_SPECIAL = frozenset(("schema", "requires", "install", "actions", "hooks", "evals"))
+_TOP = {
+    **{k: k for k in ("when_to_use", "version", "tags", "keywords", "examples", "model", "effort", "context", "agent")},
+    **{k: k for k in ("paths", "arguments", "hooks", "actions", "user_invocable", "disable_model_invocation")},
+    "when-to-use": "when_to_use",
+    "argument-hint": "argument_hint",
+    "disallowed-tools": "disallowed_tools",
+    "user-invocable": "user_invocable",
+    "disable-model-invocation": "disable_model_invocation",
+}
+_OPENCLAW = {"primaryEnv": "primary_env", "skillKey": "skill_key", "always": "always", "install": "install"}
+_PLAIN = {
+    **{k: k for k in ("version", "primary_env", "display_name", "when_to_use", "tags", "keywords", "priority")},
+    "short-description": "short_description",
+    "internal": "internal_only",
+}
+
+
+def _pick(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names[k]: v for k, v in values.items() if k in names and v is not None}
+
+
+def _block(value: Any, where: str, codes: list[str]) -> dict[str, Any]:
+    """A SkillKit block: a mapping, or the same as JSON or YAML text."""
+    if isinstance(value, (str, bytes)):
+        try:
+            value = parse_text(value.decode() if isinstance(value, bytes) else value).value
+        except (TextYAMLError, UnicodeDecodeError):
+            codes.append(f"invalid-value:{where}")
+            return {}
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        codes.append(f"invalid-value:{where}")
+        return {}
+    schema = value.get("schema") or "1"
+    if not (isinstance(schema, str) and schema.isdigit() and 1 <= int(schema) <= SCHEMA):
+        codes.append(f"schema-newer:{schema}")
+        return {}
+    for key in value:
+        if key not in KEYS and key not in _SPECIAL and not key.startswith("x-"):
+            codes.append(f"unknown-key:{key}")
+    return {k: v for k, v in value.items() if v is not None}
+
+
+def _codex(data: bytes | None, codes: list[str]) -> dict[str, Any]:
+    """What Codex' ``agents/openai.yaml`` says, in our words."""
+    if data is None:
+        return {}
+    try:
+        raw = parse_text(data.decode()).value
+    except (TextYAMLError, UnicodeDecodeError):
+        raw = None
+    if not isinstance(raw, Mapping):
+        codes.append("invalid-value:agents/openai.yaml")
+        return {}
+    parts = {k: v for k in ("interface", "policy", "dependencies") if isinstance(v := raw.get(k), Mapping)}
+    out = _pick(parts.get("interface", raw), {"display_name": "display_name", "short_description": "short_description"})
+    allow = parts.get("policy", raw).get("allow_implicit_invocation")
+    if allow is not None:
+        out["disable_model_invocation"] = "false" if flag(allow, True) else "true"
+    needed = parts.get("dependencies", {}).get("tools")
+    requires: dict[str, list[str]] = {}
+    for tool in needed if isinstance(needed, list) else ():
+        if isinstance(tool, Mapping) and isinstance(name := tool.get("value") or tool.get("name"), str):
+            requires.setdefault("mcp" if tool.get("type") == "mcp" else "tools", []).append(name)
+    return {**out, "requires": requires} if requires else out
+
+
+def build_skill(
+    read: ReadSkill,
+    folder: Path | None,
+    *,
+    dir_name: str,
+    source: str = "extra",
+    kind: str = "extra",
+    trusted: bool = False,
+    sidecar: bytes | None = None,
+    codex: bytes | None = None,
+) -> Skill:
+    """The skill that a SKILL.md and the files beside it describe. Never raises: what cannot be used is a problem.
+
+    Key by key, the first place that says something counts: the sidecar ``agents/skillkit.yaml``, ``metadata.skillkit``,
+    Claude Code's top-level keys, the OpenClaw block, plain metadata and Codex' file, the default. ``requires`` is merged
+    list by list.
+
+    Args:
+        read: the file as the reader gave it; its status is not ``rejected`` for want of decoding.
+        folder: the skill's folder; ``None``: scripts are not looked for.
+        dir_name: name of the folder.
+        source, kind: where it comes from (:class:`SkillSource`).
+        trusted: whether hooks of this source may run.
+        sidecar, codex: bytes of ``agents/skillkit.yaml`` and ``agents/openai.yaml``.
+    """
+    fields = read.fields
+    assert fields is not None
+    values = read.values or {}
+    codes = list(read.diagnostics)
+    metadata = fields.metadata
+    carriers = (
+        _block(sidecar, "agents/skillkit.yaml", codes),
+        _block(metadata.get("skillkit"), "metadata.skillkit", codes),
+        _pick(values, _TOP),
+        _pick(fields.block, _OPENCLAW),
+        _pick(metadata, _PLAIN),
+        _codex(codex, codes),
+    )
+    found: dict[str, Any] = {}
+    for key, convert in KEYS.items():
+        for carrier in carriers:
+            if key in carrier:
+                try:
+                    found[key] = convert(carrier[key])
+                    break
+                except (SkillKitError, TypeError, ValueError):
+                    codes.append(f"invalid-value:{key}")
+    found.setdefault("allowed_tools", tuple(fields.allowed_tools))
+    _apply_gating(found, fields.primary_env, carriers, fields.requires, codes)
+    broken: list[tuple[str, str]] = []
+    confirm = "always" if flag(values.get("require-confirmation", values.get("require_confirmation")), False) else None
+    found["actions"] = _actions(carriers, folder, confirm, found, codes, broken)
+    found["hooks"] = _hooks(carriers, trusted, codes)
+    if kind not in _CODE_KINDS:
+        _refuse_code(found, codes)
+    name = _name(fields.name, dir_name, codes)
+    codes += (
+        c
+        for c in spec_errors(values, dir_name, read.diagnostics, read.duplicates)
+        if c not in _SAID_ELSEWHERE and c not in codes
+    )
+    return Skill(
+        name=name,
+        description=fields.description or "",
+        body=read.body,
+        path=folder,
+        source=source,
+        status=read.status,
+        problems=tuple(problems_of([*codes, *broken], str(folder / "SKILL.md") if folder else None)),
+        license=_optional(values.get("license")),
+        compatibility=_optional(values.get("compatibility")),
+        metadata={**metadata, "homepage": fields.homepage} if fields.homepage else dict(metadata),
+        aliases=(dir_name,) if dir_name != name and _name_ok(dir_name) else (),
+        **found,
+    )
+
+
+def _optional(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _name_ok(name: str) -> bool:
+    return bool(name.strip()) and not any(c in ":@/\\" or ord(c) < 32 for c in name)
+
+
+def _name(name: str, dir_name: str, codes: list[str]) -> str:
+    """The frontmatter's name, unless it could be taken for an address (``source:name``, ``name@plugin``) or a path."""
+    if not _name_ok(name):
+        codes.append("name-reserved-character")
+        name = dir_name
+    if name.lower() in RESERVED:
+        codes.append(f"reserved-name:{name.lower()}")
+    return name
+
+
+def _apply_gating(
+    found: dict[str, Any],
+    primary_env: str | None,
+    carriers: Sequence[Mapping[str, Any]],
+    gating: Gating,
+    codes: list[str],
+) -> None:
+    if primary_env:
+        found.setdefault("primary_env", primary_env)
+    lists: dict[str, Any] = {}
+    for carrier in (carriers[0], carriers[1], carriers[5]):
+        requires = carrier.get("requires")
+        if requires is None:
+            continue
+        if not isinstance(requires, Mapping):
+            codes.append("invalid-value:requires")
+            continue
+        for key, value in requires.items():
+            key = "any_bins" if key == "anyBins" else key
+            if key == "host" and isinstance(value, str):
+                lists.setdefault("host", value)
+            elif key in Requirements.__dataclass_fields__:
+                lists.setdefault(key, tuple(text_list(value)))
+            else:
+                codes.append(f"requires-unknown-key:{key}")
+    for key in ("bins", "any_bins", "env", "config", "os"):
+        if value := getattr(gating, key):
+            lists.setdefault(key, tuple(value))
+    if "os" in lists:
+        lists["os"] = tuple(normal_os(list(lists["os"]), codes))
+    found["requires"] = Requirements(**lists)
+    installers = next((c["install"] for c in carriers if "install" in c), None)
+    if isinstance(installers, list):
+        found["install"] = clean_installers(installers, codes)
+
+
+def _actions(
+    carriers: Sequence[Mapping[str, Any]],
+    folder: Path | None,
+    confirm: str | None,
+    found: dict[str, Any],
+    codes: list[str],
+    broken: list[tuple[str, str]],
+) -> tuple[SkillAction, ...]:
+    value = next((c["actions"] for c in carriers if "actions" in c), None)
+    if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+        found["intents"] = (*found.get("intents", ()), *value)  # skills-architecture's word for intents
+        return ()
+    if isinstance(value, Mapping):
+        codes.append("legacy-actions-mapping")
+    if not value:
+        return ()
+    from .actiondef import ActionError, read_actions
+
+    actions = []
+    for action, notes in read_actions(value, folder, confirm=confirm):
+        codes += notes
+        if isinstance(action, ActionError):
+            broken.append((action.code, action.message))
+        else:
+            actions.append(action)
+    return tuple(actions)
+
+
+def _hooks(carriers: Sequence[Mapping[str, Any]], trusted: bool, codes: list[str]) -> Mapping[str, Any]:
+    value = next((c["hooks"] for c in carriers if "hooks" in c), None)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        codes.append("invalid-value:hooks")
+        return {}
+    if any(isinstance(v, str) for v in value.values()):
+        codes.append("legacy-hooks-string")
+        value = {k: v for k, v in value.items() if not isinstance(v, str)}
+    if value and not trusted:
+        codes.append("hooks-untrusted")
+        return {}
+    hooks: Mapping[str, Any] = natural(value)
+    return hooks
+
+
+def _refuse_code(found: dict[str, Any], codes: list[str]) -> None:
+    """A dotted path would import code: only bundled and plugin skills may name one."""
+    if "." in (found.get("context_loader") or "") or ":" in (found.get("context_loader") or ""):
+        codes.append("code-path-refused:context_loader")
+        del found["context_loader"]
+    if any("." in name or ":" in name for name in found.get("subgraphs", ())):
+        codes.append("code-path-refused:subgraphs")
+        found["subgraphs"] = tuple(n for n in found["subgraphs"] if "." not in n and ":" not in n)

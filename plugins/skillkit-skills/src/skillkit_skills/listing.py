@@ -1,0 +1,70 @@
+"""The skills of a host as people and models see them: the winner of each name, and whether it can run here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillkit_core.skills import Skill
+
+from .eligibility import Surroundings, reasons, surroundings_of
+from .settings import entry_of
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["Listed", "listing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A skill under the name that means it.
+
+    Attributes:
+        name: what to call it: its own name, or ``source:name`` for one that lost its name to another.
+        kind: kind of its source.
+        reasons: why it cannot run here; empty: it can.
+    """
+
+    name: str
+    skill: Skill
+    kind: str
+    reasons: tuple[str, ...]
+
+    @property
+    def eligible(self) -> bool:
+        """Whether it can run here."""
+        return not self.reasons
+
+    @property
+    def wins(self) -> bool:
+        """Whether the bare name means this skill."""
+        return self.name == self.skill.name
+
+    @property
+    def offered(self) -> bool:
+        """Whether a model may use it."""
+        return self.eligible and self.wins and self.skill.listed
+
+    @property
+    def status(self) -> str:
+        """One word: ready, unavailable (with :attr:`reasons`), unlisted (no description) or hidden from models."""
+        if self.reasons:
+            return "unavailable"
+        if self.skill.status == "unlisted":
+            return "unlisted"
+        return "ready" if self.skill.listed else "hidden"
+
+
+def listing(host: Host, here: Surroundings | None = None) -> Iterator[Listed]:
+    """Every skill once, aliases left out, in the order of the registry."""
+    here = here or surroundings_of(host)
+    seen: set[int] = set()
+    for entry in host.skills.entries():
+        skill = entry.item
+        if id(skill) in seen or entry.name in skill.aliases:
+            continue
+        seen.add(id(skill))
+        kind = host.skill_sources.get(skill.source).kind if host.skill_sources.has(skill.source) else "extra"
+        yield Listed(entry.name, skill, kind, reasons(skill, here, entry_of(host, skill), kind=kind))

@@ -1,0 +1,75 @@
+"""What skillkit-skills brings to a host; everything heavy is named by import strings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command, ConfigSection, ContextProvider, Factory
+
+if TYPE_CHECKING:
+    from skillkit_core import HandlerContext, Host
+    from skillkit_core.contracts.skill_loader import SkillSource
+    from skillkit_core.events.results import InputResult, ToolCallEventResult
+    from skillkit_core.events.types import InputEvent, ToolCallEvent
+    from skillkit_core.tools import ToolSet
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """The section ``skills``."""
+    register(ConfigSection("skills", "skillkit_skills.config:SkillsConfig"))
+
+
+@hookimpl
+def register_skill_loaders(register: Callable[[Factory], None]) -> None:
+    """The reader of SKILL.md folders."""
+    register(Factory("folder", "skillkit_skills.loader:SkillFolderLoader", "SKILL.md folders"))
+
+
+@hookimpl
+def register_skill_sources(register: Callable[[SkillSource], None], host: Host) -> None:
+    """The project's, the user's, installed packages', and configured directories."""
+    from .sources import sources
+
+    for source in sources(host):
+        register(source)
+
+
+@hookimpl
+def register_tools(register: Callable[[ToolSet], None]) -> None:
+    """A tool for every action, and ``activate_skill``."""
+    from skillkit_core.tools import ToolSet
+
+    register(ToolSet("skills", "skillkit_skills.offers:skill_tools"))
+
+
+@hookimpl
+def register_context_providers(register: Callable[[ContextProvider], None]) -> None:
+    """The list of skills."""
+    register(ContextProvider("skills", "skillkit_skills.context:skills_prompt", order=40))
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """``skillkit skills``."""
+    register(Command("skills", "skillkit_skills.cli.commands:skills", "List, show and check skills."))
+
+
+@hookimpl
+def input(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
+    """``/name text`` and ``$name text`` call the skill ``name``."""
+    if event.text[:1] not in ("/", "$"):
+        return None
+    from . import invocation
+
+    return invocation.invoke(event, ctx)
+
+
+@hookimpl(phase="guard")
+def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | Any:
+    """Ask before actions that want it, and keep the limits of active skills."""
+    from . import guard
+
+    return guard.before_tool_call(event, ctx)

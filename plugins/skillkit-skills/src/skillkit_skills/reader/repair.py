@@ -1,0 +1,155 @@
+"""Frontmatter that YAML refuses: the repairs of SLP-1, rule C, in their order, each with its code."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from .yamltext import Parsed, TextYAMLError, parse_text
+
+__all__ = ["repair_block"]
+
+MAX_CLOSERS = 4
+_FORBIDDEN = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_SURROGATES = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?\n?", re.M)
+_INDENT_TABS = re.compile(r"^[ ]*\t[ \t]*", re.M)
+_KEY = re.compile(r"""("[^"\n]*"|'[^'\n]*'|[^\s#"'\[\]{}&*!|>%@`,:-][^\s:"']*)[ \t]*:(?=[ \t]|$)""")
+_BLOCK_HEADER = re.compile(r"^[|>][-+0-9]*(?:[ \t]+#.*)?$")
+_UNESCAPE = re.compile(r"\\([\[\]_])")
+_CLOSER = {"{": "}", "[": "]"}
+
+
+def repair_block(block: str, diagnostics: list[str]) -> Parsed | None:
+    """Parse a block that YAML refuses, repairing what can be repaired; ``None``: hopeless (``yaml-unparseable``)."""
+    joined = _SURROGATES.sub(_join, block)
+    if joined != block and (parsed := _try(joined)):
+        return parsed
+    block = joined
+    for pattern, code, replacement in (
+        (_FORBIDDEN, "yaml-control-chars", ""),
+        (_CONFLICT, "merge-conflict-markers", ""),
+        (_INDENT_TABS, "yaml-tabs", None),
+    ):
+        mended = pattern.sub(_spaces if replacement is None else replacement, block)
+        if mended != block:
+            diagnostics.append(code)
+            block = mended
+            if parsed := _try(block):
+                return parsed
+    return _by_key(block, diagnostics)
+
+
+def _try(text: str) -> Parsed | None:
+    try:
+        return parse_text(text)
+    except TextYAMLError:
+        return None
+
+
+def _join(match: re.Match[str]) -> str:
+    pair = bytes.fromhex(match[1] + match[2])
+    return pair.decode("utf-16-be")
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return match[0].replace("\t", "  ")
+
+
+def _segments(block: str) -> tuple[list[list[str]], bool]:
+    """The lines of each column-0 key, and whether there were lines that belong to none."""
+    segments: list[list[str]] = []
+    stray = False
+    inside = False
+    for line in block.split("\n"):
+        if not line.strip():
+            if inside:
+                segments[-1].append(line)
+        elif _KEY.match(line):
+            segments.append([line])
+            inside = True
+        elif inside and (line[0] in " \t" or line.startswith("- ") or line == "-"):
+            segments[-1].append(line)
+        else:
+            inside = False
+            stray = stray or line[0] != "#"
+    return segments, stray
+
+
+def _by_key(block: str, diagnostics: list[str]) -> Parsed | None:
+    """Parse every column-0 key alone; whatever does not parse is mended, quoted or dropped."""
+    segments, stray = _segments(block)
+    codes: list[str] = []
+    merged = Parsed()
+    values: dict[str, Any] = {}
+    for lines in segments:
+        parsed = _try("\n".join(lines)) or _mend(lines, codes)
+        if parsed is None or not isinstance(parsed.value, dict):
+            continue
+        merged.aliases = merged.aliases or parsed.aliases
+        merged.duplicates += parsed.duplicates
+        for key, value in parsed.value.items():
+            if key in values:
+                merged.duplicates.append(key)
+                del values[key]
+            values[key] = value
+    if stray:
+        codes.append("yaml-stray-lines")
+    diagnostics += dict.fromkeys(codes)
+    if not values:
+        if "yaml-value-dropped" not in codes:
+            diagnostics.append("yaml-unparseable")
+            return None
+    elif not codes:  # every key is fine alone, the block as a whole was not
+        diagnostics.append("yaml-stray-lines")
+    merged.value = values
+    return merged
+
+
+def _mend(lines: list[str], codes: list[str]) -> Parsed | None:
+    match = _KEY.match(lines[0])
+    if match is None:
+        return None
+    key = match[1].strip("\"'")
+    first = lines[0][match.end() :].strip()
+    rest = [line.strip() for line in lines[1:] if line.strip()]
+    if _BLOCK_HEADER.match(first):
+        first = ""
+    text = " ".join(part for part in (first, *rest) if part)
+    parsed = Parsed()
+    if not text.startswith("{"):
+        codes.append("yaml-unquoted-scalar")
+        parsed.value = {key: text}
+        return parsed
+    text = _UNESCAPE.sub(r"\1", text)
+    missing = _closers(text)
+    for n in range(min(len(missing), MAX_CLOSERS) + 1):
+        found = _try(f"{json.dumps(key)}: {text}{missing[:n]}")
+        if found is not None:
+            codes.append("metadata-json-repaired")
+            return found
+    codes.append("yaml-value-dropped")
+    return None
+
+
+def _closers(text: str) -> str:
+    """The brackets that ``text`` opens and never closes, as the characters that would close them."""
+    stack: list[str] = []
+    quote = ""
+    escaped = False
+    for char in text:
+        if quote:
+            if escaped:
+                escaped = False
+            elif char == "\\" and quote == '"':
+                escaped = True
+            elif char == quote:
+                quote = ""
+        elif char in "\"'":
+            quote = char
+        elif char in "{[":
+            stack.append(_CLOSER[char])
+        elif char in "}]" and stack and stack[-1] == char:
+            stack.pop()
+    return "".join(reversed(stack))

@@ -1,0 +1,141 @@
+"""YAML in which every scalar is text, so that ``1.10``, ``no`` and ``2026-01-01`` keep their spelling (SLP-1, rule C)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yaml import YAMLError
+from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+CParser: type[Any] | None = None
+try:
+    from yaml import _yaml
+
+    CParser = _yaml.CParser
+except ImportError:  # PyYAML without libyaml
+    pass
+
+__all__ = ["Parsed", "TextYAMLError", "parse_text"]
+
+_TEXT, _NULL = "text", "null"
+_NULL_TAGS = (_NULL, "tag:yaml.org,2002:null")
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_STANDARD = ("null", "str", "int", "float", "bool", "timestamp", "binary", "seq", "map", "set")
+_TAGS = frozenset((_TEXT, _NULL, *(f"tag:yaml.org,2002:{name}" for name in _STANDARD)))
+
+
+class TextYAMLError(ValueError):
+    """The text is not YAML that we accept; ``line`` counts from 1 inside the text, 0 when unknown."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class _Resolve:
+    """What the composers of PyYAML ask for: the tag of a node without an explicit one."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        if kind is ScalarNode and implicit[0] and value in _NULLS:
+            return _NULL
+        return _TEXT
+
+    def descend_resolver(self, parent: Any, index: Any) -> None:
+        """Nothing depends on where a node is."""
+
+    def ascend_resolver(self) -> None:
+        """See :meth:`descend_resolver`."""
+
+
+def _composer() -> type[Any]:
+    if CParser is not None:
+        return type("_Fast", (_Resolve, CParser), {})
+    from yaml.composer import Composer
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class Slow(Reader, Scanner, Parser, Composer, _Resolve):
+        def __init__(self, text: str) -> None:
+            Reader.__init__(self, text)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+
+    return Slow
+
+
+_Composer = _composer()
+
+
+class Parsed:
+    """A parsed text: ``value`` (str, None, list, dict), keys given twice, and whether there were aliases."""
+
+    __slots__ = ("_seen", "aliases", "duplicates", "value")
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.duplicates: list[str] = []
+        self.aliases = False
+        self._seen: set[int] | None = None
+
+    def convert(self, node: Any) -> Any:
+        """The value of ``node``; a node that was met before is an alias and gives nothing but text."""
+        tag = node.tag
+        if tag not in _TAGS:
+            raise TextYAMLError(f"tag {tag!r}", node.start_mark.line + 1)
+        seen = self._seen
+        if seen is not None:
+            if id(node) in seen:
+                self.aliases = True
+                return node.value if type(node) is ScalarNode else None
+            seen.add(id(node))
+        kind = type(node)
+        if kind is ScalarNode:
+            return None if tag in _NULL_TAGS else node.value
+        if kind is SequenceNode:
+            convert = self.convert
+            return [convert(n) for n in node.value]
+        out: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if type(key_node) is not ScalarNode:
+                raise TextYAMLError("a key that is not text", key_node.start_mark.line + 1)
+            key = key_node.value
+            if key in out:
+                self.duplicates.append(key)
+                del out[key]
+            if type(value_node) is ScalarNode and seen is None and value_node.tag == _TEXT:
+                out[key] = value_node.value
+            else:
+                out[key] = self.convert(value_node)
+        return out
+
+
+def parse_text(text: str) -> Parsed:
+    """Parse one document.
+
+    Values that are reached through aliases are not copied: with aliases present, everything that is no scalar is
+    ``None``, so no document can grow.
+
+    Raises:
+        TextYAMLError: not YAML, an unknown tag, or nested too deeply.
+    """
+    parsed = Parsed()
+    if "*" in text:
+        parsed._seen = set()
+    try:
+        node = _Composer(text).get_single_node()
+        if node is None:
+            return parsed
+        value = parsed.convert(node)
+    except YAMLError as e:
+        mark = getattr(e, "problem_mark", None)
+        raise TextYAMLError(str(getattr(e, "problem", None) or e), mark.line + 1 if mark else 0) from None
+    except (RecursionError, ValueError, UnicodeError) as e:
+        if isinstance(e, TextYAMLError):
+            raise
+        raise TextYAMLError(str(e)) from None
+    if parsed.aliases and type(node) is MappingNode:
+        value = {k: v for k, v in value.items() if type(v) is str}
+    parsed.value = value
+    return parsed

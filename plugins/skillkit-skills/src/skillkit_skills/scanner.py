@@ -1,0 +1,121 @@
+"""Where the skills of a directory are (SCAN-1): a walk with limits that never leaves the directory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+__all__ = ["FoundSkill", "Scan", "scan", "skill_file"]
+
+MAX_DEPTH = 6
+MAX_FOLDERS = 2000
+_SKIPPED = frozenset(("node_modules", "__pycache__"))
+FILE = "SKILL.md"
+
+
+@dataclass(slots=True)
+class FoundSkill:
+    """A folder with a SKILL.md. ``notes`` are codes."""
+
+    folder: str
+    file: str
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a walk found: skills sorted by path, and ``(code, path)`` of every place that it refused."""
+
+    skills: list[FoundSkill] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+
+def skill_file(names: list[str]) -> str | None:
+    """Which of ``names`` is the skill's file: exactly SKILL.md, else the same in other letters."""
+    if FILE in names:
+        return FILE
+    return next((n for n in sorted(names) if n.lower() == "skill.md"), None)
+
+
+class _Walk:
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+        self.out = Scan()
+        self.folders = 0
+        self.seen: dict[str, str] = {}
+        self.links: list[tuple[str, str, int]] = []
+
+    def visit(self, folder: str, real: str, depth: int) -> None:
+        if self.folders >= MAX_FOLDERS:
+            if self.folders == MAX_FOLDERS:
+                self.out.refused.append(("scan-limit", folder))
+            self.folders += 1
+            return
+        self.folders += 1
+        self.seen[real] = folder
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda e: e.name)
+        except OSError:
+            self.out.refused.append(("unreadable", folder))
+            return
+        name = skill_file([e.name for e in entries])
+        if name is not None:
+            entry = next(e for e in entries if e.name == name)
+            if self._take(folder, entry):
+                return
+        if depth >= MAX_DEPTH:
+            return
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in _SKIPPED:
+                continue
+            if entry.is_symlink():
+                self.links.append((entry.path, real, depth + 1))
+            elif entry.is_dir(follow_symlinks=False):
+                self.visit(entry.path, os.path.join(real, entry.name), depth + 1)  # noqa: PTH118
+
+    def _take(self, folder: str, entry: os.DirEntry[str]) -> bool:
+        """Whether ``entry``, a SKILL.md, makes the folder a leaf."""
+        if entry.is_symlink() and not self._inside(os.path.realpath(entry.path)):
+            self.out.refused.append(("symlink-escape", entry.path))
+            return True
+        try:
+            if not entry.is_file():
+                return False
+        except OSError:
+            self.out.refused.append(("unreadable", entry.path))
+            return True
+        notes = [] if entry.name == FILE else ["file-name-case"]
+        self.out.skills.append(FoundSkill(folder, entry.path, notes))
+        return True
+
+    def _inside(self, real: str) -> bool:
+        return real == self.root or real.startswith(self.root.rstrip(os.sep) + os.sep)
+
+    def follow(self) -> None:
+        """Follow links to folders once everything that is really there is known."""
+        while self.links:
+            path, parent, depth = self.links.pop(0)
+            real = os.path.realpath(path)
+            if not os.path.isdir(real):  # noqa: PTH112
+                continue
+            if not self._inside(real):
+                self.out.refused.append(("symlink-escape", path))
+            elif real in self.seen:
+                if not (parent == real or parent.startswith(real.rstrip(os.sep) + os.sep)):
+                    self.out.refused.append(("duplicate-realpath", path))
+            else:
+                self.visit(path, real, depth)
+
+
+def scan(root: str) -> Scan:
+    """Find the skills below ``root``, which may be a skill itself.
+
+    A folder with a SKILL.md is a leaf; folders whose name begins with a dot, ``node_modules`` and ``__pycache__`` are
+    left out; at most 6 levels and 2,000 folders. Links are followed once and only inside the root.
+    """
+    walk = _Walk(root)
+    walk.visit(root, walk.root, 0)
+    walk.follow()
+    walk.out.skills.sort(key=lambda s: s.folder)
+    return walk.out

@@ -1,0 +1,55 @@
+"""Where skills are looked for on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillkit_core.contracts.skill_loader import SkillSource
+
+from .settings import settings_of
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["GROUP", "sources", "untrusted_folders"]
+
+GROUP = "skillkit.skills"
+_PROJECT = (".skillkit/skills", ".agents/skills")
+
+
+def sources(host: Host) -> Iterator[SkillSource]:
+    """The sources that exist: the trusted project's, the user's, those of installed packages, configured directories.
+
+    Nothing of a project that is not trusted counts; a directory that somebody configured or named on the command line
+    always does, and says so when it is missing.
+    """
+    if host.trusted:
+        for place in _PROJECT:
+            if (folder := host.cwd / place).is_dir():
+                name = "project" if place == _PROJECT[0] else "project:agents"
+                yield SkillSource(name, "project", folder, trusted=True)
+    if (folder := host.config_dir / "skills").is_dir():
+        yield SkillSource("user", "user", folder, trusted=True)
+    if (folder := Path(host.environ.get("HOME") or "~").expanduser() / ".agents/skills").is_dir():
+        yield SkillSource("user:agents", "user", folder, trusted=True)
+    taken: set[str] = set()
+    for entry in host.entries:
+        if entry.group == GROUP:
+            kind = "bundled" if entry.distribution == "skillkit-bundled" else "plugin"
+            name = entry.name if entry.name not in taken else f"{entry.name}:{entry.distribution}"
+            taken.add(name)
+            yield SkillSource(name, kind, package=entry.value, trusted=True)  # type: ignore[arg-type]
+    for text in settings_of(host).dirs:
+        folder = host.cwd / Path(text).expanduser()
+        name, n = f"extra:{folder.name or folder.resolve().name}", 2
+        while name in taken:
+            name, n = f"extra:{folder.name}-{n}", n + 1
+        taken.add(name)
+        yield SkillSource(name, "extra", folder, trusted=True)
+
+
+def untrusted_folders(host: Host) -> list[Path]:
+    """Folders with skills of a project that is not trusted: they are not even looked into."""
+    return [] if host.trusted else [folder for place in _PROJECT if (folder := host.cwd / place).is_dir()]

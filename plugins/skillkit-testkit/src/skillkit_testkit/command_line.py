@@ -1,0 +1,118 @@
+"""Runs the ``skillkit`` command as people do: as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .home import Home
+
+__all__ = ["CommandLine", "CommandResult"]
+
+_ENTRY = "import sys; from skillkit_core.cli.main import entry; sys.exit(entry())"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """How a command ended."""
+
+    args: tuple[str, ...]
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, parsed.
+
+        Raises:
+            AssertionError: it is not JSON; shows what was written instead.
+        """
+        try:
+            return json.loads(self.stdout)
+        except ValueError:
+            raise AssertionError(f"{self} did not write JSON") from None
+
+    @property
+    def json_lines(self) -> list[Any]:
+        """Standard output, one JSON value per line."""
+        return [json.loads(line) for line in self.stdout.splitlines() if line]
+
+    def ok(self) -> CommandResult:
+        """Give the result back, if the command ended with 0.
+
+        Raises:
+            AssertionError: it did not; shows its output.
+        """
+        assert self.exit_code == 0, str(self)
+        return self
+
+    def __str__(self) -> str:
+        said = f"--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
+        return f"skillkit {' '.join(self.args)} ended with {self.exit_code}\n{said}"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """Calls ``skillkit`` in an empty home."""
+
+    home: Home
+
+    @property
+    def argv(self) -> list[str]:
+        """The installed script, or the same entry point where the scripts of this Python are elsewhere."""
+        script = Path(sys.executable).with_name("skillkit")
+        return [str(script)] if script.exists() else [sys.executable, "-c", _ENTRY]
+
+    def __call__(
+        self,
+        *args: str | Path,
+        input: str = "",
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        timeout: float = 120.0,
+    ) -> CommandResult:
+        """Run ``skillkit *args`` to its end.
+
+        Args:
+            input: what it reads. env: further variables. cwd: default: the home's project. timeout: seconds.
+
+        Raises:
+            subprocess.TimeoutExpired: it did not end; it has been killed.
+        """
+        given = tuple(str(a) for a in args)
+        done = subprocess.run(
+            [*self.argv, *given],
+            input=input,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, **(env or {})},
+            cwd=cwd or self.home.cwd,
+            timeout=timeout,
+            check=False,
+        )
+        return CommandResult(given, done.returncode, done.stdout, done.stderr)
+
+    def start(self, *args: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """Start ``skillkit *args`` with pipes, in a session of its own, for conversations and signals.
+
+        Use it in a ``with`` block and end it there.
+        """
+        return subprocess.Popen(
+            [*self.argv, *map(str, args)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, **(env or {})},
+            cwd=self.home.cwd,
+            start_new_session=True,
+        )

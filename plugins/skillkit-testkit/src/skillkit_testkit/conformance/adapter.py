@@ -1,0 +1,19 @@
+"""The adapter suite: everything that ``LLMAdapter`` promises (spec, sections 8 and 10), on a real connection."""
+
+from __future__ import annotations
+
+from .adapter_answers import AnswerChecks
+from .adapter_failures import FailureChecks
+from .adapter_requests import RequestChecks
+
+__all__ = ["AdapterConformance"]
+
+
+class AdapterConformance(AnswerChecks, FailureChecks, RequestChecks):
+    """Subclass it, give the fixture ``make_adapter``, and every check runs.
+
+    ``make_adapter`` is a callable ``(server_url) -> LLMAdapter``; the server speaks Anthropic Messages, OpenAI Chat
+    Completions and OpenAI Responses, and answers each in its own words. An adapter for another wire overrides the
+    fixture ``scripted`` instead (see :class:`~skillkit_testkit.conformance.Scripting`). Class attributes ``model``,
+    ``thinking`` and ``tools`` may be replaced.
+    """

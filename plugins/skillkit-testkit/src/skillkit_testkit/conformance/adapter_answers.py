@@ -1,0 +1,184 @@
+"""Checks of an adapter's answers: folding, brackets, usage, stop reasons, whatever pieces the network delivers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from skillkit_core.messages import StopReason, TextBlock, ThinkingBlock, UserMessage, blocks_of
+from skillkit_core.models import TokenUsage
+
+from ..received import ReceivedRequest
+from ..turns import Call, Framing, Reply
+from .adapter_case import AdapterCase, Answered, Scripting, answer_of, comparable
+from .running import run
+
+__all__ = ["AnswerChecks"]
+
+FULL = Reply(
+    text="It is cold in Zürich 🌨, says the weather.",
+    tool_calls=(Call("weather", {"city": 'Zü"rich 🌨'}, "call_a1"), Call("clock", {"city": "Bern"}, "call_b2")),
+    usage=TokenUsage(input=100, output=20, cache_read=50),
+    pieces=5,
+)
+
+
+class AnswerChecks(AdapterCase):
+    """What an answer becomes."""
+
+    def test_text_comes_in_pieces_and_folds_to_the_whole(self, scripted: Scripting, stream: bool) -> None:
+        """Deltas, blocks and message agree."""
+        got = self.answer(scripted, Reply(text=("Cold ", "in ", "Zürich 🌨")), self.request(stream=stream))
+        assert "".join(e.content for e in got.events if e.type == "text_delta") == "Cold in Zürich 🌨"
+        assert comparable(got.message.content) == [TextBlock("Cold in Zürich 🌨")]
+        assert got.message.stop_reason is StopReason.stop
+        assert got.error is None
+
+    def test_tool_calls_keep_ids_names_and_arguments(self, scripted: Scripting, stream: bool) -> None:
+        """Parallel calls, arguments in fragments, text before them."""
+        got = self.answer(scripted, FULL, self.request(stream=stream, tools=self.tools))
+        calls = [(c.id, c.name, c.args, c.incomplete) for c in got.message.tool_calls]
+        assert calls == [
+            ("call_a1", "weather", {"city": 'Zü"rich 🌨'}, False),
+            ("call_b2", "clock", {"city": "Bern"}, False),
+        ]
+        assert got.message.text == FULL.text
+        assert got.message.stop_reason is StopReason.tool_calls
+
+    def test_a_call_without_arguments_has_none(self, scripted: Scripting, stream: bool) -> None:
+        """An empty object is a complete call."""
+        turn = Reply(tool_calls=[Call("clock", {})])
+        (call,) = self.answer(scripted, turn, self.request(stream=stream, tools=self.tools)).message.tool_calls
+        assert (call.args, call.incomplete) == ({}, False)
+        assert call.id
+
+    def test_arguments_that_are_no_json_object_are_kept_as_text(self, scripted: Scripting) -> None:
+        """The loop answers such a call with an error; the adapter neither guesses nor fails."""
+        turn = Reply(tool_calls=[Call("clock", '{"city": "Be')])
+        got = self.answer(scripted, turn, self.request(tools=self.tools))
+        (call,) = got.message.tool_calls
+        assert call.args is None
+        assert call.raw_args == '{"city": "Be'
+
+    def test_thinking_is_kept_with_its_proof(self, scripted: Scripting, stream: bool) -> None:
+        """Thinking comes first, apart from the text."""
+        if not self.thinking:
+            pytest.skip("the wire has no readable thinking")
+        got = self.answer(scripted, Reply(thinking="Let me see. Cold.", text="Cold."), self.request(stream=stream))
+        thought, said = got.message.content
+        assert isinstance(thought, ThinkingBlock)
+        assert thought.thinking == "Let me see. Cold."
+        assert said == TextBlock("Cold.")
+
+    def test_usage_is_counted_in_disjoint_buckets(self, scripted: Scripting, stream: bool) -> None:
+        """I17: input without cached tokens; output and reasoning are disjoint or together in output."""
+        reply = Reply(text="x", usage=TokenUsage(input=100, output=20, cache_read=50, reasoning=7))
+        usage = self.answer(scripted, reply, self.request(stream=stream)).message.usage
+        assert (usage.input, usage.cache_read) == (100, 50)
+        assert usage.output + usage.reasoning == 27
+        assert usage.total == 177
+
+    def test_missing_usage_is_zero_and_no_error(self, scripted: Scripting, stream: bool) -> None:
+        """Servers that do not count exist."""
+        got = self.answer(scripted, Reply(text="x", usage=None), self.request(stream=stream))
+        assert got.error is None
+        assert got.message.usage.total == 0
+
+    def test_the_whole_answer_is_the_same_message_as_the_stream(self, scripted: Scripting) -> None:
+        """Asking without a stream changes nothing but the time it takes."""
+        streamed, whole = (
+            self.answer(scripted, FULL, self.request(stream=s, tools=self.tools)).message for s in (True, False)
+        )
+        assert comparable(whole.content) == comparable(streamed.content)
+        assert whole.stop_reason == streamed.stop_reason
+        assert whole.raw_stop_reason == streamed.raw_stop_reason
+        assert whole.usage.to_dict() == streamed.usage.to_dict()
+        assert bool(whole.response_id) == bool(streamed.response_id)
+
+    def test_a_length_stop_is_length(self, scripted: Scripting, stream: bool) -> None:
+        """The loop treats the calls of such an answer as truncated."""
+        got = self.answer(scripted, Reply(text="cut sho", stop=StopReason.length), self.request(stream=stream))
+        assert got.message.stop_reason is StopReason.length
+        assert got.error is None
+
+    def test_every_block_starts_once_and_ends_once(self, scripted: Scripting, stream: bool) -> None:
+        """I8: brackets balance, deltas lie between them, an index belongs to one block."""
+        reply = Reply(
+            thinking="Hm." if self.thinking else "", text=FULL.text, tool_calls=FULL.tool_calls, usage=FULL.usage
+        )
+        got = self.answer(scripted, reply, self.request(stream=stream, tools=self.tools))
+        assert brackets(got) == len(got.message.content)
+
+    @pytest.mark.parametrize("framing", ["whole", 1, 7])
+    def test_pieces_of_the_network_do_not_matter(self, scripted: Scripting, framing: Framing) -> None:
+        """Writes cut lines, characters and JSON in two."""
+        cut = Reply(text=FULL.text, tool_calls=FULL.tool_calls, usage=FULL.usage, pieces=5, framing=framing)
+        got = self.answer(scripted, cut, self.request(tools=self.tools)).message
+        as_usual = self.answer(scripted, FULL, self.request(tools=self.tools)).message
+        assert comparable(got.content) == comparable(as_usual.content)
+        assert got.usage.to_dict() == as_usual.usage.to_dict()
+
+    def test_unknown_events_fields_and_comments_are_ignored(self, scripted: Scripting) -> None:
+        """A provider adds things; an adapter of today still works tomorrow."""
+        got = self.answer(scripted, Reply(text="all the same", unknown=True), self.request())
+        assert got.error is None
+        assert got.message.text == "all the same"
+
+    def test_complete_gives_the_message(self, scripted: Scripting) -> None:
+        """``complete`` is the fold of ``stream``."""
+
+        async def work() -> str:
+            adapter = scripted(Reply(text="whole"))
+            try:
+                message = await adapter.complete(self.request())
+                assert (message.provider, message.api, message.model) == (adapter.provider, adapter.api, self.model.id)
+                return message.text
+            finally:
+                await adapter.close()
+
+        assert run(work()) == "whole"
+
+    def test_one_adapter_serves_requests_at_the_same_time(self, scripted: Scripting) -> None:
+        """Nothing per request is kept in the adapter."""
+        server = self.server(scripted)
+
+        def echo(request: ReceivedRequest) -> Reply:
+            return Reply(text=f"You said {request.user_text}", pieces=2)
+
+        async def work() -> list[Answered]:
+            adapter = scripted(*[echo] * 5)
+            try:
+                return await asyncio.gather(
+                    *(
+                        answer_of(adapter, self.request(UserMessage(content=blocks_of(f"number {n}"))))
+                        for n in range(5)
+                    ),
+                )
+            finally:
+                await adapter.close()
+
+        assert [a.message.text for a in run(work())] == [f"You said number {n}" for n in range(5)]
+        assert len(server.requests) == 5
+
+
+def brackets(got: Answered) -> int:
+    """How many blocks an answer has; fails unless they start, grow and end in order."""
+    open_kinds: dict[int | None, str] = {}
+    starts: Counter[int | None] = Counter()
+    for event in got.events:
+        kind, _, step = event.type.rpartition("_")
+        if event.type == "block":
+            starts[event.index] += 1
+        elif step == "start":
+            assert event.index not in open_kinds, f"{event.type} for index {event.index}, which is open"
+            open_kinds[event.index] = kind
+            starts[event.index] += 1
+        elif step == "delta":
+            assert open_kinds.get(event.index) == kind, f"{event.type} outside its block"
+        elif step == "end":
+            assert open_kinds.pop(event.index, None) == kind, f"{event.type} without a start"
+    assert not open_kinds, f"blocks that never end: {open_kinds}"
+    assert set(starts.values()) <= {1}, f"an index is used for two blocks: {starts}"
+    return len(starts)

@@ -1,0 +1,158 @@
+"""What the checks of an adapter share: the scripted scenario, the request, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from skillkit_core.abort import AbortSignal
+from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest, ModelSettings
+from skillkit_core.errors import ProviderError
+from skillkit_core.messages import AssistantMessage, Block, LLMMessage, ThinkingBlock, ToolCall, UserMessage, blocks_of
+from skillkit_core.models import ModelDefinition
+from skillkit_core.stream import MessageBuilder, StreamEvent
+from skillkit_core.tools import Tool, ToolOutput
+
+from ..server import LLMServer
+from ..turns import Turn
+from .running import run
+
+__all__ = ["AdapterCase", "Answered", "Scripting", "answer_of", "comparable", "make_tool"]
+
+
+class Scripting:
+    """Prepares an adapter whose next request meets a scripted turn: ``adapter = scripted(Reply(text="hi"))``.
+
+    The standard one scripts the loopback server. An adapter that speaks another wire overrides the ``scripted``
+    fixture with a callable that produces the scenario its own way, and calls ``pytest.skip("reason")`` for turns that
+    it cannot produce. ``server`` is ``None`` then, and checks that look at requests are skipped.
+    """
+
+    server: LLMServer | None = None
+
+    def __init__(self, server: LLMServer, make_adapter: Callable[[str], LLMAdapter]) -> None:
+        self.server = server
+        self._make_adapter = make_adapter
+
+    def __call__(self, *turns: Turn) -> LLMAdapter:
+        """The adapter, once the server has its script."""
+        assert self.server is not None
+        self.server.script(*turns)
+        return self._make_adapter(self.server.url)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Everything that came out of one stream."""
+
+    events: Sequence[StreamEvent]
+    message: AssistantMessage
+    error: Exception | None
+
+    @property
+    def failure(self) -> ProviderError:
+        """The error of an answer that must have failed with one."""
+        assert self.events, "the stream ended without any event"
+        assert self.events[-1].type == "error", f"expected an error event, the stream ended with {self.events[-1]}"
+        assert isinstance(self.error, ProviderError), f"an error event carries a ProviderError, not {self.error!r}"
+        return self.error
+
+
+async def answer_of(adapter: LLMAdapter, request: LLMRequest) -> Answered:
+    """Run one request to its end, and check what holds for every stream: one terminal event, at the end."""
+    builder, events = MessageBuilder(), []
+    async for event in adapter.stream(request):
+        events.append(event)
+        builder.add(event)
+    terminal = [n for n, e in enumerate(events) if e.terminal]
+    assert terminal == [len(events) - 1], f"exactly one terminal event, the last: {[e.type for e in events]}"
+    message = builder.message(provider=adapter.provider, api=adapter.api, model=request.model.id)
+    return Answered(events, message, builder.error)
+
+
+def make_tool(name: str) -> Tool:
+    """A tool with one string argument."""
+
+    async def execute(args: Any, ctx: Any) -> ToolOutput:
+        return ToolOutput(f"{name} was called")
+
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "description": "Name of a city."}},
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    return Tool(name, f"The {name} of a city.", execute, schema)
+
+
+def comparable(content: Sequence[Block]) -> list[Block]:
+    """Blocks without the provider's own extras, which differ from answer to answer (item ids)."""
+    out: list[Block] = []
+    for block in content:
+        if isinstance(block, ToolCall):
+            out.append(replace(block, provider_data={}, raw_args=""))
+        elif isinstance(block, ThinkingBlock):
+            out.append(ThinkingBlock(block.thinking, block.signature, block.redacted, block.data))
+        else:
+            out.append(block)
+    return out
+
+
+class AdapterCase:
+    """Fixtures and helpers of the adapter suite.
+
+    Attributes:
+        model: what requests name; give your own where the adapter looks at it.
+        thinking: the wire has readable thinking.
+        tools: the tools of the requests, sorted by name.
+    """
+
+    model = ModelDefinition(
+        "scripted-model", "scripted", context_window=100_000, max_output_tokens=4_000, reasoning=True
+    )
+    thinking = True
+    tools: tuple[Tool, ...] = (make_tool("clock"), make_tool("weather"))
+
+    @pytest.fixture
+    def make_adapter(self) -> Callable[[str], LLMAdapter]:
+        """Override: a callable that makes an adapter for the server at ``http://127.0.0.1:PORT`` (without ``/v1``)."""
+        raise NotImplementedError("give the fixture make_adapter: (server_url) -> LLMAdapter, or override scripted")
+
+    @pytest.fixture
+    def scripted(self, request: pytest.FixtureRequest) -> Scripting:
+        """Override where the adapter speaks none of the three wires; see :class:`Scripting`."""
+        return Scripting(request.getfixturevalue("llm_server"), request.getfixturevalue("make_adapter"))
+
+    @pytest.fixture(params=[True, False], ids=["stream", "whole"])
+    def stream(self, request: pytest.FixtureRequest) -> bool:
+        """Whether the wire is asked for a stream."""
+        return bool(request.param)
+
+    def request(self, *messages: LLMMessage, **changes: Any) -> LLMRequest:
+        """A request; ``changes`` are fields of :class:`~skillkit_core.LLMRequest`."""
+        given = messages or (UserMessage(content=blocks_of("How is the weather?")),)
+        fields: dict[str, Any] = {"settings": ModelSettings(max_tokens=1000), "signal": AbortSignal(), **changes}
+        return LLMRequest(self.model, given, **fields)
+
+    def answer(self, scripted: Scripting, turn: Turn, request: LLMRequest) -> Answered:
+        """Script one turn, run one request, close the adapter."""
+
+        async def work() -> Answered:
+            adapter = scripted(turn)
+            try:
+                return await answer_of(adapter, request)
+            finally:
+                await adapter.close()
+
+        return run(work())
+
+    def server(self, scripted: Scripting) -> LLMServer:
+        """The server, for checks of what was sent."""
+        server = getattr(scripted, "server", None)
+        if server is None:
+            pytest.skip("the adapter's scenarios come from no server whose requests could be looked at")
+        assert isinstance(server, LLMServer)
+        return server

@@ -1,0 +1,204 @@
+"""Checks of what an adapter sends: hooks around the request, the conversation in the wire's own terms, legality."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from skillkit_core.contracts.adapter import LLMAdapter
+from skillkit_core.errors import ProviderError
+from skillkit_core.messages import (
+    AssistantMessage,
+    LLMMessage,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+    blocks_of,
+)
+
+from ..turns import Fail, Gate, Hang, Reply
+from .adapter_case import AdapterCase, Scripting
+from .running import run
+
+__all__ = ["RequestChecks"]
+
+FOREIGN_SIGNATURE = "Zm9yZWlnbi1zaWduYXR1cmU="
+LONG_ID = "call_" + "x|" * 200
+
+
+def history(call_id: str = "call_a1", **assistant: Any) -> tuple[LLMMessage, ...]:
+    """A finished tool turn and a new question."""
+    calls = (ToolCall(call_id, "weather", {"city": "Bern"}, '{"city": "Bern"}'), ToolCall("call_b2", "clock", {}, "{}"))
+    return (
+        UserMessage(content=blocks_of("How is the weather?")),
+        AssistantMessage(
+            content=(*assistant.pop("thoughts", ()), TextBlock("I look it up."), *calls),
+            stop_reason=StopReason.tool_calls,
+            **assistant,
+        ),
+        ToolResultMessage(tool_call_id=call_id, tool_name="weather", content=blocks_of("cold 🌨")),
+        ToolResultMessage(tool_call_id="call_b2", tool_name="clock", content=blocks_of("no clock"), is_error=True),
+        UserMessage(content=blocks_of("And tomorrow?")),
+    )
+
+
+class RequestChecks(AdapterCase):
+    """What leaves the house."""
+
+    def test_on_request_may_change_what_is_sent(self, scripted: Scripting, stream: bool) -> None:
+        """The payload and headers that it returns are the ones that are sent."""
+        server, seen = self.server(scripted), []
+
+        async def on_request(
+            payload: Mapping[str, Any], headers: Mapping[str, str]
+        ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+            seen.append((payload, len(server.requests)))
+            return {**payload, "model": "changed"}, {**headers, "x-conformance": "yes"}
+
+        got = self.answer(scripted, Reply(text="ok"), self.request(stream=stream, on_request=on_request))
+        assert got.error is None
+        assert [(p["model"], before) for p, before in seen] == [(self.model.id, 0)]
+        assert server.last.model == "changed"
+        assert server.last.headers["x-conformance"] == "yes"
+
+    def test_nothing_is_sent_when_on_request_fails(self, scripted: Scripting) -> None:
+        """A guard that raises stops the request (spec, section 4)."""
+        server = self.server(scripted)
+
+        async def on_request(payload: Any, headers: Any) -> Any:
+            raise ProviderError("a guard says no")
+
+        got = self.answer(scripted, Reply(text="not reached"), self.request(on_request=on_request))
+        assert "a guard says no" in str(got.failure)
+        assert server.requests == []
+
+    @pytest.mark.parametrize("turn", [Reply(text="ok"), Fail(429, retry_after=2)], ids=["ok", "error"])
+    def test_on_response_is_told_status_and_headers(self, scripted: Scripting, stream: bool, turn: Any) -> None:
+        """Also of an error answer."""
+        self.server(scripted)
+        seen: list[tuple[int, Mapping[str, str]]] = []
+
+        async def on_response(status: int, headers: Mapping[str, str]) -> None:
+            seen.append((status, {k.lower(): v for k, v in headers.items()}))
+
+        self.answer(scripted, turn, self.request(stream=stream, on_response=on_response))
+        ((status, headers),) = seen
+        assert status == (429 if isinstance(turn, Fail) else 200)
+        assert headers["x-request-id"] == "req_scripted"
+
+    def test_on_response_comes_before_the_first_content(self, scripted: Scripting) -> None:
+        """Latency is measured there: the body is still held back when it is called."""
+        self.server(scripted)
+        gate, seen = Gate(after_deltas=0), []
+
+        async def on_response(status: int, headers: Mapping[str, str]) -> None:
+            seen.append(status)
+            gate.open()
+
+        got = self.answer(scripted, Reply(text="ok", gate=gate), self.request(on_response=on_response))
+        assert seen == [200]
+        assert got.message.text == "ok"
+
+    def test_tools_go_out_sorted_and_with_their_schemas(self, scripted: Scripting) -> None:
+        """I16: the same set is the same bytes."""
+        server = self.server(scripted)
+        sent = []
+        for _ in range(2):
+            self.answer(scripted, Reply(text="ok"), self.request(tools=self.tools))
+            sent.append(json.dumps(server.last.body["tools"]))
+        assert server.last.tool_names == tuple(sorted(t.name for t in self.tools))
+        assert [t.description for t in server.last.tools] == [t.description for t in self.tools]
+        assert all("city" in t.parameters["properties"] for t in server.last.tools)
+        assert sent[0] == sent[1]
+
+    def test_no_tools_is_no_tools_field(self, scripted: Scripting) -> None:
+        """Some servers refuse an empty list."""
+        server = self.server(scripted)
+        self.answer(scripted, Reply(text="ok"), self.request())
+        assert not server.last.body.get("tools")
+        assert "tools" not in server.last.body
+
+    def test_the_conversation_arrives(self, scripted: Scripting, stream: bool) -> None:
+        """System prompt, texts, calls and results, in order; the strict server finds it legal."""
+        server = self.server(scripted)
+        request = self.request(*history(), tools=self.tools, system="Be brief.", stream=stream)
+        assert self.answer(scripted, Reply(text="ok"), request).error is None
+        received = server.last
+        assert received.stream is stream
+        assert received.model == self.model.id
+        said = [(i.kind, i.text or i.name) for i in received.items]
+        assert said == [
+            ("system", "Be brief."),
+            ("user", "How is the weather?"),
+            ("assistant", "I look it up."),
+            ("call", "weather"),
+            ("call", "clock"),
+            ("result", "cold 🌨"),
+            ("result", "no clock"),
+            ("user", "And tomorrow?"),
+        ]
+
+    def test_ids_of_another_provider_are_made_legal(self, scripted: Scripting) -> None:
+        """Spec, section 11: 450 characters with bars; call and result still agree."""
+        server = self.server(scripted)
+        foreign: dict[str, Any] = {"provider": "elsewhere", "api": "elsewhere", "model": "other"}
+        request = self.request(*history(LONG_ID, **foreign), tools=self.tools)
+        assert self.answer(scripted, Reply(text="ok"), request).error is None
+        ids = {kind: [i.call_id for i in server.last.items if i.kind == kind] for kind in ("call", "result")}
+        assert ids["call"] == ids["result"]
+
+    def test_thinking_of_another_model_is_never_sent_as_thinking(self, scripted: Scripting) -> None:
+        """I5: its text may go along as text, its signature never does, redacted thinking not at all."""
+        server = self.server(scripted)
+        thoughts = (
+            ThinkingBlock("I think of Bern.", FOREIGN_SIGNATURE),
+            ThinkingBlock(redacted=True, data="cmVkYWN0ZWQ="),
+        )
+        foreign: dict[str, Any] = {"provider": "elsewhere", "api": "elsewhere", "model": "other", "thoughts": thoughts}
+        request = self.request(*history(**foreign), tools=self.tools)
+        assert self.answer(scripted, Reply(text="ok"), request).error is None
+        raw = server.last.raw.decode()
+        assert FOREIGN_SIGNATURE not in raw
+        assert "cmVkYWN0ZWQ=" not in raw
+
+    def test_lone_surrogates_and_empty_texts_do_not_break_the_request(self, scripted: Scripting) -> None:
+        """Edge case 20: a tool's output may hold anything."""
+        server = self.server(scripted)
+        messages = (
+            UserMessage(content=blocks_of("x\ud800y")),
+            AssistantMessage(content=(TextBlock(""), ToolCall("c1", "clock", {}, "{}"))),
+            ToolResultMessage(tool_call_id="c1", tool_name="clock"),
+            UserMessage(content=(TextBlock(""), TextBlock("and?"))),
+        )
+        got = self.answer(scripted, Reply(text="ok"), self.request(*messages, tools=self.tools))
+        assert got.error is None
+        assert server.last.user_text == "and?"
+
+    def test_validate_accepts_legal_requests(self, scripted: Scripting) -> None:
+        """I6."""
+        assert list(self._validated(scripted, history())) == []
+
+    def test_validate_names_a_call_without_a_result(self, scripted: Scripting) -> None:
+        """I1, in one line."""
+        question, calls, *_ = history()
+        problems = self._validated(scripted, (question, calls, UserMessage(content=blocks_of("And?"))))
+        assert problems
+        assert all(isinstance(p, str) and p and "\n" not in p for p in problems)
+
+    def _validated(self, scripted: Scripting, messages: tuple[LLMMessage, ...]) -> Any:
+        async def work() -> Any:
+            adapter = scripted(Hang())
+            try:
+                if type(adapter).validate is LLMAdapter.validate:
+                    pytest.skip("the adapter has no validator of its own")
+                return adapter.validate(self.request(*messages, tools=self.tools))
+            finally:
+                await adapter.close()
+
+        return run(work())

@@ -1,0 +1,102 @@
+"""The pytest plugin: fixtures for tests of SkillKit plugins. Nothing heavy is imported before a fixture is used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+    from .command_line import CommandLine
+    from .home import Home
+    from .server import LLMServer
+
+pytest.register_assert_rewrite("skillkit_testkit.conformance")
+
+# read before a test isolates itself
+_SHARED = os.environ.get("SKILLKIT_SHARED")
+
+
+@pytest.fixture
+def llm_server() -> Iterator[LLMServer]:
+    """A scripted model server on loopback (:class:`~skillkit_testkit.server.LLMServer`), running, without a script.
+
+    The test fails at its end when something was asked that the script did not foresee.
+    """
+    from .server import LLMServer
+
+    with LLMServer() as server:
+        yield server
+    server.check()
+
+
+@pytest.fixture
+def skillkit_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """An empty home (:class:`~skillkit_testkit.home.Home`) for this process and what it starts.
+
+    Home, XDG and SkillKit directories lie in ``tmp_path``, no variable holds a key, an endpoint or a SkillKit setting,
+    and the current directory is an empty project.
+    """
+    from .home import isolate
+
+    return isolate(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def skillkit_cli(skillkit_home: Home) -> CommandLine:
+    """Runs the ``skillkit`` command as a real process in the empty home: ``skillkit_cli("models", "list", "--json")``.
+
+    Gives a :class:`~skillkit_testkit.command_line.CommandResult`: ``exit_code``, ``stdout``, ``stderr``, ``json``.
+    """
+    from .command_line import CommandLine
+
+    return CommandLine(skillkit_home)
+
+
+@pytest.fixture
+def make_host(skillkit_home: Home) -> Iterator[Callable[..., Host]]:
+    """Makes hosts that know only the plugins they are given: ``make_host(plugin, ("name", module), settings={...})``.
+
+    Keyword arguments are those of :class:`~skillkit_core.Host`; ``discover`` is false unless given. Hosts are closed
+    after the test.
+    """
+    made: list[Host] = []
+
+    def make(*plugins: Any, **options: Any) -> Host:
+        from skillkit_core import Host
+
+        host = Host(plugins=plugins, **{"discover": False, **options})
+        made.append(host)
+        return host
+
+    yield make
+    for host in reversed(made):
+        host.close()
+
+
+@pytest.fixture
+def host(make_host: Callable[..., Host]) -> Host:
+    """A host without plugins; add some with ``host.add_plugin``."""
+    return make_host()
+
+
+@pytest.fixture
+def shared_data(request: pytest.FixtureRequest) -> Path:
+    """The directory of third-party test data: ``SKILLKIT_SHARED``, else ``shared`` beside the repository.
+
+    Where it is absent the test is skipped; with ``CI=true`` it fails.
+    """
+    from .shared import find_shared
+
+    found = find_shared(request.path, _SHARED)
+    if found is not None:
+        return found
+    message = "no third-party test data: set SKILLKIT_SHARED, or put it into ../shared beside the repository"
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{message} (required where CI=true)", pytrace=False)
+    pytest.skip(message)

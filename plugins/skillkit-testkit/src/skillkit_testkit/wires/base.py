@@ -1,0 +1,141 @@
+"""What the wires share: the parts of an answer, the events of a stream, and the items of a conversation."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ..turns import Call, Fail, Reply
+
+__all__ = ["CREATED", "Answer", "Item", "OfferedTool", "Wire", "WireEvent", "pairing_problem", "sse", "text_of"]
+
+CREATED = 1_750_000_000  # fixed, so that the same script gives the same bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool that the request offers."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing in a conversation: a text, a tool call (``name``, ``call_id``) or the result of one."""
+
+    kind: Literal["system", "user", "assistant", "call", "result"]
+    text: str = ""
+    name: str = ""
+    call_id: str = ""
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WireEvent:
+    """One server-sent event; ``delta`` marks a piece of content (text, thinking, arguments)."""
+
+    data: bytes
+    delta: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply to one request: what the wire needs to write it."""
+
+    reply: Reply
+    body: Mapping[str, Any]
+    number: int
+
+    @property
+    def model(self) -> str:
+        """The model that the request named."""
+        return str(self.body.get("model", "scripted"))
+
+    def id(self, prefix: str, part: int = 0) -> str:
+        """A name that is unique on the server and the same in every run."""
+        return f"{prefix}{self.number:04}{part:02}"
+
+    def calls(self, prefix: str) -> Iterator[tuple[str, Call]]:
+        """The tool calls with their ids."""
+        for n, call in enumerate(self.reply.tool_calls, 1):
+            yield call.id or self.id(prefix, n), call
+
+
+class Wire(ABC):
+    """One protocol: reads a request's conversation, writes answers and errors."""
+
+    api: ClassVar[str]
+    path: ClassVar[str]
+    statuses: ClassVar[Mapping[str, int]] = {"overflow": 400, "quota": 429}
+
+    def status(self, fail: Fail) -> int:
+        """The HTTP status of an error answer; ``overflow`` and ``quota`` have the provider's own."""
+        return self.statuses.get(fail.type or "", fail.status)
+
+    @abstractmethod
+    def items(self, body: Mapping[str, Any]) -> Iterator[Item]:
+        """The conversation of a request."""
+
+    @abstractmethod
+    def tools(self, body: Mapping[str, Any]) -> Iterator[OfferedTool]:
+        """The tools of a request that the client runs."""
+
+    @abstractmethod
+    def problem(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
+        """Why the provider would refuse the request, or ``None``."""
+
+    @abstractmethod
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        """The answer as one JSON object."""
+
+    @abstractmethod
+    def events(self, answer: Answer) -> list[WireEvent]:
+        """The answer as a stream, its end marker included."""
+
+    @abstractmethod
+    def error(self, fail: Fail) -> dict[str, Any]:
+        """The body of an error answer."""
+
+    @abstractmethod
+    def error_events(self, fail: Fail, answer: Answer) -> list[WireEvent]:
+        """The events that end a stream with an error."""
+
+
+def sse(data: Any, event: str = "", *, delta: bool = False) -> WireEvent:
+    """A server-sent event with JSON data (a string is sent as it is)."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    name = f"event: {event}\n" if event else ""
+    return WireEvent(f"{name}data: {text}\n\n".encode(), delta)
+
+
+def text_of(content: Any, *types: str) -> str:
+    """The text in ``content``: a string, or a list of parts of the given types."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "".join(str(p.get("text", "")) for p in content if isinstance(p, Mapping) and p.get("type") in types)
+
+
+def pairing_problem(items: Iterable[Item]) -> str | None:
+    """The rule all wires share: each tool call has exactly one result, before anybody says anything else."""
+    open_calls: list[str] = []
+    seen: set[str] = set()
+    for item in items:
+        if item.kind == "call":
+            if item.call_id in seen:
+                return f"duplicate tool call id {item.call_id!r}"
+            seen.add(item.call_id)
+            open_calls.append(item.call_id)
+        elif item.kind == "result":
+            if item.call_id not in open_calls:
+                return f"tool result for {item.call_id!r}, which no open tool call has"
+            open_calls.remove(item.call_id)
+        elif item.kind == "user" and open_calls:
+            return f"tool call {open_calls[0]!r} has no result"
+    return f"tool call {open_calls[0]!r} has no result" if open_calls else None

@@ -1,0 +1,99 @@
+"""A small complete session store: one JSON Lines file per session, one lock per writer."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from skillkit_core import SessionEntry, SessionHandle, SessionHeader, SessionStore
+from skillkit_core.errors import SessionError, SessionLocked
+
+
+class Handle(SessionHandle):
+    def __init__(self, path: Path, header: SessionHeader, entries: list[SessionEntry], lock: Any) -> None:
+        self.header = header
+        self.location = str(path)
+        self.read_only = lock is None
+        self._entries = entries
+        self._lock = lock
+        self._closed = False
+
+    async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
+        if self._closed or self.read_only:
+            raise SessionError(f"session {self.header.id!r} is closed or read-only")
+        with Path(self.location or "").open("a") as file:
+            file.write(json.dumps(asdict(entry)) + "\n")
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        self._entries.append(entry)
+
+    def entries(self) -> Sequence[SessionEntry]:
+        return tuple(self._entries)
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._lock is not None:
+            self._lock.close()
+
+
+class SmallStore(SessionStore):
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(exist_ok=True)
+
+    def file(self, session_id: str) -> Path:
+        if not re.fullmatch(r"[\w-]+", session_id):
+            raise SessionError(f"{session_id!r} is no session id")
+        return self.path / f"{session_id}.jsonl"
+
+    def lock(self, session_id: str) -> Any:
+        lock = (self.path / f"{session_id}.lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise SessionLocked(f"session {session_id!r} is being written") from None
+        return lock
+
+    def read(self, session_id: str) -> tuple[SessionHeader, list[SessionEntry]]:
+        head, *rest = self.file(session_id).read_text().split("\n")[:-1]
+        return SessionHeader(**json.loads(head)), [SessionEntry(**json.loads(line)) for line in rest]
+
+    async def create(self, header: SessionHeader) -> SessionHandle:
+        path = self.file(header.id)
+        if path.exists():
+            raise SessionError(f"session {header.id!r} exists")
+        lock = self.lock(header.id)
+        path.write_text(json.dumps(asdict(header)) + "\n")
+        return Handle(path, header, [], lock)
+
+    async def open(self, session_id: str, *, read_only: bool = False) -> SessionHandle:
+        path = self.file(session_id)
+        if not path.exists():
+            raise SessionError(f"there is no session {session_id!r}")
+        lock = None if read_only else self.lock(session_id)
+        return Handle(path, *self.read(session_id), lock)
+
+    async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
+        out = []
+        for path in self.path.glob("*.jsonl"):
+            header, entries = self.read(path.stem)
+            shown = {"id": header.id, "created": header.created, "cwd": header.cwd, "title": header.title}
+            said = sum(e.type == "message" for e in entries)
+            out.append({**shown, "updated": path.stat().st_mtime, "messages": said, "location": str(path)})
+        return sorted(out, key=lambda s: -s["updated"])[:limit]
+
+    async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
+        for session in await self.list():
+            for entry in self.read(session["id"])[1]:
+                text = json.dumps(dict(entry.data), ensure_ascii=False)
+                if query in text and limit > 0:
+                    limit -= 1
+                    yield {"session_id": session["id"], "entry_id": entry.id, "ts": entry.ts, "excerpt": text}

@@ -1,0 +1,1 @@
+"""The command line: the root command, the commands of the core, and one way to print."""

@@ -1,0 +1,164 @@
+"""``skillkit config``: every value with its origin, a first file, and trusted folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import ConfigError
+from ..settings.trust import Trust
+from .output import echo, json_option, print_json, style, table
+
+if TYPE_CHECKING:
+    from ..host.manager import Host
+
+__all__ = ["config"]
+
+
+@click.group()
+def config() -> None:
+    """Show, create and trust configuration."""
+
+
+def _shown(value: Any) -> str:
+    value = _plain(value)
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, list):
+        return ", ".join(str(v) for v in value) or "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+@config.command()
+@click.argument("prefix", required=False)
+@json_option
+@click.pass_obj
+def show(state: Any, prefix: str | None, as_json: bool) -> None:
+    """Every setting with its value and where it comes from; PREFIX narrows it (for example 'bash')."""
+    host: Host = state.host
+    host.check_config()
+    rows = [r for r in host.config.values() if prefix is None or r[0] == prefix or r[0].startswith(f"{prefix}.")]
+    if as_json:
+        print_json({key: {"value": _plain(value), "origin": origin} for key, value, origin in rows})
+        return
+    table(
+        ["setting", "value", "from"],
+        [[key, _shown(value), origin] for key, value, origin in rows],
+        styles=lambda i, cell: {"bold": True} if i == 0 else {"dim": True} if i == 2 and cell == "default" else {},
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it; secrets are masked."""
+    from pydantic_core import to_jsonable_python
+
+    if hasattr(value, "get_secret_value"):
+        return "***"
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)
+    return to_jsonable_python(value, fallback=str)
+
+
+@config.command()
+@json_option
+@click.pass_obj
+def path(state: Any, as_json: bool) -> None:
+    """The files and directories that are used."""
+    host: Host = state.host
+    found = {
+        "user": str(host.config_dir / "config.yaml"),
+        "project": str(host.cwd / ".skillkit" / "config.yaml"),
+        "project_trusted": host.trusted,
+        "data": str(host.data_dir),
+        "cache": str(host.cache_dir),
+    }
+    if as_json:
+        print_json(found)
+        return
+    table(["what", "where"], [[k, v] for k, v in found.items()])
+
+
+@config.command()
+@click.option("--project", is_flag=True, help="Create the project's file instead of the user's.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.pass_obj
+def init(state: Any, project: bool, force: bool) -> None:
+    """Create a configuration file in which every setting is explained."""
+    host: Host = state.host
+    target = (host.cwd / ".skillkit" if project else host.config_dir) / "config.yaml"
+    if target.exists() and not force:
+        raise ConfigError("exists already", where=str(target), hint="edit it, or replace it with --force")
+    text = _template(host)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error.strerror}", where=str(target)) from None
+    echo(f"Created {target}")
+    if project and not host.trusted:
+        echo("It counts once the folder is trusted: skillkit config trust")
+
+
+def _template(host: Host) -> str:
+    from ..settings.schema import CoreSettings
+
+    lines = ["# SkillKit configuration. Remove the '# ' in front of what you want to change.", ""]
+    lines += _section_lines(CoreSettings, 0)
+    for name, model in host.section_models():
+        if own := _section_lines(model, 1):
+            lines += ["", f"# {name}:", *own]
+    return "\n".join(lines) + "\n"
+
+
+def _section_lines(model: Any, depth: int) -> list[str]:
+    """The settings of a model with their defaults, commented out: YAML once the marks are removed."""
+    import json
+
+    out: list[str] = []
+    pad = "# " + "  " * depth
+    for name, info in model.model_fields.items():
+        if hasattr(info.annotation, "model_fields"):
+            out += [f"{pad}{name}:", *_section_lines(info.annotation, depth + 1)]
+            continue
+        about = " ".join((info.description or "").split())
+        if info.is_required():
+            text, about = "", f"required; {about}" if about else "required"
+        else:
+            default = _plain(info.get_default(call_default_factory=True))
+            text = " " + json.dumps(default, default=str, ensure_ascii=False)
+        out.append(f"{pad}{name}:{text}" + (f"  # {about}" if about else ""))
+    return out
+
+
+@config.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+@click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
+@click.option("--list", "show_all", is_flag=True, help="List the trusted folders.")
+@json_option
+@click.pass_obj
+def trust(state: Any, folder: Path, revoke: bool, show_all: bool, as_json: bool) -> None:
+    """Trust a folder: its configuration, skills and hooks count from now on."""
+    trusted = Trust(state.host.data_dir)
+    if show_all:
+        folders = trusted.folders()
+        if as_json:
+            print_json(folders)
+        else:
+            echo("\n".join(folders) or "No folder is trusted.")
+        return
+    if revoke:
+        removed = trusted.remove(folder)
+        if as_json:
+            print_json({"folder": str(folder.resolve()), "trusted": trusted.is_trusted(folder)})
+        else:
+            echo(f"{folder.resolve()} is {'no longer' if removed else 'not'} trusted")
+        return
+    real = trusted.add(folder)
+    if as_json:
+        print_json({"folder": real, "trusted": True})
+    else:
+        echo(f"{style('✓', fg='green')} {real} is trusted")

@@ -1,0 +1,97 @@
+"""``skillkit doctor``: is everything as it should be, and what to do if not."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .. import __version__
+from ..errors import SkillKitError
+from .output import echo, json_option, print_json, style
+
+if TYPE_CHECKING:
+    from ..host.manager import Host
+
+__all__ = ["doctor"]
+
+
+def _checks(host: Host) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+
+    def check(name: str, work: Callable[[], str]) -> None:
+        try:
+            rows.append({"check": name, "ok": True, "message": work()})
+        except SkillKitError as error:
+            rows.append({"check": name, "ok": False, "message": str(error)})
+
+    def version() -> str:
+        return f"skillkit-core {__version__}, Python {platform.python_version()} on {sys.platform}"
+
+    def configuration() -> str:
+        host.check_config()
+        return f"{sum(origin != 'default' for *_, origin in host.config.values())} settings differ from the defaults"
+
+    def loading() -> str:
+        host.collect_all()
+        errors = [p for p in host.problems if p.severity == "error"]
+        if errors:
+            raise SkillKitError(f"{len(errors)} problems", hint="see 'skillkit plugins doctor'")
+        return f"{len(host.plugins)} loaded"
+
+    def provider() -> str:
+        name = host.adapters.default()
+        if name is None:
+            raise SkillKitError("no provider can be asked", hint="set a key, or install skillkit-offline")
+        return f"a bare run asks {name!r}"
+
+    def skills() -> str:
+        found = len(host.skills)
+        problems = [p for _, p in host.skill_problems if p.severity == "error"]
+        if problems:
+            first = problems[0]
+            raise SkillKitError(f"{len(problems)} skills do not load, first: {first.message}", where=first.path)
+        return f"{found} skills"
+
+    def folders() -> str:
+        host.data_dir.mkdir(parents=True, exist_ok=True)
+        probe = host.data_dir / ".writable"
+        probe.write_text("")
+        probe.unlink()
+        return f"data in {host.data_dir}"
+
+    check("version", version)
+    check("configuration", configuration)
+    check("plugins", loading)
+    check("provider", provider)
+    check("skills", skills)
+
+    def writable() -> str:
+        try:
+            return folders()
+        except OSError as error:
+            raise SkillKitError(f"cannot be written: {error.strerror}", where=str(host.data_dir)) from None
+
+    check("folders", writable)
+    return rows
+
+
+@click.command()
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Check the installation and say what to do; exit code 1 if something is wrong."""
+    host: Host = ctx.obj.host
+    rows = _checks(host)
+    ok = all(row["ok"] for row in rows)
+    if as_json:
+        print_json({"ok": ok, "checks": rows, "problems": [p.to_dict() for p in host.problems]})
+    else:
+        width = max(len(row["check"]) for row in rows)
+        for row in rows:
+            mark = style("✓", fg="green") if row["ok"] else style("✗", fg="red")
+            echo(f"{mark} {row['check'].ljust(width)}  {row['message']}")
+    ctx.exit(0 if ok else 1)

@@ -1,0 +1,241 @@
+"""The root command: global options, the commands of core and plugins, and what every error looks like."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from .. import __version__
+from ..errors import SkillKitError, UnknownName, UsageError
+from .output import columns, echo, error_line, style
+
+if TYPE_CHECKING:
+    from ..descriptors import Command
+    from ..host.manager import Host
+    from ..registry import Entry
+
+__all__ = ["CliState", "entry", "root", "run"]
+
+CORE_COMMANDS = {
+    "config": ("skillkit_core.cli.config:config", "Show, create and trust configuration."),
+    "doctor": ("skillkit_core.cli.doctor:doctor", "Check the installation and say what to do."),
+    "plugins": ("skillkit_core.cli.plugins:plugins", "List, inspect and check plugins."),
+}
+EXIT_INTERRUPTED = 130
+MAX_WIDTH = 100
+
+
+class CliState:
+    """What the root command knows, as ``ctx.obj`` of every command.
+
+    Attributes:
+        debug: show tracebacks and debug logs.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+        self.debug: bool = bool(options.get("debug"))
+        self._host: Host | None = None
+
+    @property
+    def host(self) -> Host:
+        """The host that the global options describe; made when it is first needed."""
+        if self._host is None:
+            from ..host.manager import Host
+
+            self._host = Host(self.options.get("distribution"), selection=_selection(self.options))
+        return self._host
+
+    def close(self) -> None:
+        """Shut the host down, if there is one."""
+        if self._host is not None:
+            self._host.close()
+
+
+def _selection(options: dict[str, Any]) -> Any:
+    from ..host.policy import Selection
+
+    only = options.get("plugins")
+    enable: dict[str, str] = {}
+    disable: dict[str, str] = {}
+    for item in options.get("switch") or ():
+        off = item.startswith("no:")
+        name = item.removeprefix("no:")
+        if not name:
+            raise UsageError(f"-P {item} names no plugin", hint="write -P NAME or -P no:NAME")
+        (disable if off else enable)[name] = f"-P {item}"
+        (enable if off else disable).pop(name, None)  # the last word counts
+    names = tuple(n.strip() for n in only.split(",") if n.strip()) if only is not None else None
+    return Selection(names, "--plugins", enable, disable, bool(options.get("only_default")))
+
+
+def _state(ctx: click.Context) -> CliState:
+    """The state of a context, made from what has been parsed so far when help is asked for early."""
+    top = ctx.find_root()
+    if not isinstance(top.obj, CliState):
+        top.obj = CliState(dict(top.params))
+    return cast(CliState, top.obj)
+
+
+class RootGroup(click.Group):
+    """The root command; commands are imported when they are called."""
+
+    def _offered(self, ctx: click.Context) -> dict[str, Entry[Command]]:
+        """The plugins' commands by the name that means them; those of the core keep their names."""
+        commands = _state(ctx).host.commands
+        entries = commands.entries()
+        return {e.address if e.name in CORE_COMMANDS else commands.name_of(e): e for e in entries}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Commands of the core and of the plugins, sorted."""
+        return sorted({*CORE_COMMANDS, *self._offered(ctx)})
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The click command called ``name``."""
+        from ..importing import load_object
+
+        if name in CORE_COMMANDS:
+            return cast(click.Command, load_object(CORE_COMMANDS[name][0]))
+        commands = _state(ctx).host.commands
+        if name not in commands:
+            return None
+        entry_ = commands.entry(name)
+        try:
+            return cast(click.Command, load_object(entry_.item.target))
+        except ImportError as error:
+            raise SkillKitError(
+                f"command {name!r} cannot be loaded: {error}",
+                where=f"plugin {entry_.source!r}",
+                hint=_state(ctx).host.reinstall_hint(entry_.source),
+            ) from error
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, with close matches for what is unknown."""
+        name = args[0]
+        if name.startswith("-") or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        raise UnknownName("command", name, self.list_commands(ctx))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One line per command; plugins' modules are not imported for it."""
+        helps = {name: text for name, (_, text) in CORE_COMMANDS.items()}
+        try:
+            helps |= {name: e.item.help for name, e in self._offered(ctx).items() if not e.item.hidden}
+        except SkillKitError as error:  # help is shown all the same
+            error_line(f"{error} (the commands of plugins are not listed)")
+        rows = [(style(name, fg="cyan"), helps[name]) for name in sorted(helps)]
+        with formatter.section(style("Commands", bold=True)):
+            formatter.write_dl(rows)
+
+
+@click.group(
+    cls=RootGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_WIDTH},
+    invoke_without_command=True,
+)
+@click.option("--plugins", metavar="A,B", help="Run exactly these plugins.")
+@click.option("-P", "switch", multiple=True, metavar="[no:]NAME", help="Enable a plugin, or disable it with no:.")
+@click.option("--only-default-plugins", "only_default", is_flag=True, help="Only what the distribution lists.")
+@click.option("--distribution", metavar="NAME|FILE", help="Run this distribution.")
+@click.option("--debug", is_flag=True, envvar="SKILLKIT_DEBUG", help="Show tracebacks and debug logs.")
+@click.version_option(__version__, "--version", message="skillkit %(version)s")
+@click.pass_context
+def root(ctx: click.Context, /, **options: Any) -> None:
+    """SkillKit runs skills and agents; every capability is a plugin.
+
+    Try: skillkit run "what is 15% of 80"
+    """
+    ctx.obj = CliState(options)
+    ctx.call_on_close(ctx.obj.close)
+    if options["debug"]:
+        import logging
+
+        logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s: %(message)s")
+    if ctx.invoked_subcommand is None:
+        echo(ctx.get_help())
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the command line and give its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    debug = "--debug" in argv or bool(os.environ.get("SKILLKIT_DEBUG"))
+    _open_streams()
+    try:
+        code = _invoke(list(argv))
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        echo("", err=True)
+        return EXIT_INTERRUPTED
+    except click.ClickException as error:
+        return _click_error(error)
+    except SkillKitError as error:
+        if debug:
+            raise
+        error_line(str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        _silence_stdout()
+        return 0
+    except OSError as error:
+        if debug:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        error_line(f"{place}{error.strerror or error}")
+        _silence_stdout()
+        return 1
+    except Exception as error:
+        if debug:
+            raise
+        text = " ".join(str(error).split())
+        error_line(f"internal error: {type(error).__name__}: {text}; run with --debug for the traceback and report it")
+        return 1
+
+
+def _invoke(argv: list[str]) -> Any:
+    """Call the root command. Click's own ``main`` is for shell completion only: it would end a broken pipe in an error."""
+    if "_SKILLKIT_COMPLETE" in os.environ:
+        return root.main(args=argv, prog_name="skillkit")
+    with root.make_context("skillkit", argv, terminal_width=min(MAX_WIDTH, columns())) as ctx:
+        return root.invoke(ctx)
+
+
+def _open_streams() -> None:
+    """Standard streams that the caller closed become the null device: writing to them is no error."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - lives as long as the process
+
+
+def _click_error(error: click.ClickException) -> int:
+    """Click's errors in one line, with the command whose help says more; a group without a command shows its help."""
+    ctx = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and ctx is not None:  # as click before 8.2
+        echo(ctx.get_help())
+        return 0
+    text = " ".join(error.format_message().split()).rstrip(".")
+    path = ctx.command_path if ctx is not None else "skillkit"
+    error_line(f"{text} (see '{path} --help')")
+    return 2
+
+
+def _silence_stdout() -> None:
+    """Nobody reads any more, or nothing can be written: nothing to say, and nothing to complain about at exit."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def entry() -> None:
+    """The console script."""
+    code = run(sys.argv[1:])
+    gc.freeze()  # the process ends: looking through every object for cycles would be a tenth of a short command
+    sys.exit(code)

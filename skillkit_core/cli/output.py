@@ -1,0 +1,137 @@
+"""One way to print: aligned tables, JSON, colours on a terminal and plain text everywhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TextIO, TypeVar
+
+import click
+
+__all__ = [
+    "colourful",
+    "columns",
+    "echo",
+    "error_line",
+    "fields",
+    "json_option",
+    "print_json",
+    "shorten",
+    "style",
+    "table",
+    "terminal_width",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def colourful(stream: TextIO | None = None) -> bool:
+    """Whether colours belong on ``stream`` (default: stdout): a terminal, no ``NO_COLOR``; ``FORCE_COLOR`` decides."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+
+
+def style(text: str, *, stream: TextIO | None = None, **how: Any) -> str:
+    """``text`` in colour where colours belong; ``how`` as :func:`click.style`."""
+    return click.style(text, **how) if colourful(stream) else text
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a text; what the terminal cannot show is replaced, never an error."""
+    stream = sys.stderr if err else sys.stdout
+    encoding = stream.encoding or "utf-8"
+    safe = text.encode(encoding, "replace").decode(encoding)
+    click.echo(safe, file=stream, nl=nl, color=colourful(stream))
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON: indented on a terminal, one line when piped."""
+    import json
+
+    indent = 2 if sys.stdout.isatty() else None
+    click.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str).encode("utf-8", "replace"))
+
+
+def json_option(function: F) -> F:
+    """The ``--json`` flag that every listing takes, as parameter ``as_json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal, ``None`` when stdout is not one."""
+    return columns() if sys.stdout.isatty() else None
+
+
+def columns() -> int:
+    """Columns that a text may take: ``COLUMNS``, else the terminal's, else 80."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def shorten(text: str, width: int) -> str:
+    """``text`` on one line in at most ``width`` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: max(1, width - 1)].rstrip() + "…"
+
+
+def table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    right: Sequence[int] = (),
+    styles: Callable[[int, str], dict[str, Any]] | None = None,
+) -> None:
+    """Print rows in aligned columns.
+
+    On a terminal the headers are dim and the last column is cut at the window's edge; when piped nothing is cut.
+
+    Args:
+        right: indexes of columns that are aligned to the right.
+        styles: colour of a cell by (column, text).
+    """
+    cells = [["" if c is None else " ".join(str(c).split()) for c in row] for row in rows]
+    if not cells:
+        return
+    widths = [max(len(h), *(len(r[i]) for r in cells)) for i, h in enumerate(headers)]
+    width = terminal_width()
+    if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        widths[-1] = max(12, width - sum(widths[:-1]) - 2 * (len(widths) - 1))
+
+    def line(row: Sequence[str], head: bool) -> str:
+        out = []
+        for i, cell in enumerate(row):
+            last = i == len(row) - 1
+            text = shorten(cell, widths[i]) if width is not None else cell
+            padded = text.rjust(widths[i]) if i in right else (text if last else text.ljust(widths[i]))
+            how = {"dim": True} if head else (styles(i, cell) if styles else {})
+            out.append(style(padded, **how) if how else padded)
+        return "  ".join(out).rstrip()
+
+    echo(line(headers, True))
+    for row in cells:
+        echo(line(row, False))
+
+
+def fields(pairs: Iterable[tuple[str, Any]]) -> None:
+    """Print names and values below each other; empty values are left out, lists go one to a line."""
+    shown = [(name, value) for name, value in pairs if value not in (None, "", [], (), {})]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        lines = [str(v) for v in value] if isinstance(value, (list, tuple)) else [str(value)]
+        for i, text in enumerate(lines):
+            label = name.ljust(width) if i == 0 else " " * width
+            echo(f"{style(label, dim=True)}  {text}")
+
+
+def error_line(text: str) -> None:
+    """Print an error: one line on stderr."""
+    echo(f"{style('Error:', fg='red', bold=True, stream=sys.stderr)} {text}", err=True)

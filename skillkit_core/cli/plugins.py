@@ -1,0 +1,138 @@
+"""``skillkit plugins``: what is installed, what it brings, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import UnknownName
+from .output import echo, fields, json_option, print_json, style, table
+
+if TYPE_CHECKING:
+    from ..host.manager import Host
+    from ..host.policy import Decision
+
+__all__ = ["plugins"]
+
+
+@click.group()
+def plugins() -> None:
+    """List, inspect and check plugins."""
+
+
+def _row(decision: Decision) -> dict[str, Any]:
+    entry = decision.entry
+    return {
+        "name": decision.name,
+        "distribution": entry.distribution,
+        "version": entry.version,
+        "enabled": decision.enabled,
+        "reason": decision.reason,
+        "duplicate": decision.duplicate_of is not None,
+    }
+
+
+@plugins.command("list")
+@json_option
+@click.pass_obj
+def list_(state: Any, as_json: bool) -> None:
+    """Installed plugins in the order they run. Nothing is imported: 'doctor' tells whether they load."""
+    host: Host = state.host
+    rows = [_row(d) for d in host.decisions]
+    if as_json:
+        found = host.distribution
+        print_json({"distribution": found.name if found else None, "checked": False, "plugins": rows})
+        return
+    if not rows:
+        echo("No plugins are installed.")
+        return
+    table(
+        ["plugin", "version", "state", "distribution", "why"],
+        [
+            [r["name"], r["version"], "enabled" if r["enabled"] else "disabled", r["distribution"], r["reason"]]
+            for r in rows
+        ],
+        styles=lambda i, cell: (
+            {"bold": True} if i == 0 else {"fg": "green" if cell == "enabled" else "yellow"} if i == 2 else {}
+        ),
+    )
+
+
+@plugins.command()
+@click.argument("name")
+@json_option
+@click.pass_obj
+def info(state: Any, name: str, as_json: bool) -> None:
+    """What one plugin is and brings."""
+    host: Host = state.host
+    decisions = [d for d in host.decisions if d.name == name]
+    if not decisions:
+        raise UnknownName("plugin", name, [d.name for d in host.decisions])
+    host.collect_all()
+    from ..host.kinds import KINDS
+
+    decision = decisions[0]
+    loaded = host.plugins.get(name)
+    problems = [p for p in host.problems if p.plugin == name]
+    items = {kind: host.names_from(kind, name) for kind in KINDS}
+    data = _row(decision) | {
+        "entry_point": decision.entry.value,
+        "location": decision.entry.location,
+        "loaded": loaded is not None,
+        "hooks": list(loaded.hooks) if loaded is not None else [],
+        "items": {kind: names for kind, names in items.items() if names},
+        "problems": [p.to_dict() for p in problems],
+        "shadowed": [_row(d) for d in decisions[1:]],
+    }
+    if as_json:
+        print_json(data)
+        return
+    status = "loaded" if loaded is not None else "failed" if decision.enabled else "disabled"
+    fields(
+        [
+            ("plugin", style(name, bold=True)),
+            ("state", f"{status} ({decision.reason})"),
+            ("distribution", f"{data['distribution']} {data['version']}"),
+            ("module", data["entry_point"]),
+            ("location", data["location"]),
+            ("hooks", ", ".join(data["hooks"])),
+            *((kind.replace("_", " "), ", ".join(names)) for kind, names in data["items"].items()),
+            ("problems", [str(p) for p in problems]),
+        ]
+    )
+
+
+@plugins.command()
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Load every plugin that is enabled and report what is wrong; exit code 1 if anything is."""
+    host: Host = ctx.obj.host
+    host.collect_all()
+    errors = [p for p in host.problems if p.severity == "error"]
+    if as_json:
+        print_json(
+            {
+                "ok": not errors,
+                "loaded": list(host.plugins),
+                "disabled": [d.name for d in host.decisions if not d.enabled],
+                "problems": [p.to_dict() for p in host.problems],
+            }
+        )
+    else:
+        report(host, tracebacks=ctx.obj.debug)
+    ctx.exit(1 if errors else 0)
+
+
+def report(host: Host, tracebacks: bool) -> None:
+    """Print the problems of a host, or that there are none."""
+    for problem in host.problems:
+        mark = style("✗", fg="red") if problem.severity == "error" else style("!", fg="yellow")
+        echo(f"{mark} {problem}")
+        if tracebacks and problem.traceback:
+            echo(style(problem.traceback, dim=True))
+    count = len(host.plugins)
+    broken = len({p.plugin for p in host.problems if p.severity == "error"})
+    text = f"{count} plugin{'s' if count != 1 else ''} loaded"
+    echo(f"{text}, {broken} with errors" if broken else f"{style('✓', fg='green')} {text}, no errors")

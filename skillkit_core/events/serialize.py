@@ -1,0 +1,46 @@
+"""Events as JSON, for logs, ``--json --events`` and other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from ..errors import SkillKitError
+from ..messages import AgentMessage, message_to_dict
+from ..models import ModelDefinition, TokenUsage
+from .types import Event
+
+__all__ = ["event_to_dict"]
+
+
+def _value(value: Any) -> Any:
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value.value if isinstance(value, Enum) else value
+    if isinstance(value, AgentMessage):
+        return message_to_dict(value)
+    if isinstance(value, (ModelDefinition, TokenUsage, SkillKitError)):
+        return value.to_dict()
+    if isinstance(value, BaseException):
+        return {"type": type(value).__name__, "message": str(value)}
+    if isinstance(value, Mapping):
+        return {str(k): _value(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_value(v) for v in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        shown = {f.name: _value(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
+        shown = {k: v for k, v in shown.items() if v is not None}
+        kind = getattr(value, "type", None)
+        return {"type": kind, **shown} if isinstance(kind, str) else shown
+    return repr(value)
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """The event as JSON values: ``type`` first, then its fields; ``None`` and private fields are left out."""
+    out: dict[str, Any] = {"type": event.type}
+    for f in fields(event):
+        value = getattr(event, f.name)
+        if value is not None and not f.name.startswith("_"):
+            out[f.name] = _value(value)
+    return out

@@ -1,0 +1,48 @@
+"""Action `count`: how many rows a CSV file has, and how many match a filter."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
+
+import asked  # noqa: E402
+from command import Result, count, fitting, run, shown  # noqa: E402
+from conditions import condition, requested_condition  # noqa: E402
+from groups import grouped  # noqa: E402
+from reading import open_table  # noqa: E402
+
+
+def count_rows(values: Mapping[str, str]) -> Result:
+    """Read the file once and count."""
+    source = open_table(values["file"], values.get("delimiter", "auto"))
+    where = values.get("where") or requested_condition(source, values.get("request", ""))
+    test = condition(source, where) if where else None
+    by, _ = asked.group(source, asked.question(source, values.get("request", ""), where))
+    if by is not None:
+        return grouped(source, by, [], where, test, [])
+    rows = matching = 0
+    for batch in source.batches():
+        rows += len(batch)
+        matching += sum(map(test, batch)) if test else len(batch)
+    name = shown(source.name)
+    if where:
+        share = f" ({matching / rows:.1%})" if rows else ""
+        answer = f"{count(matching, 'row')} of {rows:,} in {name} where {shown(where)}{share}"
+    else:
+        answer = f"{name} has {count(rows, 'row')} and {count(len(source.header), 'column')}"
+    notes = source.remarks()
+    return {
+        "answer": "\n".join([answer, *(f"note: {note}" for note in notes)]),
+        "file": source.name,
+        "rows": rows,
+        "matching": matching,
+        "columns": fitting(source.header),
+        "where": where or None,
+        "notes": notes,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(run(count_rows, positional=["file"], options=["where", "request", "delimiter"]))

@@ -1,0 +1,137 @@
+"""Action `query`: what a JMESPath expression, or a plain request naming a key, selects from a JSON file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+
+sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
+
+from command import Problem, Result, count, run, shown  # noqa: E402
+from document import Json, bounded, described, load, readable  # noqa: E402
+
+MOST_KEYS_VISITED = 200_000
+QUOTED = re.compile(r"`([^`]+)`(?!\w)|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
+
+
+def query(values: Mapping[str, str]) -> Result:
+    """Apply the expression found in `query` to the document."""
+    document = load(values["file"])
+    expression = _expression(document, values["query"], values["file"])
+    value = _search(expression, document)
+    if value is None and re.fullmatch(r"[\w.-]+", expression) and (named := _named(document, expression)):
+        expression, value = named, _search(named, document)
+    kept, cut = bounded(value)
+    found = value is not None and value != []
+    size = len(value) if isinstance(value, list | dict) else int(found)
+    if found:
+        answer = readable(value)
+        if isinstance(value, list):
+            answer = f"{count(size, 'item')}:\n{answer}"
+    else:
+        answer = f"nothing in {shown(values['file'])} matches {shown(expression)}; the document is {_outline(document)}"
+    return {
+        "answer": answer,
+        "file": values["file"],
+        "expression": expression,
+        "found": found,
+        "type": described(value),
+        "count": size,
+        "value": kept,
+        "truncated": cut,
+    }
+
+
+def _search(expression: str, document: Json) -> Json:
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    try:
+        return jmespath.search(expression, document)
+    except JMESPathError as error:
+        reason = " ".join(str(error).split("\n")[0].split())
+        raise Problem(f"the expression {expression!r} does not work: {reason}") from None
+
+
+def _compiles(text: str) -> bool:
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    try:
+        jmespath.compile(text)
+    except JMESPathError:
+        return False
+    return True
+
+
+def _expression(document: Json, asked: str, file: str) -> str:
+    """Return the JMESPath in the request: all of it, a part behind a colon or in quotes, or a key that it names."""
+    asked = asked.strip()
+    if not asked:
+        raise Problem("the query is empty; write a JMESPath expression such as orders[?status=='open'].id")
+    if _compiles(asked):
+        return asked
+    candidates = [asked[found.end() :].strip() for found in re.finditer(r":\s+", asked)]
+    candidates += [next(filter(None, found.groups())) for found in QUOTED.finditer(asked)]
+    candidates += [word.strip(".,;?") for word in asked.split() if re.search(r"[\[\]|]|\w\(", word)]
+    for candidate in candidates:
+        if candidate and candidate != file and _compiles(candidate):
+            return candidate
+    if re.search(r"[\[\]|*@{}]", asked):
+        _search(candidates[0] if candidates else asked, document)
+    named = _named(document, asked.replace(file, " "))
+    if named:
+        return named
+    raise Problem(f"no expression found in {asked!r}; write JMESPath, for example: orders[?status=='open'].id; "
+                  f"the document is {_outline(document)}")  # fmt: skip
+
+
+def _named(document: Json, asked: str) -> str:
+    """Return the path of the first key that the request names, dotted paths and keys near the top before others."""
+    words = re.findall(r"[\w$-]+(?:\.[\w$-]+)*", asked)
+    asked = asked.casefold()
+    paths: dict[str, str] = {}
+    for keys in _paths(document):
+        dotted = ".".join(keys)
+        path = ".".join(key if re.fullmatch(r"[A-Za-z_]\w*(\[\])?", key) else _quoted(key) for key in keys)
+        paths.setdefault(dotted.replace("[]", "").casefold(), path)
+        paths.setdefault(keys[-1].replace("[]", "").casefold(), path)
+    words += [name for name in paths if " " in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", asked)]
+    dotted_first = sorted(words, key=lambda word: " " not in word and "." not in word)
+    chosen = next((paths[word.casefold()] for word in dotted_first if word.casefold() in paths), "")
+    return chosen.removesuffix("[]")
+
+
+def _quoted(key: str) -> str:
+    name, brackets = (key[:-2], "[]") if key.endswith("[]") else (key, "")
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' + brackets
+
+
+def _paths(document: Json) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of all keys, level by level; keys of the first items stand for a list's."""
+    level: list[tuple[tuple[str, ...], Json]] = [((), document)]
+    visited = 0
+    while level and visited < MOST_KEYS_VISITED:
+        below: list[tuple[tuple[str, ...], Json]] = []
+        for keys, value in level:
+            items = value[:100] if isinstance(value, list) else [value]
+            before = (*keys[:-1], keys[-1] + "[]") if isinstance(value, list) and keys else keys
+            for item in items:
+                for key, child in item.items() if isinstance(item, dict) else ():
+                    visited += 1
+                    path = (*before, key) if before or not isinstance(value, list) else ("[]", key)
+                    yield path
+                    below.append((path, child))
+        level = below
+
+
+def _outline(document: Json) -> str:
+    text = described(document)
+    if isinstance(document, dict):
+        text += ": " + ", ".join(shown(key) for key in list(document)[:15]) + (", ..." if len(document) > 15 else "")
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(run(query, positional=["file", "query"]))
