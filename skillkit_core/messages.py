@@ -269,7 +269,7 @@ def _plain(obj: Any) -> dict[str, Any]:
         if value is None and default is not None:
             out[f.name] = None  # a call whose arguments are no object says so, it does not become one without arguments
             continue
-        if value is default or (value == default and type(value) is type(default)):
+        if value is default or (value == default and isinstance(value, bool) == isinstance(default, bool)):
             continue
         out[f.name] = list(value) if type(value) is tuple else value
     return out
@@ -283,7 +283,7 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
         if f.name == "content":
             continue
         value = getattr(message, f.name)
-        if value is f.default or (value == f.default and type(value) is type(f.default)):
+        if value is f.default or (value == f.default and isinstance(value, bool) == isinstance(f.default, bool)):
             continue
         if f.name == "usage":
             if value.total or value.raw:
