@@ -53,15 +53,16 @@ class FrozenList(list[Any]):
 
 
 EMPTY = FrozenDict()
+_DONE = frozenset({FrozenDict, FrozenList, str, int, float, bool, type(None)})
 
 
 def freeze(value: Any) -> Any:
     """A JSON value with every dict and list in it made immutable; scalars and frozen values come back as they are."""
     kind = type(value)
-    if kind is FrozenDict or kind is FrozenList or kind is str or kind is int:
+    if kind in _DONE:
         return value
-    if isinstance(value, Mapping):
-        return FrozenDict({str(k): freeze(v) for k, v in value.items()})
+    if kind is dict or isinstance(value, Mapping):
+        return FrozenDict({k if type(k) is str else str(k): freeze(v) for k, v in value.items()})
     if isinstance(value, (list, tuple)):
         return FrozenList([freeze(v) for v in value])
     return value

@@ -95,6 +95,7 @@ class Host:
         self._secrets: Secrets | None = None
         self._memory: SessionStore | None = None
         self._buses: WeakSet[EventBus] | None = None
+        self.handler_records: Any = None  # the dispatcher's, compiled once for a set of plugins
         self._shut = False
         for plugin in plugins:
             name, obj = plugin if isinstance(plugin, tuple) else (None, plugin)
@@ -334,6 +335,7 @@ class Host:
         self._changed()
 
     def _changed(self) -> None:
+        self.handler_records = None
         if self._skills is not None:
             self.reload_skills()
         for bus in list(self._buses or ()):
@@ -458,6 +460,25 @@ class Host:
             self._skills = SkillRegistry(self.describe)
         load_skills(self, self._skills)
         return self._skills
+
+    async def find_runtime(self, name: str | None = None) -> SkillRuntime:
+        """The runtime to run a command with.
+
+        What ``resolve_runtime`` gives; else the one called ``name``; else ``runtime`` of the configuration; else the
+        first registered one.
+
+        Raises:
+            UnknownName: nobody offers that name. UsageError: there is none.
+        """
+        found: SkillRuntime | None = await self.resolve("resolve_runtime", name=name)
+        if found is not None:
+            return found
+        name = name or self.config.get("runtime") or next(iter(self.runtimes.list()), None)
+        if name is None:
+            from ..errors import UsageError
+
+            raise UsageError("no runtime is installed", hint="install a plugin that brings one")
+        return self.runtimes.get(name)
 
     def session_store(self) -> SessionStore:
         """The session store to use: ``session.store`` of the configuration, else the first registered, else memory."""

@@ -57,6 +57,9 @@ class CoreSettings(_Strict):
     )
     distribution: str | None = Field(default=None, description="distribution to run")
     runtime: str | None = Field(default=None, description="runtime that runs commands and actions")
+    compactor: str | None = Field(
+        default=None, description="compactor that shortens long conversations; default: the first that is installed"
+    )
     plugins: PluginSettings = PluginSettings()
     session: SessionSettings = SessionSettings()
     limits: LimitSettings = LimitSettings()

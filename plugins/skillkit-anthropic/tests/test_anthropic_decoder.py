@@ -366,3 +366,35 @@ def test_the_recorded_bytes_decode_without_event_lines(cases):
     pairs = SSEDecoder().feed(case.body)
     bare = b"".join(b"data: " + data + b"\n\n" for _, data in pairs)
     assert plain(decode(bare)) == plain(decode(case.body))
+
+
+def test_blocks_that_share_an_index_or_are_never_ended_stay_apart():
+    def start(index: int, **block: Any) -> dict[str, Any]:
+        return {"type": "content_block_start", "index": index, "content_block": block}
+
+    def text(index: int, value: str) -> dict[str, Any]:
+        return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": value}}
+
+    events = [
+        start(0, type="text", text="a"),
+        text(0, "b"),
+        {"type": "content_block_stop", "index": 0},
+        start(0, type="text", text=""),
+        text(0, "c"),
+        start(0, type="tool_use", id="t", name="n", input={"x": 1}),
+        start(7, type="text", text=""),
+        text(7, "d"),
+        {"type": "message_stop"},
+    ]
+    blocks = built(decode(sse(events))).blocks()
+    assert [b.text if isinstance(b, TextBlock) else (b.name, b.args) for b in blocks] == [
+        "ab",
+        "c",
+        ("n", {"x": 1}),
+        "d",
+    ]
+
+
+def test_the_end_mark_of_another_protocol_is_skipped():
+    stop = sse([{"type": "message_stop"}])
+    assert [e.type for e in decode(b"data: [DONE]\n\n" + stop + b"data: [DONE]\n\n")] == ["done"]

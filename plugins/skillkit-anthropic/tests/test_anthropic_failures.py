@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from skillkit_anthropic import AnthropicAdapter
 from skillkit_anthropic.errors import error_of_body
+from skillkit_anthropic.interrupt import Interrupt, Interrupted
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
@@ -281,6 +282,63 @@ def test_no_first_event_in_time_is_a_timeout_and_a_slow_rest_is_not():
     assert events[-1].type == "done"
 
 
+def test_a_server_that_falls_silent_is_a_timeout():
+    go_on = asyncio.Event()
+
+    async def stop_talking(request):
+        yield b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 99999\r\n\r\n"
+        yield sse(TEXT[:3])
+        await asyncio.Event().wait()
+
+    async def talk(request):
+        body = sse(TEXT)
+        yield f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+        yield sse(TEXT[:3])
+        await go_on.wait()
+        yield sse(TEXT[3:])
+
+    async def run():
+        async with Server(stop_talking).running() as url:
+            silent = await collect(AnthropicAdapter(None, base_url=url, api_key="k", timeout=0.05))
+        async with Server(talk).running() as url:
+            adapter = AnthropicAdapter(None, base_url=url, api_key="k", timeout=5.0)
+            events = []
+            async for event in adapter.stream(ask()):
+                events.append(event)
+                if event.type == "text_delta":
+                    go_on.set()
+            await adapter.close()
+        return silent, events
+
+    silent, events = asyncio.run(run())
+    assert [e.type for e in silent] == ["text_start", "text_delta", "error"]
+    assert silent[-1].error.kind is ErrorKind.timeout
+    assert "silent for 0.05" in str(silent[-1].error)
+    assert events[-1].type == "done"
+
+
+def test_only_waiting_counts_as_silence():
+    """The time that a consumer takes between two events is not the server's."""
+
+    async def run():
+        clock = asyncio.get_running_loop()
+        with Interrupt(AbortSignal()) as interrupt:
+            interrupt.watch(60.0)
+            interrupt._since = clock.time() - 1_000  # long ago, while nobody was waiting
+            interrupt._look()
+            assert interrupt.reason is None
+            assert await interrupt.wait(asyncio.sleep(0, "answer")) == "answer"
+            waiting = asyncio.ensure_future(interrupt.wait(clock.create_future()))
+            await asyncio.sleep(0)
+            interrupt._since -= 1_000
+            interrupt._look()
+            with pytest.raises(Interrupted):
+                await waiting
+            return interrupt.reason
+
+    assert asyncio.run(run()) == "silence"
+
+
 # ---------------------------------------------------------------- what servers answer
 
 
@@ -380,6 +438,21 @@ def test_answers_that_are_none(answer, kind):
 
     (event,) = asyncio.run(run())
     assert (event.type, event.error.kind) == ("error", kind)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error": "model 'x' not found"}, "model 'x' not found"),
+        ({"message": "no such route"}, "no such route"),
+        ({"error": {"message": None}}, "the server answered with status 404"),
+        ("gone", "gone"),
+        (None, "the server answered with status 404"),
+    ],
+)
+def test_the_words_of_servers_that_report_errors_their_own_way(body, message):
+    found = error_of_body(body, status=404)
+    assert (found.message, found.kind) == (message, ErrorKind.not_found)
 
 
 def test_an_echoed_key_is_not_shown():
@@ -520,6 +593,15 @@ def test_requests_go_through_the_configured_proxy():
     events, (request,) = asyncio.run(run())
     assert events[-1].type == "done"
     assert request["line"].startswith("POST http://models.invalid/v1/messages ")
+
+
+@pytest.mark.parametrize("kind", ["application/octet-stream", "application/json"])
+def test_a_stream_with_a_wrong_content_type_is_read(kind):
+    async def run():
+        async with Server(answering(response(sse(TEXT), kind=kind))).running() as url:
+            return await collect(AnthropicAdapter(None, base_url=url, api_key="k"))
+
+    assert [e.type for e in asyncio.run(run())] == ["text_start", "text_delta", "text_delta", "text_end", "done"]
 
 
 def test_compressed_answers_are_read(replay, cases):

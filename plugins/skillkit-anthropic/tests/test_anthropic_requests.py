@@ -397,6 +397,20 @@ def test_images_and_documents():
     assert blocks[5]["source"] == {"type": "text", "media_type": "text/plain", "data": "plain Ünïcode"}
 
 
+def test_media_of_types_that_the_wire_refuses():
+    odd = (
+        ImageBlock("QUJD", "image/jpg"),
+        ImageBlock("QUJD", "image/bmp"),
+        DocumentBlock("QUJD", "application/msword"),
+    )
+    blocks = valid([UserMessage(content=odd)])["messages"][0]["content"]
+    assert blocks[0]["source"]["media_type"] == "image/jpeg"
+    assert [b.get("text") for b in blocks[1:]] == [
+        "[image left out: image/bmp is not taken]",
+        "[document left out: application/msword is not taken]",
+    ]
+
+
 def test_a_model_without_eyes_is_told_what_was_left_out():
     sent = valid([UserMessage(content=(ImageBlock("QUJD"), DocumentBlock("JVBERi0=")))], model=SIGHTLESS)
     assert [b["type"] for b in sent["messages"][0]["content"]] == ["text", "text"]
@@ -414,6 +428,8 @@ def test_tool_results_carry_images_but_errors_carry_text_alone():
     assert [b["type"] for b in second["content"]] == ["text"]
     assert second["is_error"] is True
     assert aside["type"] == "image"
+    silent = valid([UserMessage(content="go"), said(call("a")), result("a", "", is_error=True)])
+    assert silent["messages"][2]["content"][0]["content"][0]["text"] == "(no output)"
 
 
 # ---------------------------------------------------------------- histories from anywhere
@@ -680,6 +696,7 @@ RESULT = {"type": "tool_result", "tool_use_id": "a"}
             "does not match",
             spoken({**USE, "id": "a|b"}, after={"role": "user", "content": [{**RESULT, "tool_use_id": "a|b"}]}),
         ),
+        ("say something", spoken(USE, after={"role": "user", "content": [{**RESULT, "is_error": True}]})),
         ("must be an object", spoken({**USE, "input": "x"}, after={"role": "user", "content": [RESULT]})),
         ("signature", spoken({"type": "thinking", "thinking": "x"}, USER["content"][0])),
         ("may not be thinking", spoken({"type": "thinking", "thinking": "x", "signature": "s"})),

@@ -36,10 +36,15 @@ class Context:
         self.heard.append((stream, output))
 
 
-def make_host(tmp_path: Path, config: BashConfig | None = None) -> SimpleNamespace:
+def make_host(tmp_path: Path, config: BashConfig | None = None, resolved=None) -> SimpleNamespace:
     host = SimpleNamespace(config=SimpleNamespace(section=lambda name: config), cache_dir=tmp_path / "cache")
     runtime = BashRuntime(host)
     host.runtimes = SimpleNamespace(get={"bash": runtime}.__getitem__)
+
+    async def find_runtime():
+        return resolved or runtime
+
+    host.find_runtime = find_runtime
     return host
 
 
@@ -150,6 +155,13 @@ def test_the_configuration_of_the_host_reaches_the_runtime(tmp_path, go, monkeyp
     monkeypatch.setenv("SEEN", "yes")
     host = make_host(tmp_path, BashConfig(env_allow=("SEEN",), path="/usr/bin:/bin", shell="/bin/sh"))
     assert go(host.runtimes.get("bash").execute("echo $SEEN $PATH $0")).stdout == "yes /usr/bin:/bin /bin/sh\n"
+
+
+def test_the_runtime_that_the_host_finds_runs_the_command(tmp_path, go):
+    tools = []
+    sandbox = BashRuntime(path="/only/here:/usr/bin:/bin", spill_dir=tmp_path)
+    plugin.register_tools(tools.append, make_host(tmp_path, resolved=sandbox))
+    assert go(tools[0].execute({"command": "echo $PATH"}, Context(tmp_path))).content == "/only/here:/usr/bin:/bin"
 
 
 def test_spilled_output_lies_in_the_cache_directory(tmp_path, go):

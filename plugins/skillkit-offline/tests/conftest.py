@@ -214,6 +214,12 @@ ACTIONS = tuple(
 
 
 @pytest.fixture(scope="session")
+def make_action():
+    """The function that describes a skill action as a tool."""
+    return action
+
+
+@pytest.fixture(scope="session")
 def actions():
     """Fifteen actions of ten skills."""
     return ACTIONS

@@ -7,11 +7,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from skillkit_offline import OfflineAdapter
+
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage, UserMessage
 from skillkit_core.models import ModelDefinition, TokenUsage
-from skillkit_offline import OfflineAdapter
 
 MODEL = ModelDefinition("offline", "offline", "offline")
 
@@ -115,7 +116,9 @@ def test_where_nothing_fits_the_candidates_are_listed_and_the_run_is_refused(act
 
     assert message.stop_reason is StopReason.refusal
     assert not message.tool_calls
-    assert message.text.startswith('No skill fits this request, so nothing ran (table-tools describe does not speak of "translate").')
+    assert message.text.startswith(
+        'No skill fits this request, so nothing ran (table-tools describe does not speak of "translate").'
+    )
     assert "  table-tools describe: Describe the columns of a table" in message.text
     assert "    for example: describe the columns of people.csv" in message.text
 
@@ -124,7 +127,7 @@ def test_where_nothing_is_near_one_action_of_each_skill_is_listed(actions):
     message = answer("hello", actions)
 
     assert "Offline, these can be asked for:" in message.text
-    assert "and 1 more: skillkit skills list" in message.text
+    assert "and 2 more: skillkit skills list" in message.text
 
 
 def test_without_any_skill_the_answer_says_so():
@@ -156,10 +159,10 @@ def test_two_requests_in_one_are_refused(actions):
     assert "table-tools describe" in message.text and "word-count count" in message.text
 
 
-def test_a_tie_between_skills_is_refused(actions):
-    from conftest import action
-
-    twins = tuple(action(name, "show", "Show a colour.", examples=["show the colour red"]) for name in ("hue-a", "hue-b"))
+def test_a_tie_between_skills_is_refused(make_action):
+    twins = tuple(
+        make_action(name, "show", "Show a colour.", examples=["show the colour red"]) for name in ("hue-a", "hue-b")
+    )
     message = answer("show the colour red", twins)
 
     assert message.stop_reason is StopReason.refusal
@@ -167,12 +170,10 @@ def test_a_tie_between_skills_is_refused(actions):
     assert "hue-a show" in message.text and "hue-b show" in message.text
 
 
-def test_a_tie_between_actions_is_decided_by_the_arguments(actions):
-    from conftest import action
-
+def test_a_tie_between_actions_is_decided_by_the_arguments(make_action):
     shared = {"examples": [], "keywords": ["colour"]}
-    needs = action("hue", "paint", "Show a colour.", **shared, tone={"required": True, "type": "integer"})
-    free = action("hue", "plain", "Show a colour.", **shared)
+    needs = make_action("hue", "paint", "Show a colour.", **shared, tone={"required": True, "type": "integer"})
+    free = make_action("hue", "plain", "Show a colour.", **shared)
 
     assert answer("show a colour", (needs, free)).tool_calls[0].name == "hue__plain"
     assert answer("show a colour, tone 3", (needs, free)).tool_calls[0].args == {"tone": 3}

@@ -5,17 +5,22 @@ import re
 import tarfile
 
 import pytest
-from skillkit_core.tools import Tool
 from skillkit_offline import rank
 
+from skillkit_core.tools import Tool
+
 PLAIN_INDEX = {"name and description": (0.291, 0.426), "with 4,000 characters of body": (0.422, 0.588)}
+
+
+def _lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 @pytest.fixture(scope="module")
 def discovery(shared):
     """Requests, and for each skill its name, description and body without the requests' own text."""
-    requests = [json.loads(line) for line in (shared / "discovery" / "requests.jsonl").open(encoding="utf-8")]
-    rows = [json.loads(line) for line in (shared / "skills" / "openclaw_expected.jsonl").open(encoding="utf-8")]
+    requests = _lines(shared / "discovery" / "requests.jsonl")
+    rows = _lines(shared / "skills" / "openclaw_expected.jsonl")
     said = {row["path"].removeprefix("skills/").removesuffix("/SKILL.md"): row["slp1"] for row in rows}
     own = {}
     for request in requests:

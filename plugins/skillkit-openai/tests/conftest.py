@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -82,3 +83,78 @@ class Case:
 def cases(wire: Path, index: list[dict[str, Any]]) -> list[Case]:
     """All recorded cases of both wires."""
     return [Case(wire, entry) for entry in index]
+
+
+class Loopback:
+    """A scripted server on 127.0.0.1: it keeps what it is asked, and answers with the next thing of its script.
+
+    An answer is ``(status, headers, pieces)``; a piece ``None`` holds the connection until the client goes away.
+    The last answer repeats.
+    """
+
+    def __init__(self) -> None:
+        self.script: list[tuple[int, dict[str, str], list[bytes | None]]] = []
+        self.requests: list[dict[str, Any]] = []
+        self.connections = 0
+        self.left = asyncio.Event()
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Loopback:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._server is not None
+        self._server.close()
+
+    @property
+    def url(self) -> str:
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+
+    def json(self, value: Any, status: int = 200, **headers: str) -> None:
+        """Answer with a JSON body."""
+        self.script.append((status, {"content-type": "application/json", **headers}, [json.dumps(value).encode()]))
+
+    def sse(self, *events: Any, hold: bool = False) -> None:
+        """Answer with a stream of events: objects, or bytes as they are."""
+        pieces: list[bytes | None] = [
+            e if isinstance(e, bytes) else b"data: " + json.dumps(e).encode() + b"\n\n" for e in events
+        ]
+        self.script.append((200, {"content-type": "text/event-stream"}, [*pieces, None] if hold else pieces))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while await self._one(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self.left.set()
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in lines[1:] if line)}
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
+        method, target, _ = lines[0].split(" ")
+        self.requests.append({"method": method, "target": target, "headers": headers, "body": body})
+        status, extra, pieces = self.script[min(len(self.requests), len(self.script)) - 1]
+        head = "".join(f"{k}: {v}\r\n" for k, v in {**extra, "transfer-encoding": "chunked"}.items())
+        writer.write(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode())
+        for piece in pieces:
+            if piece is None:
+                await writer.drain()
+                await reader.read(1)
+                return False
+            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return True
+
+
+@pytest.fixture
+def loopback() -> type[Loopback]:
+    """The scripted server; start it with ``async with``."""
+    return Loopback

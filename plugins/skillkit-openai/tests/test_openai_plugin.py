@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from skillkit_openai import OpenAIAdapter, plugin
+from skillkit_openai.config import OpenAISection
 
+from skillkit_core import Host
 from skillkit_core.descriptors import Provider, load_object
 from skillkit_core.errors import UsageError
 
 
-def providers() -> dict[str, Provider]:
+def providers(config: Any = None) -> dict[str, Provider]:
     found: dict[str, Provider] = {}
-    plugin.register_adapters(lambda p: found.__setitem__(p.name, p))
+    plugin.register_adapters(lambda p: found.__setitem__(p.name, p), config)
     return found
 
 
@@ -92,3 +97,55 @@ def test_the_key_of_the_environment_goes_to_openai_and_to_no_other_endpoint(monk
     assert OpenAIAdapter(None).endpoint.base_url == "http://127.0.0.1:8/v1"
     assert OpenAIAdapter(None).endpoint.api_key == "sk-environment"
     assert "sk-environment" not in repr(OpenAIAdapter(None).endpoint)
+
+
+def test_servers_of_the_configuration_are_providers() -> None:
+    config = OpenAISection.model_validate(
+        {
+            "timeout": 30,
+            "proxy": "http://127.0.0.1:3128",
+            "servers": {
+                "house": {
+                    "base_url": "https://models.example/v1",
+                    "api": "openai-responses",
+                    "api_key_env": "HOUSE_KEY",
+                    "headers": {"x-team": "a"},
+                    "query": {"api-version": "1"},
+                    "timeout": 5,
+                    "strict": True,
+                },
+                "groq": {"base_url": "http://127.0.0.1:1/v1"},
+            },
+        }
+    )
+    found = providers(config)
+    house = found["house"]
+    assert list(house.apis) == ["openai-responses", "openai-chat"]
+    assert house.api_key_env == ("HOUSE_KEY",)
+    adapter = load_object(house.apis["openai-chat"])(
+        None, provider="house", base_url=house.base_url, headers=house.headers, **house.options
+    )
+    assert adapter.dialect.strict
+    assert adapter.endpoint.query == {"api-version": "1"}
+    assert adapter.endpoint.proxy == "http://127.0.0.1:3128"
+    assert adapter._timeout == 5
+    assert found["groq"].base_url == "http://127.0.0.1:1/v1"
+    assert found["openai"].options == {"timeout": 30, "proxy": "http://127.0.0.1:3128"}
+
+
+@pytest.mark.parametrize(
+    "section",
+    [{"servers": {"a": {"base_url": "ftp://x"}}}, {"servers": {"a": {}}}, {"unknown": 1}, {"timeout": 0}],
+)
+def test_a_wrong_configuration_is_refused(section: Any) -> None:
+    with pytest.raises(ValidationError):
+        OpenAISection.model_validate(section)
+
+
+def test_the_host_makes_the_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    host = Host(plugins=(plugin,), discover=False)
+    assert type(host.adapters.resolve("openai", "openai-compatible")).__name__ == "OpenAIAdapter"
+    assert type(host.adapters.resolve("openai", "openai-responses")).__name__ == "OpenAIResponsesAdapter"
+    assert host.adapters.resolve("ollama").endpoint.base_url == "http://localhost:11434/v1"  # type: ignore[attr-defined]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal as signals
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,30 +10,19 @@ from typing import Any
 
 import pytest
 import yaml
+from skillkit_bash import BashRuntime
 
-from skillkit_core.contracts.runtime import ExecutionResult, SkillRuntime
 from skillkit_core.registry import Registry
 from skillkit_core.skills import SkillRegistry
 
 
-def find_shared() -> Path | None:
-    root = next(p for p in Path(__file__).resolve().parents if (p / "skillkit_core").is_dir())
-    found = Path(os.environ.get("SKILLKIT_SHARED") or root.parent / "shared") / "skills"
-    return found if found.is_dir() else None
+@pytest.fixture
+def shared(shared_data: Path) -> Path:
+    """The folder with the conformance corpora of skills."""
+    return shared_data / "skills"
 
 
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with the conformance corpora."""
-    found = find_shared()
-    if found is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("the conformance corpora are missing: set SKILLKIT_SHARED")
-        pytest.skip("the conformance corpora are not here: set SKILLKIT_SHARED")
-    return found
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture
 def table(shared: Path) -> Callable[[str], list[dict[str, Any]]]:
     """The rows of a behaviour table; never an empty list."""
 
@@ -48,38 +34,17 @@ def table(shared: Path) -> Callable[[str], list[dict[str, Any]]]:
     return load
 
 
-class ProcessRuntime(SkillRuntime):
-    """The smallest real runtime: argv only, a process group of its own, killed as a whole."""
+class RecordingRuntime(BashRuntime):
+    """The real runtime, which also keeps what it was asked to run."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.calls: list[dict[str, Any]] = []
 
-    async def execute(
-        self, command, cwd=None, env=None, timeout=None, on_output=None, *, on_error_output=None, signal=None,
-        stdin=None, max_output=256 * 1024,
-    ):  # fmt: skip
+    async def execute(self, command, cwd=None, env=None, timeout=None, on_output=None, **kwargs):
         assert not isinstance(command, str), "an action must never be a shell command"
         self.calls.append({"argv": list(command), "cwd": cwd, "env": dict(env or {}), "timeout": timeout})
-        start = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *command, cwd=cwd, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-        timed_out = False
-        try:
-            out, err = await asyncio.wait_for(process.communicate(), timeout)
-        except TimeoutError:
-            timed_out = True
-            os.killpg(process.pid, signals.SIGKILL)
-            out, err = await process.communicate()
-        text = out.decode("utf-8", "replace")
-        if on_output and text:
-            on_output(text)
-        return ExecutionResult(
-            stdout=text[:max_output], stderr=err.decode("utf-8", "replace")[:max_output],
-            exit_code=None if timed_out else process.returncode, timed_out=timed_out,
-            truncated=len(text) > max_output, duration=time.monotonic() - start,
-        )  # fmt: skip
+        return await super().execute(command, cwd, env, timeout, on_output, **kwargs)
 
 
 @dataclass
@@ -101,7 +66,7 @@ class PlainConfig:
         return SkillsConfig.model_validate(self.data.get("skills") or {})
 
 
-@dataclass
+@dataclass(eq=False)
 class PlainHost:
     """What this plugin uses of a host."""
 
@@ -111,7 +76,7 @@ class PlainHost:
     config: PlainConfig = field(default_factory=PlainConfig)
     trusted: bool = False
     entries: tuple[Any, ...] = ()
-    runtime: ProcessRuntime = field(default_factory=ProcessRuntime)
+    runtime: RecordingRuntime = field(default_factory=RecordingRuntime)
     skills: SkillRegistry = field(default_factory=SkillRegistry)
     skill_problems: list[Any] = field(default_factory=list)
     runtimes: Registry[Any] = field(default_factory=Registry)
@@ -120,6 +85,9 @@ class PlainHost:
 
     def __post_init__(self) -> None:
         self.runtimes.register("bash", self.runtime)
+
+    async def find_runtime(self, name: str | None = None) -> RecordingRuntime:
+        return self.runtime
 
     def secret(self, name: str) -> str | None:
         return self.environ.get(name)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from skillkit_skills import plugin
 from skillkit_skills.actions import run_action
-from skillkit_skills.activation import MAX_RESOURCES
+from skillkit_skills.activation import MAX_RESOURCES, skill_content
 from skillkit_skills.context import skills_prompt
 from skillkit_skills.offers import ACTIVATE, MANY_ACTIONS, skill_tools, skills_of, tool_name
 
@@ -65,6 +65,7 @@ class Agent:
     def __init__(self, host, skills=(), session=None):
         self.host, self.session = host, session or Session()
         self.config = SimpleNamespace(skills=tuple(skills))
+        self.target = None
 
 
 @dataclass
@@ -120,7 +121,7 @@ def test_an_action_is_a_tool_that_says_what_the_offline_model_needs(adder):
 
 def test_a_tool_runs_its_script_and_leads_with_the_answer(adder):
     output = call(by_name(Agent(adder))["adder__add"], adder, a=2)
-    assert output.content == 'It is 3.\n{"answer":"It is 3.","value":3}'
+    assert output.content == 'It is 3.\n{"value":3}'
     assert output.details == {"answer": "It is 3.", "value": 3} and not output.is_error
 
 
@@ -223,6 +224,8 @@ def test_a_resumed_session_remembers_what_was_active(adder):
     message = ToolResultMessage(content=output.content, tool_call_id="1", tool_name=ACTIVATE, details=output.details)
     assert text_of(message.content) == output.content
     assert skills_of(Agent(adder, session=Session(messages=[message]))).is_active("adder")
+    called = UserMessage(content=skill_content(adder.skills.get("adder")))
+    assert skills_of(Agent(adder, session=Session(messages=[called]))).is_active("adder")
 
 
 def test_the_files_of_a_skill_are_listed_up_to_a_limit(adder):
@@ -350,6 +353,32 @@ def test_a_file_outside_the_workspace_is_refused(host, tmp_path, path):
 def test_an_action_with_needs_of_its_own_says_what_is_missing(host, tmp_path):
     with pytest.raises(ToolError, match="missing-bin:no-such-program-xyz"):
         show(host, tmp_path, {"requires": {"bins": ["no-such-program-xyz"]}})
+
+
+def test_a_script_that_became_a_link_to_elsewhere_is_not_run(adder, tmp_path):
+    script = adder.skills.get("adder").path / "scripts/add.py"
+    script.unlink()
+    script.symlink_to("/bin/true")
+    with pytest.raises(ToolError, match="leaves the skill's folder"):
+        call(by_name(Agent(adder))["adder__add"], adder, a=1)
+
+
+def test_what_is_no_json_is_an_error_even_when_python_reads_it(host, tmp_path):
+    action = {"name": "go", "run": ["echo", '{"x": NaN}'], "output": "json", "confirm": "never"}
+    put(tmp_path / "skills", "nan", simple("nan", actions=[action]))
+    output = call(by_name(Agent(host.take(tmp_path / "skills")))["nan__go"], host)
+    assert output.is_error and output.details["error"] == "output-not-json"
+
+
+def test_a_file_is_named_from_where_the_program_ran(host, tmp_path):
+    inside, outside = {"name": "in", "cwd": "skill"}, {"name": "out", "cwd": "skill"}
+    more = {"output": "file", "confirm": "never"}
+    inside |= {"run": ["echo", str(host.cwd / "x.pdf")]} | more
+    outside |= {"run": "echo x.pdf"} | more
+    put(tmp_path / "skills", "files", simple("files", actions=[inside, outside]))
+    tools = by_name(Agent(host.take(tmp_path / "skills")))
+    assert call(tools["files__in"], host).content == f"Wrote {host.cwd / 'x.pdf'}"
+    assert call(tools["files__out"], host).details["error"] == "output-file-outside"
 
 
 def test_output_is_shown_while_it_comes(adder):

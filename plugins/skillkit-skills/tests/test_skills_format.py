@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from skillkit_skills.actiondef import ActionError
-from skillkit_skills.catalogue import catalogue
+from skillkit_skills.catalogue import render_catalogue
 from skillkit_skills.format import build_skill
 from skillkit_skills.loader import SkillFolderLoader
 from skillkit_skills.reader import read
@@ -50,7 +53,7 @@ def test_every_example_gives_its_normalised_record(shared):
             elif key == "tool_names":
                 assert [f"{skill.name}__{a.name}" for a in skill.actions] == value
             elif key == "in_catalogue":
-                assert ("<name>" in catalogue([skill]).text) == value
+                assert ("<name>" in render_catalogue([skill]).text) == value
             elif key == "homepage":
                 assert skill.metadata["homepage"] == value
             elif key == "system_prompt_source":
@@ -185,3 +188,27 @@ def test_typed_defaults_and_private_keys_of_arguments_survive():
     arg = skill.actions[0].args[0]
     assert (arg.default, arg.enum, arg.extra["x-fill"]) == (5, (5, 7), "request")
     assert skill.actions[0].confirm == "first"
+
+
+keys = st.sampled_from(
+    ["actions", "requires", "priority", "engine", "arguments", "install", "hooks", "limits", "schema", "paths", "confirm",
+     "user_invocable", "version", "tools", "name", "script", "run", "args", "type", "position", "timeout", "default", "enum",
+     "pattern", "minimum", "bins", "os", "python", "x-y", "kind", "url", "a"]
+)  # fmt: skip
+words = st.sampled_from(
+    ["", "1", "-1", "nan", "1e999", "true", "a b", "{a}", "a|b", "[", "integer", "../x", "scripts/f.py"]
+)
+values = st.recursive(
+    words | st.none(), lambda v: st.lists(v, max_size=3) | st.dictionaries(keys, v, max_size=5), max_leaves=25
+)
+blocks = st.dictionaries(keys, values, max_size=8)
+
+
+@given(block=blocks, sidecar=blocks, top=blocks, codex=values)
+@settings(max_examples=300, deadline=None)
+def test_no_block_makes_the_format_raise(block, sidecar, top, codex):
+    front = {**top, "name": "demo", "description": "d", "metadata": {"skillkit": block, "openclaw": sidecar}}
+    skill = build(f"---\n{json.dumps(front)}\n---\n", sidecar=json.dumps(sidecar), codex=json.dumps(codex))
+    assert skill.name == "demo"
+    for action in skill.actions:
+        assert action.name and (action.script is None) != (action.run is None)

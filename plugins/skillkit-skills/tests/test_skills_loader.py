@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from skillkit_skills.catalogue import catalogue
+from skillkit_skills.catalogue import render_catalogue
 from skillkit_skills.loader import SkillFolderLoader, package_folders
 from skillkit_skills.scanner import MAX_FOLDERS, scan
 from skillkit_skills.sources import sources
@@ -68,11 +68,11 @@ def test_trees(shared, tmp_path, name):
         assert [p for p in problems if p.severity != "info"] == []
     if "count" in want:
         assert len(skills) == want["count"]
-        shown = catalogue(skills, want["catalogue_budget_chars"])
+        shown = render_catalogue(skills, want["catalogue_budget_chars"])
         assert len(shown.text) <= want["catalogue_budget_chars"] and shown.truncated
         assert all(f"<name>{s.name}</name>" in shown.text for s in skills)
     if "catalogue_order" in want:
-        text = catalogue(skills).text
+        text = render_catalogue(skills).text
         places = [text.index(f"<name>{n}</name>") for n in want["catalogue_order"]]
         assert places == sorted(places)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tarfile
 from collections import Counter
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 import yaml
@@ -23,16 +21,6 @@ FIELDS = [
     *("disable_model_invocation", "always", "primary_env", "skill_key", "install_kinds", "version", "homepage"),
     *("body_sha256", "body_chars"),
 ]
-
-
-def shared() -> Path:
-    root = next(p for p in Path(__file__).resolve().parents if (p / "skillkit_core").is_dir())
-    found = Path(os.environ.get("SKILLKIT_SHARED") or root.parent / "shared") / "skills"
-    if not found.is_dir():
-        if os.environ.get("CI") == "true":
-            pytest.fail("the conformance corpora are missing: set SKILLKIT_SHARED")
-        pytest.skip("the conformance corpora are not here: set SKILLKIT_SHARED")
-    return found
 
 
 def same(want, got) -> bool:
@@ -53,8 +41,8 @@ def differences(want: dict, data: bytes, dir_name: str) -> list[str]:
     return wrong
 
 
-def test_every_real_file_of_the_corpus_is_read_as_expected():
-    root = shared()
+def test_every_real_file_of_the_corpus_is_read_as_expected(shared):
+    root = shared
     with (root / "openclaw_expected.jsonl").open(encoding="utf-8") as rows:
         expected = {r["path"]: r for r in map(json.loads, rows)}
     failures, seen = [], Counter()
@@ -71,9 +59,9 @@ def test_every_real_file_of_the_corpus_is_read_as_expected():
     assert failures == []
 
 
-def test_every_folder_case_is_read_as_expected():
+def test_every_folder_case_is_read_as_expected(shared):
     failures, seen = [], 0
-    for file in sorted(shared().glob("skills_*/*/expected.yaml")):
+    for file in sorted(shared.glob("skills_*/*/expected.yaml")):
         case = yaml.safe_load(file.read_text(encoding="utf-8"))
         if case["kind"] != "skill" or case["slp1"]["status"] == "absent":
             continue
@@ -85,8 +73,8 @@ def test_every_folder_case_is_read_as_expected():
     assert failures == []
 
 
-def test_the_readers_scorer_gives_full_marks():
-    tool = shared() / "tools" / "check_host.py"
+def test_the_readers_scorer_gives_full_marks(shared):
+    tool = shared / "tools" / "check_host.py"
     done = subprocess.run([sys.executable, tool, "skillkit_skills.reader:parse"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

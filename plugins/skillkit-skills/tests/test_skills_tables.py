@@ -13,8 +13,8 @@ from skillkit_skills.actiondef import ActionError, read_actions, read_args
 from skillkit_skills.actions import OUTPUT_CAP, build_argv, interpret
 from skillkit_skills.allowed_tools import tokens
 from skillkit_skills.arguments import ArgumentError, coerce
-from skillkit_skills.catalogue import catalogue
-from skillkit_skills.digest import digest
+from skillkit_skills.catalogue import render_catalogue
+from skillkit_skills.digest import files_digest
 from skillkit_skills.eligibility import Surroundings, look_up, reasons
 from skillkit_skills.gates import Request, gate
 from skillkit_skills.preapproval import pre_approved
@@ -92,7 +92,7 @@ def test_allowed_tools(table):
 def test_catalogue(table):
     for case in table("catalogue"):
         skills = [Skill(**s) for s in case["skills"]]
-        found = catalogue(skills, case.get("budget_chars"), case.get("usage"))
+        found = render_catalogue(skills, case.get("budget_chars"), case.get("usage"))
         text = found.text
         if "expect_text" in case:
             assert text == case["expect_text"], case["id"]
@@ -113,19 +113,19 @@ def test_catalogue(table):
             assert ("<note>" in text) == case["note_present"], case["id"]
         if "budget_chars" in case:
             assert all(f"<name>{s.name}</name>" in text for s in skills), case["id"]
-            bare = catalogue([Skill(name=s.name, description=".") for s in skills], 0).text
+            bare = render_catalogue([Skill(name=s.name, description=".") for s in skills], 0).text
             assert len(text) <= max(case["budget_chars"], len(bare)), case["id"]
 
 
 def test_digest(table):
     for case in table("digest"):
         files = {path: text.encode() for path, text in case["files"].items()}
-        assert digest(files) == case["digest"], case["id"]
+        assert files_digest(files) == case["digest"], case["id"]
         wrapped = {f"top/{path}": data for path, data in reversed(files.items())} | {
             "__MACOSX/x": b"",
             "top/.DS_Store": b"",
         }
-        assert digest(wrapped) == case["digest"], case["id"]
+        assert files_digest(wrapped) == case["digest"], case["id"]
 
 
 # --- actions ------------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_results_say_how_a_process_ended(table, host, skill_dir):
             assert got.text is not None
             assert got.truncated and len(got.text.encode()) == want["truncated_to_bytes"] == OUTPUT_CAP
         if "max_seconds" in want:
-            assert got.ms < want["max_seconds"] * 1000
+            assert got.ms < case["sleep"] * 10 * 1000, "it waited for the program"
         if want.get("process_tree_killed"):
             pid = int((host.cwd / "child").read_text())
             assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
@@ -235,3 +235,26 @@ def test_a_runtimes_own_note_about_cut_output_is_no_json():
     action = SkillAction("x", script="a.py", output="json")
     got = interpret(action, ExecutionResult(stdout="[1", truncated=True), Path(os.sep))
     assert (got.ok, got.error) == (False, "output-too-large")
+
+
+def test_scan(table):
+    from skillkit_skills.audit import findings
+
+    for case in table("scan"):
+        assert sorted(findings(case["text"])) == sorted(case["findings"]), case["id"]
+
+
+def test_the_audit_of_hostile_skills_names_what_they_do(shared):
+    from skillkit_skills.audit import audit
+    from skillkit_skills.loader import SkillFolderLoader
+
+    from skillkit_core.contracts.skill_loader import SkillSource
+
+    wanted = {
+        "sec-curl-pipe": {"scan-remote-exec", "scan-password-protected-archive"},
+        "sec-hidden-unicode": {"scan-hidden-unicode"},
+        "sec-injection-body": {"scan-prompt-injection", "scan-credential-access"},
+    }
+    for name, codes in wanted.items():
+        found = SkillFolderLoader().load(SkillSource("x", "user", shared / "skills_quirky" / name))
+        assert {p.code for p in audit(found.skills[0])} == codes, name

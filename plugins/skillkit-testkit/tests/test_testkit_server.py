@@ -365,7 +365,10 @@ def test_the_auto_rule_calls_a_tool_and_repeats_its_output_over_every_wire(llm_s
     assert ASK[api](llm_server, "nothing that fits", True).text == "No offered tool fits the request."
 
 
-def test_the_command_prints_its_url_and_answers(tmp_path: Any) -> None:
+@pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
+def test_the_command_prints_its_url_and_answers_until_it_is_told_to_end(tmp_path: Any, signal: str) -> None:
+    import signal as signals
+
     log = tmp_path / "log.jsonl"
     argv = [sys.executable, "-m", "skillkit_testkit.server", "--reply", "from the shell", "--log", str(log)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -374,7 +377,7 @@ def test_the_command_prints_its_url_and_answers(tmp_path: Any) -> None:
         with openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as client:
             done = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hello"}])
         assert done.choices[0].message.content == "from the shell"
-        process.send_signal(2)
+        process.send_signal(getattr(signals, signal))
         assert process.wait(30) == 0
     assert json.loads(log.read_text())["body"]["messages"][0]["content"] == "hello"
 

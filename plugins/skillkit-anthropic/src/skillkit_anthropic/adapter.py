@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
@@ -20,7 +21,7 @@ from .decoder import AnswerDecoder, parse_json
 from .encode import API, dumps
 from .errors import error_of_body, error_of_exception
 from .interrupt import Interrupt, Interrupted
-from .request import Body, RequestEncoder
+from .request import RequestEncoder
 from .validate import problems_of
 from .wire import message_events
 
@@ -47,6 +48,7 @@ class AnthropicAdapter(LLMAdapter):
         api_key: ``None``: ``ANTHROPIC_API_KEY``, else what the SDK finds (``ANTHROPIC_AUTH_TOKEN``, a profile).
         headers: sent with every request.
         cache, timeout, connect_timeout, proxy, max_tokens: override the configuration, see :class:`AnthropicConfig`.
+        key_hint: variable that holds the key; named where the server refuses it.
     """
 
     api: ClassVar[str] = API
@@ -64,6 +66,7 @@ class AnthropicAdapter(LLMAdapter):
         connect_timeout: float | None = None,
         proxy: str | None = None,
         max_tokens: int | None = None,
+        key_hint: str = "ANTHROPIC_API_KEY",
     ) -> None:
         given = {
             "cache": cache,
@@ -79,12 +82,14 @@ class AnthropicAdapter(LLMAdapter):
         self.provider = provider
         official = provider == "anthropic"
         if official:
-            base_url = base_url or _secret(host, "ANTHROPIC_BASE_URL")
+            base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL")
             api_key = api_key or _secret(host, "ANTHROPIC_API_KEY") or _secret(host, "ANTHROPIC_AUTH_TOKEN")
         all_headers = {**config.headers, **(headers or {})} if official else dict(headers or {})
-        if config.betas and official:
-            all_headers.setdefault("anthropic-beta", ",".join(config.betas))
+        self._betas = ",".join(config.betas) if official else ""
+        if self._betas:
+            all_headers["anthropic-beta"] = self._betas
         self._config = config
+        self._key_hint = key_hint
         self._secret = api_key
         self._transport = Transport(
             Endpoint(
@@ -107,8 +112,7 @@ class AnthropicAdapter(LLMAdapter):
         with Interrupt(request.signal) as interrupt:
             try:
                 interrupt.check()
-                interrupt.limit(request.settings.timeout)
-                response = await interrupt.wait(self._send(request))
+                response = await interrupt.wait(self._send(request, interrupt))
                 parts = self._streamed(response, decoder, interrupt) if _is_sse(response) else None
                 if parts is None:
                     for event in await self._whole(response, decoder, interrupt):
@@ -126,6 +130,8 @@ class AnthropicAdapter(LLMAdapter):
                 else:
                     yield decoder.fail(self._error(error))
             finally:
+                if decoder.acc.container is not None:
+                    self._encoder(request).container = decoder.acc.container
                 if response is not None:
                     with suppress(Exception):
                         await response.aclose()
@@ -153,17 +159,19 @@ class AnthropicAdapter(LLMAdapter):
                     return
                 yield events
 
-    async def _send(self, request: LLMRequest) -> httpx2.Response:
+    async def _send(self, request: LLMRequest, interrupt: Interrupt) -> httpx2.Response:
         """Encode, let ``on_request`` look, post, tell ``on_response``.
+
+        The time until the first event counts from here on: neither the import of the SDK nor a hook that asks somebody
+        is the server's.
 
         Raises:
             Exception: whatever went wrong.
         """
         import anthropic
 
-        body = self._body(request)
-        headers: Mapping[str, Any] = request.settings.headers
-        content = body.content
+        content = self._encoder(request).encode(request).content
+        headers: Mapping[str, Any] = self._headers(request.settings.headers)
         if request.on_request is not None:
             payload = freeze(parse_json(content))
             all_headers = self._transport.headers(headers)
@@ -171,6 +179,9 @@ class AnthropicAdapter(LLMAdapter):
             if new_payload is not payload:
                 content = dumps(new_payload)
             headers = self._transport.exactly(new_headers)
+        self._transport.client()
+        interrupt.limit(request.settings.timeout)
+        interrupt.watch(self._config.timeout)
         try:
             response = await self._transport.post(content, headers)
         except anthropic.APIStatusError as error:
@@ -185,12 +196,19 @@ class AnthropicAdapter(LLMAdapter):
                 raise
         return response
 
-    def _body(self, request: LLMRequest) -> Body:
+    def _headers(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
+        """The request's own headers; its betas come on top of the configured ones."""
+        always = self._betas
+        if not always or not wanted:
+            return wanted
+        return {k: f"{always},{v}" if k.lower() == "anthropic-beta" else v for k, v in wanted.items()}
+
+    def _encoder(self, request: LLMRequest) -> RequestEncoder:
         encoder = request.scratch.get(_SCRATCH)
         if not isinstance(encoder, RequestEncoder) or encoder.provider != self.provider:
             encoder = RequestEncoder(self.provider, self._config.cache, self._config.max_tokens)
             request.scratch[_SCRATCH] = encoder
-        return encoder.encode(request)
+        return encoder
 
     async def _whole(
         self, response: httpx2.Response, decoder: AnswerDecoder, interrupt: Interrupt
@@ -203,22 +221,28 @@ class AnthropicAdapter(LLMAdapter):
         interrupt.check()
         data = await interrupt.wait(response.aread())
         interrupt.limit(None)
+        if data.lstrip()[:6] in (b"event:", b"data: "):  # a stream whose content type says otherwise
+            events = decoder.feed(data)
+            events += () if decoder.acc.finished else decoder.close()
+            self._sign(events[-1].error)
+            return events
         try:
             message = parse_json(data)
-        except ValueError:
+            if isinstance(message, dict) and isinstance(message.get("content", 0), (list, NoneType)):
+                whole, decoder.acc = message_events(message)
+                return whole
+        except (ValueError, TypeError, AttributeError) as error:
+            log.debug("the answer is no message: %r", error)
             message = None
-        if isinstance(message, dict) and message.get("type") == "error":
+        if isinstance(message, dict) and "error" in message:
             raise error_of_body(message, status=response.status_code, headers=dict(response.headers))
-        if not isinstance(message, dict) or not isinstance(message.get("content"), list):
-            what = response.headers.get("content-type", "an unknown type")
-            raise ProviderError(
-                f"the answer is no message of the Messages API ({what})",
-                kind=ErrorKind.protocol,
-                status=response.status_code,
-                hint="check base_url",
-            )
-        events, decoder.acc = message_events(message)
-        return events
+        what = response.headers.get("content-type", "an unknown type")
+        raise ProviderError(
+            f"the answer is no message of the Messages API ({what})",
+            kind=ErrorKind.protocol,
+            status=response.status_code,
+            hint="check base_url",
+        )
 
     async def _drain(self, chunks: Any, interrupt: Interrupt) -> None:
         """Read to the end of the response, so that the connection serves the next request."""
@@ -247,11 +271,16 @@ class AnthropicAdapter(LLMAdapter):
         if isinstance(error, ProviderError):
             error.provider = error.where = self.provider
             if error.kind is ErrorKind.auth:
-                own = self.provider == "anthropic"
-                error.hint = "set ANTHROPIC_API_KEY or pass api_key" if own else "check the provider's API key"
+                error.hint = f"check {self._key_hint} or pass api_key"
         return error
 
     def _interrupted(self, interrupt: Interrupt, request: LLMRequest) -> ProviderError:
+        if interrupt.reason == "silence":
+            return ProviderError(
+                f"the server was silent for {self._config.timeout:g} seconds",
+                kind=ErrorKind.timeout,
+                provider=self.provider,
+            )
         if interrupt.reason == "timeout":
             return ProviderError(
                 f"the first event did not come within {request.settings.timeout:g} seconds",
@@ -296,8 +325,8 @@ def _section(host: Any) -> AnthropicConfig:
 
 def _secret(host: Any, name: str) -> str | None:
     ask = getattr(host, "secret", None)
-    found = ask(name) if callable(ask) else None
-    return found or os.environ.get(name) or None
+    found = ask(name) if callable(ask) else os.environ.get(name)
+    return str(found) if found else None
 
 
 def _is_sse(response: httpx2.Response) -> bool:

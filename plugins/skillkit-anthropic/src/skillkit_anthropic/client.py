@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     import anthropic
@@ -52,23 +55,24 @@ class Transport:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._client: anthropic.AsyncAnthropic | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, anthropic.AsyncAnthropic] = WeakKeyDictionary()
 
     def client(self) -> anthropic.AsyncAnthropic:
         """The client of the running loop."""
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._client = self._make()
-            self._loop = loop
-        return self._client
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = self._make()
+        return client
 
     def _make(self) -> anthropic.AsyncAnthropic:
+        _import_sdk()
         import anthropic
         import httpx2
 
         end = self._endpoint
-        self._timeout = httpx2.Timeout(end.timeout, connect=end.connect_timeout)
+        # No read timeout: whoever reads a stream watches for silence, without a timer for every piece of data.
+        self._timeout = httpx2.Timeout(end.timeout, connect=end.connect_timeout, read=None)
         headers: dict[str, Any] = dict(end.headers)
         api_key = end.api_key
         if not api_key and (not end.official or end.base_url is not None):
@@ -133,10 +137,24 @@ class Transport:
         """The JSON that ``path`` answers with."""
         import httpx2
 
-        return (await self.client().get(path, cast_to=httpx2.Response)).json()
+        timeout = httpx2.Timeout(self._endpoint.timeout, connect=self._endpoint.connect_timeout)
+        return (await self.client().get(path, cast_to=httpx2.Response, options={"timeout": timeout})).json()
 
     async def close(self) -> None:
         """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
             await client.close()
+
+
+def _import_sdk() -> None:
+    """Import the SDK without the garbage collector, which would look in vain through the many classes it makes."""
+    if "anthropic" in sys.modules:
+        return
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        import anthropic  # noqa: F401
+    finally:
+        if collecting:
+            gc.enable()

@@ -71,6 +71,8 @@ class AnswerDecoder:
             if acc.finished:
                 break
             self.started = True
+            if data == b"[DONE]":  # the end mark of another protocol, which gateways add
+                continue
             try:
                 events, acc = convert(parse_json(data), acc)
             except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -37,6 +37,11 @@ API = "anthropic-messages"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MIMES = {
+    "image": frozenset(("image/jpeg", "image/png", "image/gif", "image/webp")),
+    "document": frozenset(("application/pdf",)),
+}
+_MIME_ALIASES = {"image/jpg": "image/jpeg"}
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -100,19 +105,26 @@ def wire_name(name: str) -> str:
 
 def _media(block: ImageBlock | DocumentBlock, target: Target) -> dict[str, Any] | None:
     """An image or document block, or ``None`` when it holds nothing."""
-    image = isinstance(block, ImageBlock)
-    if not (target.images if image else target.pdfs):
-        return {"type": "text", "text": f"[{'image' if image else 'document'} left out: this model does not take it]"}
+    kind = block.type
+    mime = _MIME_ALIASES.get(block.mime_type, block.mime_type)
     source: dict[str, Any]
+    if not (target.images if kind == "image" else target.pdfs):
+        return {"type": "text", "text": f"[{kind} left out: this model does not take it]"}
     if block.data:
-        source = {"type": "base64", "media_type": block.mime_type, "data": block.data}
-        if not image and block.mime_type.startswith("text/"):
-            source = {"type": "text", "media_type": "text/plain", "data": _text_of_base64(block.data)}
+        if kind == "document" and mime.startswith("text/"):
+            text = _text_of_base64(block.data)
+            source = {"type": "text", "media_type": "text/plain", "data": text}
+            if not text.strip():
+                return None
+        elif mime in _MIMES[kind]:
+            source = {"type": "base64", "media_type": mime, "data": block.data}
+        else:
+            return {"type": "text", "text": f"[{kind} left out: {mime} is not taken]"}
     elif block.url:
         source = {"type": "url", "url": block.url}
     else:
         return None
-    entry: dict[str, Any] = {"type": "image" if image else "document", "source": source}
+    entry: dict[str, Any] = {"type": kind, "source": source}
     if isinstance(block, DocumentBlock) and block.title:
         entry["title"] = block.title
     return entry
@@ -144,7 +156,7 @@ def _plain(blocks: Iterable[Block], target: Target) -> list[dict[str, Any]]:
 def user_blocks(message: AgentMessage, target: Target) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """``(tool results, other blocks)`` of a user or tool result message; results stand first in a user message.
 
-    The wire wants text alone in a result with ``is_error``: images of a failed tool follow after the results.
+    The wire wants text, and text alone, in a result with ``is_error``: images of a failed tool follow after the results.
     """
     blocks = _plain(message.content, target)
     if not isinstance(message, ToolResultMessage):
@@ -153,7 +165,7 @@ def user_blocks(message: AgentMessage, target: Target) -> tuple[list[dict[str, A
     aside: list[dict[str, Any]] = []
     if message.is_error:
         aside = [b for b in blocks if b["type"] != "text"]
-        blocks = [b for b in blocks if b["type"] == "text"]
+        blocks = [b for b in blocks if b["type"] == "text"] or [{"type": "text", "text": "(no output)"}]
     if blocks:
         result["content"] = blocks
     if message.is_error:

@@ -61,15 +61,13 @@ def error_of_body(
     status to decide.
     """
     error = body.get("error") if isinstance(body, Mapping) else None
-    if not isinstance(error, Mapping):
-        error = {}
-    kind_name = error.get("type")
+    fields = error if isinstance(error, Mapping) else {}
+    kind_name, details = fields.get("type"), fields.get("details")
     kind_name = kind_name if isinstance(kind_name, str) else None
-    details = error.get("details")
     code = details.get("error_code") if isinstance(details, Mapping) else None
-    message = error.get("message")
-    if not isinstance(message, str) or not message:
-        message = body if isinstance(body, str) and body.strip() else f"the server answered with status {status}"
+    outer = body.get("message") if isinstance(body, Mapping) else body
+    said = (t for t in (fields.get("message"), error, outer) if isinstance(t, str) and t.strip())
+    message = next(said, f"the server answered with status {status}")
     kind = _kind(status, kind_name, code if isinstance(code, str) else None, message)
     return ProviderError(
         message if len(message) <= _LONGEST else message[:_LONGEST] + "...",
@@ -87,7 +85,7 @@ def _kind(status: int, kind_name: str | None, code: str | None, message: str) ->
         return _CODES[code]
     if kind_name == "invalid_request_error" and status in (200, 400) and message.startswith(_OVERFLOW_PREFIXES):
         return ErrorKind.overflow
-    if status in (402, 413, 429, 529):  # exact whatever a compatible server writes in the body
+    if status in (402, 413, 429, 503, 504, 529):  # exact whatever a compatible server writes in the body
         return classify_status(status)
     if kind_name in _TYPES:
         return _TYPES[kind_name]
@@ -99,6 +97,8 @@ def error_of_exception(error: Exception, provider: str | None = None, secret: st
 
     ``secret`` is taken out of the message should the server have echoed it.
     """
+    if isinstance(error, ProviderError):
+        return error
     found = _of_exception(error, provider)
     if secret and secret in found.message:
         found.message = found.message.replace(secret, "***")
@@ -111,8 +111,6 @@ def _of_exception(error: Exception, provider: str | None) -> ProviderError:
     import anthropic
     import httpx2
 
-    if isinstance(error, ProviderError):
-        return error
     if isinstance(error, anthropic.APIStatusError):
         body = error.body
         return error_of_body(body, status=error.status_code, headers=dict(error.response.headers), provider=provider)

@@ -86,8 +86,11 @@ class History:
         if rest and not results:
             self.starts_with_thinking = None
 
-    def render(self, mark: bytes = b"") -> bytes:
-        """The messages as JSON, without the brackets of the list; ``mark`` as in a wire message, empty: no breakpoints."""
+    def render(self, mark: bytes = b"") -> list[bytes | bytearray]:
+        """Pieces that joined are the messages as JSON, without the brackets of the list.
+
+        ``mark`` as in a wire message; empty: no breakpoints. The pieces are valid until the next call.
+        """
         marked = [i for i, m in enumerate(self._open) if m.role == b"user"][-_MARKS:]
         settled = marked[0] if marked else 0
         for wire in self._open[:settled]:
@@ -96,7 +99,7 @@ class History:
         tail = [m.render(mark if m.role == b"user" else b"") for m in self._open]
         if self._open and self._open[-1].role == b"assistant":
             tail[-1] = _without_trailing_space(self._open[-1])
-        return bytes(self._stable) + b",".join(tail) if tail else bytes(self._stable[:-1])
+        return [self._stable, b",".join(tail)] if tail else [self._stable[:-1]]
 
 
 def _without_trailing_space(wire: _WireMessage) -> bytes:

@@ -20,20 +20,24 @@ class Interrupted(Exception):
 
 
 class Interrupt:
-    """Watches an abort signal and a time limit while the current task waits in :meth:`wait`, and only then.
+    """Watches an abort signal, a time limit and silence while the current task waits in :meth:`wait`, and only then.
 
     As ``asyncio.timeout`` does, it cancels the task and takes the cancellation back; unlike it, it may be kept over the
-    ``yield`` of a generator, because it never touches the task between two waits.
+    ``yield`` of a generator, because it never touches the task between two waits. The watch for silence is one timer
+    that looks at the clock now and then, where a transport's read timeout makes a timer for every piece of data.
     """
 
-    __slots__ = ("_loop", "_remove", "_signal", "_task", "_timer", "reason")
+    __slots__ = ("_guard", "_loop", "_patience", "_remove", "_signal", "_since", "_task", "_timer", "reason")
 
     def __init__(self, signal: AbortSignal) -> None:
         self._signal = signal
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self.reason: Literal["aborted", "timeout"] | None = None
+        self._guard: asyncio.TimerHandle | None = None
+        self._patience = 0.0
+        self._since = 0.0
+        self.reason: Literal["aborted", "timeout", "silence"] | None = None
 
     def __enter__(self) -> Interrupt:
         self._remove = self._signal.add_callback(self._aborted)
@@ -44,6 +48,8 @@ class Interrupt:
     ) -> None:
         self._remove()
         self.limit(None)
+        if self._guard is not None:
+            self._guard.cancel()
 
     def limit(self, seconds: float | None) -> None:
         """End a wait in ``seconds`` from now; ``None``: no limit any more."""
@@ -53,11 +59,24 @@ class Interrupt:
         if seconds is not None:
             self._timer = self._loop.call_later(seconds, self._fire, "timeout")
 
+    def watch(self, seconds: float) -> None:
+        """End a wait that takes longer than ``seconds``, counted from now or from its start."""
+        self._patience = seconds
+        self._since = self._loop.time()
+        self._guard = self._loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        left = self._since + self._patience - self._loop.time() if self._task is not None else self._patience
+        if left <= 0:
+            self._fire("silence")
+        else:
+            self._guard = self._loop.call_later(left, self._look)
+
     def _aborted(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._fire, "aborted")
 
-    def _fire(self, reason: Literal["aborted", "timeout"]) -> None:
+    def _fire(self, reason: Literal["aborted", "timeout", "silence"]) -> None:
         if self.reason is None:
             self.reason = reason
             if self._task is not None:
@@ -80,6 +99,7 @@ class Interrupt:
         assert task is not None
         before = task.cancelling()
         self._task = task
+        self._since = self._loop.time()
         try:
             return await awaitable
         except asyncio.CancelledError:

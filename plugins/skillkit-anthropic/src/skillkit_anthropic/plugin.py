@@ -34,7 +34,7 @@ def register_adapters(register: Callable[[Provider], None]) -> None:
             "anthropic",
             APIS,
             base_url_env="ANTHROPIC_BASE_URL",
-            api_key_env=("ANTHROPIC_API_KEY",),
+            api_key_env=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
             default_model="claude-sonnet-5",
             description="Claude, over the Messages API",
             rank=10,
@@ -46,8 +46,10 @@ def register_adapters(register: Callable[[Provider], None]) -> None:
                 name,
                 APIS,
                 base_url=base_url,
+                base_url_env=None if keys else "OLLAMA_BASE_URL",
                 api_key_env=keys,
                 default_model=model,
+                options={"key_hint": keys[0]} if keys else {},
                 description=f"{title}, over the Messages API",
             )
         )

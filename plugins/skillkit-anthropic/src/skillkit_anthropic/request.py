@@ -44,6 +44,10 @@ class RequestEncoder:
         provider: name of the provider; thinking replays to its own messages only.
         cache: ``5m``, ``1h`` or ``off``.
         max_tokens: where neither settings nor model say.
+
+    Attributes:
+        container: the provider's sandbox of the last answer; sent back with tools that run code there, so that files stay
+            and code that waits for the result of a tool goes on. Stands behind the messages: it is no part of the prompt.
     """
 
     def __init__(self, provider: str, cache: str = "5m", max_tokens: int = 16_384) -> None:
@@ -55,6 +59,8 @@ class RequestEncoder:
         self._head_key: tuple[Any, ...] | None = None
         self._head = b""
         self._stream = True
+        self._runs_code = False
+        self.container: str | None = None
 
     def encode(self, request: LLMRequest) -> Body:
         """The body of ``request``.
@@ -76,7 +82,10 @@ class RequestEncoder:
             self._head_key = key
         own = "cache_control" not in request.settings.extra  # else the caller lets the provider place the breakpoints
         messages = history.render(self._tail if own else b"")
-        return Body(b"".join((self._head, messages, b"]}")), self._stream)
+        end = b"]}"
+        if self.container and self._runs_code and "container" not in request.settings.extra:
+            end = b'],"container":' + dumps(self.container) + b"}"
+        return Body(b"".join((self._head, *messages, end)), self._stream)
 
     def _encode_head(self, request: LLMRequest, may_think: bool) -> tuple[bytes, bool]:
         settings, model = request.settings, request.model
@@ -99,6 +108,7 @@ class RequestEncoder:
         for name, value in extra.items():
             old = fields.get(name)
             fields[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, Mapping) else value
+        self._runs_code = any(str(t.get("type", "")).startswith("code_execution") for t in more_tools)
         known = is_unknown(model) or "structured_output" in model.capabilities
         tools: list[Any] = [*tool_entries(request.tools, strict=known), *more_tools]
         mark = self._mark if "cache_control" not in extra else None

@@ -112,6 +112,8 @@ def _block(where: str, block: Mapping[str, Any], role: str) -> Iterator[str]:
             yield f"{where}.input: must be an object"
     elif kind == "tool_result":
         content = block.get("content")
+        if block.get("is_error") and not content:
+            yield f"{where}: a result that is an error must say something"
         for k, inner in enumerate(content if isinstance(content, list) else ()):
             if block.get("is_error") and inner.get("type") != "text":
                 yield f"{where}.content.{k}: only text may stand in a result that is an error"

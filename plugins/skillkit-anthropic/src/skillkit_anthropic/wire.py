@@ -5,17 +5,17 @@ Source of the events: https://platform.claude.com/docs/en/build-with-claude/stre
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import EMPTY, FrozenDict, freeze
-from skillkit_core.messages import ProviderBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
+from skillkit_core.messages import StopReason
 from skillkit_core.models import TokenUsage
-from skillkit_core.stream import StreamEvent, StreamTable, parse_tool_args
+from skillkit_core.stream import StreamEvent, StreamTable
 
+from .blocks import Open, finished, text_in
 from .errors import error_of_body
 
 __all__ = [
@@ -43,13 +43,6 @@ STOP_REASONS = {
 }
 
 
-class Open(NamedTuple):
-    """A content block that has started: its ``type`` on the wire, and the block as ``content_block_start`` gave it."""
-
-    type: str
-    start: Mapping[str, Any]
-
-
 Tail: TypeAlias = "tuple[Tail | None, int, str, Any]"
 
 
@@ -57,12 +50,14 @@ class Accumulator(NamedTuple):
     """What the converters must remember between events. Immutable; every event makes a new one.
 
     Attributes:
-        tail: fragments of the open blocks, newest first: ``(older, block index, kind of delta, fragment)``. A linked list,
+        tail: fragments of the open blocks, newest first: ``(older, position of the block, kind of delta,
+            fragment)``. A linked list,
             so that adding is constant in time and nothing is ever changed.
-        open: started blocks by index.
+        open: started blocks by their index on the wire.
         blocks: how many blocks have started.
         usage: the provider's own numbers so far.
         response_id, stop_reason: as far as known.
+        container: id of the provider's sandbox that the answer's code ran in.
         finished: a terminal event was given.
     """
 
@@ -72,6 +67,7 @@ class Accumulator(NamedTuple):
     usage: Mapping[str, Any] = EMPTY
     response_id: str | None = None
     stop_reason: str | None = None
+    container: str | None = None
     finished: bool = False
 
 
@@ -137,16 +133,16 @@ def message_start(event: Mapping[str, Any], acc: Accumulator) -> Converted:
     if not isinstance(message, Mapping):
         return (), acc
     out: list[StreamEvent] = []
-    count = acc.blocks
-    if not count:
+    if not acc.blocks:
         for block in message.get("content") or ():
-            out += whole_block(block, count)
-            count += 1
+            started, acc = content_block_start({"content_block": block}, acc)
+            ended, acc = _end(acc.blocks - 1, acc)
+            out += (*started, *ended)
     return out, acc._replace(
-        blocks=count,
         usage=_merge_usage(acc.usage, message.get("usage")),
-        response_id=message.get("id") or acc.response_id,
-        stop_reason=message.get("stop_reason") or acc.stop_reason,
+        response_id=text_in(message.get("id")) or acc.response_id,
+        stop_reason=text_in(message.get("stop_reason")) or acc.stop_reason,
+        container=_container(message) or acc.container,
     )
 
 
@@ -154,11 +150,19 @@ def message_start(event: Mapping[str, Any], acc: Accumulator) -> Converted:
 def message_delta(event: Mapping[str, Any], acc: Accumulator) -> Converted:
     """Stop reason and final usage; both are kept for the terminal event."""
     delta = event.get("delta")
-    reason = delta.get("stop_reason") if isinstance(delta, Mapping) else None
+    if not isinstance(delta, Mapping):
+        delta = EMPTY
     return (), acc._replace(
         usage=_merge_usage(acc.usage, event.get("usage")),
-        stop_reason=reason or acc.stop_reason,
+        stop_reason=text_in(delta.get("stop_reason")) or acc.stop_reason,
+        container=_container(delta) or acc.container,
     )
+
+
+def _container(holder: Mapping[str, Any]) -> str | None:
+    container = holder.get("container")
+    found = container.get("id") if isinstance(container, Mapping) else None
+    return found if isinstance(found, str) else None
 
 
 @messages_table.on("message_stop")
@@ -167,7 +171,7 @@ def message_stop(event: Mapping[str, Any], acc: Accumulator) -> Converted:
     if acc.finished:
         return (), acc
     out: list[StreamEvent] = []
-    for index in sorted(acc.open):
+    for index in sorted(acc.open, key=lambda i: acc.open[i].position):
         ended, acc = _end(index, acc)
         out += ended
     raw = acc.stop_reason
@@ -206,32 +210,25 @@ def content_block_start(event: Mapping[str, Any], acc: Accumulator) -> Converted
     start = event.get("content_block")
     if not isinstance(start, Mapping):
         return (), acc
-    index = _index(event, acc.blocks)
-    kind = start.get("type")
-    acc = acc._replace(
-        open={**acc.open, index: Open(str(kind), start)},
-        blocks=max(acc.blocks, index + 1),
-    )
-    if kind == "text":
-        out = [StreamEvent("text_start", index=index)]
-        text = start.get("text")
-        if text:
-            out.append(StreamEvent("text_delta", text, index=index))
-            acc = acc._replace(tail=(acc.tail, index, "text_delta", text))
-        for citation in start.get("citations") or ():
-            acc = acc._replace(tail=(acc.tail, index, "citations_delta", citation))
-        return out, acc
-    if kind == "thinking":
-        out = [StreamEvent("thinking_start", index=index)]
-        text = start.get("thinking")
-        if text:
-            out.append(StreamEvent("thinking_delta", text, index=index))
-            acc = acc._replace(tail=(acc.tail, index, "thinking_delta", text))
-        return out, acc
+    kind, index = start.get("type"), _index(event, acc.blocks)
+    out: list[StreamEvent] = []
+    if index in acc.open:  # a server that forgets to end its blocks
+        ended, acc = _end(index, acc)
+        out += ended
+    position, tail = acc.blocks, acc.tail
     if kind == "tool_use":
         call_id, name = str(start.get("id") or ""), str(start.get("name") or "")
-        return (StreamEvent("tool_call_start", tool_name=name, tool_call_id=call_id, index=index),), acc
-    return (), acc
+        out.append(StreamEvent("tool_call_start", tool_name=name, tool_call_id=call_id, index=position))
+    elif kind == "text" or kind == "thinking":
+        out.append(StreamEvent("text_start" if kind == "text" else "thinking_start", index=position))
+        text = text_in(start.get(kind))
+        if text:
+            out.append(StreamEvent("text_delta" if kind == "text" else "thinking_delta", text, index=position))
+            tail = (tail, position, f"{kind}_delta", text)
+        for citation in start.get("citations") or ():
+            tail = (tail, position, "citations_delta", citation)
+    opened = Open(str(kind), start, position)
+    return out, acc._replace(tail=tail, open={**acc.open, index: opened}, blocks=position + 1)
 
 
 @messages_table.on("content_block_delta")
@@ -243,30 +240,31 @@ def content_block_delta(event: Mapping[str, Any], acc: Accumulator) -> Converted
     opened = acc.open.get(index)
     if opened is None:
         return _unannounced(event, acc)
+    position = opened.position
     if kind == "text_delta":
-        text = delta["text"]
+        text = text_in(delta["text"])
         if not text or opened.type != "text":
             return (), acc
-        tail = (acc.tail, index, kind, text)
-        return (StreamEvent("text_delta", text, index=index),), Accumulator(tail, *acc[1:])
+        tail = (acc.tail, position, kind, text)
+        return (StreamEvent("text_delta", text, index=position),), Accumulator(tail, *acc[1:])
     if kind == "input_json_delta":
-        text = delta["partial_json"]
+        text = text_in(delta["partial_json"])
         if not text:
             return (), acc
-        acc = Accumulator((acc.tail, index, kind, text), *acc[1:])
+        acc = Accumulator((acc.tail, position, kind, text), *acc[1:])
         if opened.type != "tool_use":
             return (), acc
-        return (StreamEvent("tool_call_delta", text, index=index),), acc
+        return (StreamEvent("tool_call_delta", text, index=position),), acc
     if kind == "thinking_delta":
-        text = delta["thinking"]
+        text = text_in(delta["thinking"])
         if not text or opened.type != "thinking":
             return (), acc
-        tail = (acc.tail, index, kind, text)
-        return (StreamEvent("thinking_delta", text, index=index),), Accumulator(tail, *acc[1:])
+        tail = (acc.tail, position, kind, text)
+        return (StreamEvent("thinking_delta", text, index=position),), Accumulator(tail, *acc[1:])
     if kind in ("signature_delta", "citations_delta"):
         value = delta.get("signature" if kind == "signature_delta" else "citation")
-        return (), Accumulator((acc.tail, index, kind, value), *acc[1:])
-    return (), Accumulator((acc.tail, index, kind, delta), *acc[1:])
+        return (), Accumulator((acc.tail, position, kind, value), *acc[1:])
+    return (), Accumulator((acc.tail, position, kind, delta), *acc[1:])
 
 
 def _unannounced(event: Mapping[str, Any], acc: Accumulator) -> Converted:
@@ -294,6 +292,7 @@ def _index(event: Mapping[str, Any], default: int) -> int:
 
 
 def _end(index: int, acc: Accumulator) -> Converted:
+    """End the block with this index on the wire: take its fragments out of the list, oldest first."""
     opened = acc.open.get(index)
     if opened is None:
         return (), acc
@@ -302,7 +301,7 @@ def _end(index: int, acc: Accumulator) -> Converted:
     cell = acc.tail
     while cell is not None:
         older, owner, kind, fragment = cell
-        if owner == index:
+        if owner == opened.position:
             fragments.append((kind, fragment))
         else:
             rest.append((owner, kind, fragment))
@@ -312,116 +311,10 @@ def _end(index: int, acc: Accumulator) -> Converted:
         tail = (tail, owner, kind, fragment)
     fragments.reverse()
     still = {k: v for k, v in acc.open.items() if k != index}
-    return _finished(index, opened, fragments), acc._replace(tail=tail, open=still)
-
-
-def _joined(fragments: Iterable[tuple[str, Any]], kind: str) -> str:
-    return "".join([f for k, f in fragments if k == kind])
-
-
-def _finished(index: int, opened: Open, fragments: list[tuple[str, Any]]) -> Sequence[StreamEvent]:
-    start = opened.start
-    if opened.type == "text":
-        citations = tuple(freeze(f) for k, f in fragments if k == "citations_delta" and isinstance(f, Mapping))
-        text_block = TextBlock(_joined(fragments, "text_delta"), citations) if citations else None
-        return (StreamEvent("text_end", index=index, block=text_block),)
-    if opened.type == "thinking":
-        signature = next((f for k, f in reversed(fragments) if k == "signature_delta" and f), start.get("signature"))
-        thinking = ThinkingBlock(_joined(fragments, "thinking_delta"), signature or None)
-        return (StreamEvent("thinking_end", index=index, block=thinking),)
-    if opened.type == "tool_use":
-        raw = _joined(fragments, "input_json_delta")
-        out: list[StreamEvent] = []
-        if not raw and start.get("input"):
-            raw = json.dumps(start["input"], ensure_ascii=False, separators=(",", ":"))
-            out.append(StreamEvent("tool_call_delta", raw, index=index))
-        call = tool_call(start, raw)
-        out.append(StreamEvent("tool_call_end", tool_name=call.name, tool_call_id=call.id, index=index, block=call))
-        return out
-    if opened.type == "redacted_thinking":
-        return (StreamEvent("block", index=index, block=_redacted(start)),)
-    data = dict(start)
-    for kind, fragment in fragments:
-        if kind == "input_json_delta":
-            continue
-        if isinstance(fragment, Mapping):
-            _fold(data, fragment)
-    raw = _joined(fragments, "input_json_delta")
-    if raw:
-        data["input"] = _json_or_text(raw)
-    return (StreamEvent("block", index=index, block=ProviderBlock(opened.type, freeze(data))),)
-
-
-def _fold(data: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Apply a delta of a kind this code does not know: strings are continued, everything else is replaced."""
-    for key, value in delta.items():
-        if key == "type" or value is None:
-            continue
-        old = data.get(key)
-        data[key] = old + value if isinstance(old, str) and isinstance(value, str) else value
-
-
-def _json_or_text(raw: str) -> Any:
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return raw
-
-
-def tool_call(start: Mapping[str, Any], raw: str) -> ToolCall:
-    """A finished ``tool_use`` block. A whole text that is no JSON object is not incomplete, it is wrong (args ``None``)."""
-    args = parse_tool_args(raw)
-    extra = {k: v for k, v in start.items() if k not in ("type", "id", "name", "input") and v is not None}
-    return ToolCall(
-        str(start.get("id") or ""),
-        str(start.get("name") or ""),
-        args,
-        raw,
-        incomplete=args is None and not _whole(raw),
-        provider_data=freeze(extra) if extra else EMPTY,
-    )
-
-
-def _whole(raw: str) -> bool:
-    """Whether ``raw`` is one JSON value (perhaps not an object, perhaps with a ``NaN``)."""
-    try:
-        json.loads(raw)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _redacted(start: Mapping[str, Any]) -> ThinkingBlock:
-    return ThinkingBlock(redacted=True, data=str(start.get("data") or ""))
+    return finished(opened, fragments), acc._replace(tail=tail, open=still)
 
 
 # ---------------------------------------------------------------- answers that arrive whole
-
-
-def whole_block(block: Any, index: int) -> list[StreamEvent]:
-    """The events of a content block that arrived in one piece."""
-    if not isinstance(block, Mapping):
-        return []
-    opened = Open(str(block.get("type")), block)
-    fragments: list[tuple[str, Any]] = []
-    out: list[StreamEvent] = []
-    if opened.type == "text":
-        text = block.get("text") or ""
-        fragments = [("text_delta", text), *(("citations_delta", c) for c in block.get("citations") or ())]
-        out.append(StreamEvent("text_start", index=index))
-        if text:
-            out.append(StreamEvent("text_delta", text, index=index))
-    elif opened.type == "thinking":
-        text = block.get("thinking") or ""
-        fragments = [("thinking_delta", text)]
-        out.append(StreamEvent("thinking_start", index=index))
-        if text:
-            out.append(StreamEvent("thinking_delta", text, index=index))
-    elif opened.type == "tool_use":
-        call_id, name = str(block.get("id") or ""), str(block.get("name") or "")
-        out.append(StreamEvent("tool_call_start", tool_name=name, tool_call_id=call_id, index=index))
-    out += _finished(index, opened, fragments)
-    return out
 
 
 def message_events(message: Mapping[str, Any], acc: Accumulator | None = None) -> Converted:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,15 +128,10 @@ def _action(host: Host, options: Options) -> SkillAction | None:
     if first is None:
         listed = ", ".join(names) or "none"
         raise UsageError(f"skill {skill.name!r} needs an action or a request", hint=f"its actions: {listed}")
+    if " " in first.strip():
+        return None  # a request in quotes
     action = skill.action(first)
-    if (
-        action is None
-        and len(options.words) > 1
-        and " " not in first
-        and any(w.startswith("--") for w in options.words)
-    ):
-        raise UnknownName(f"action of skill {skill.name!r}", first, names)
-    if action is None and len(options.words) == 1 and " " not in first:
+    if action is None or not action.user_callable:
         raise UnknownName(f"action of skill {skill.name!r}", first, names)
     return action
 
@@ -198,10 +194,11 @@ async def _main(host: Host, options: Options) -> int:
         if action is not None:
             skill = host.skills.get(str(options.skill))
             agent.set_adapter(DirectCall(_tool_of(agent, skill.name, action.name), values or {}))
-        return await _talk(agent, options, request)
+        finish = await _talk(agent, options, request)
     finally:
-        await agent.aclose()
+        await agent.aclose()  # before the last line is printed: nothing follows it
         await host.aclose()
+    return finish()
 
 
 def _tool_of(agent: AgentRunner, skill: str, action: str) -> str:
@@ -213,8 +210,8 @@ def _tool_of(agent: AgentRunner, skill: str, action: str) -> str:
     )
 
 
-async def _talk(agent: AgentRunner, options: Options, request: str) -> int:
-    """Run the request, show it, and give the exit code."""
+async def _talk(agent: AgentRunner, options: Options, request: str) -> Callable[[], int]:
+    """Run the request and show it as it goes; gives what prints the rest and says the exit code."""
     from skillkit_core import AgentError, event_to_dict
 
     from .display import Display
@@ -235,17 +232,20 @@ async def _talk(agent: AgentRunner, options: Options, request: str) -> int:
     finally:
         await display.stop()
     code = INTERRUPTED if caught else _exit_code(response, failure)
-    if options.as_json:
-        result = report.to_dict(response, failure, code == 0)
+    result = report.to_dict(response, failure, code == 0)
+
+    def finish() -> int:
         if options.events:
             _line({"type": "result", **result})
-        else:
+        elif options.as_json:
             print_json(result)
+        else:
+            display.end_of_text()
+            _print_answer(display, response, failure, code)
+            _say_offline(report)
         return code
-    display.end_of_text()
-    _print_answer(display, response, failure, code)
-    _say_offline(report)
-    return code
+
+    return finish
 
 
 def _line(value: Any) -> None:

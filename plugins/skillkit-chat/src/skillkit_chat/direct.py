@@ -37,7 +37,7 @@ class DirectCall(LLMAdapter):
         last = request.messages[-1] if request.messages else None
         if isinstance(last, ToolResultMessage):
             yield StreamEvent("text_start", index=0)
-            yield StreamEvent("text_delta", last.text, index=0)
+            yield StreamEvent("text_delta", _answer(last), index=0)
             yield StreamEvent("text_end", index=0)
             stop = StopReason.stop if last.outcome is Outcome.ok else StopReason.refusal
             yield StreamEvent("done", usage=TokenUsage(), stop_reason=stop)
@@ -47,3 +47,10 @@ class DirectCall(LLMAdapter):
         yield StreamEvent("tool_call_delta", json.dumps(self._args), index=0, tool_name=name, tool_call_id=call_id)
         yield StreamEvent("tool_call_end", index=0, tool_name=name, tool_call_id=call_id)
         yield StreamEvent("done", usage=TokenUsage(), stop_reason=StopReason.tool_calls)
+
+
+def _answer(result: ToolResultMessage) -> str:
+    """What a person wants to read of a result: the action's own answer where it gives one, else the text."""
+    details = result.details
+    answer = details.get("answer") if isinstance(details, Mapping) and not result.is_error else None
+    return answer if isinstance(answer, str) else result.text

@@ -23,6 +23,7 @@ _BEFORE_PLACE = frozenset({"in", "under", "inside", "within", "of"})
 _AFTER_PLACE = word_set("? . ! , ; and are by contain has have is larger over since that then until where which with")
 _NOT_A_NAME = word_set("a an any each every my our same that the this which your current whole entire here one")
 _MOST_JOINED = 6
+_MOST_CHECKED = 20  # names of one list that are looked for under other spellings
 
 
 def fill_files(work: Filling) -> None:
@@ -42,7 +43,7 @@ def fill_files(work: Filling) -> None:
     if many is not None and (found or globs):
         chosen = found + globs if len(inputs) == 1 else found[len(inputs) - 1 :] + globs
         if chosen:
-            work.put(many, [_checked(work, many, name) for name, _ in chosen], _places(chosen))
+            work.put(many, _all_checked(work, many, [name for name, _ in chosen]), _places(chosen))
             found = [f for f in found if f not in chosen]
         inputs = [a for a in inputs if a is not many]
     if len(found) > len(inputs):
@@ -207,6 +208,12 @@ def _here(work: Filling, inputs: list[Argument]) -> list[tuple[str, set[int]]]:
         if word in ("this", "current") and stem(after) in {stem(f) for f in _FOLDER}:
             return [(".", {place, place + 1})]
     return []
+
+
+def _all_checked(work: Filling, argument: Argument, names: list[str]) -> list[str]:
+    for name in names[:_MOST_CHECKED]:
+        _checked(work, argument, name)
+    return names
 
 
 def _checked(work: Filling, argument: Argument, name: str) -> str:

@@ -114,33 +114,39 @@ def fill(request_text: str, tool: Tool, cwd: Path | None = None) -> Filled:
 
 def _options(work: Filling) -> None:
     """``--name value``, ``--name=value``, ``--flag``, ``--no-flag`` and ``name=value``."""
-    pieces = work.request.pieces
     for place in work.request.of(Kind.option, Kind.assignment):
-        piece = pieces[place]
+        piece = work.request.pieces[place]
         argument, negated = _called(work, piece.name)
         if argument is None:
             if piece.kind is Kind.option:
                 names = ", ".join(f"--{a.name}" for a in work.arguments) or "none"
                 work.problems.append(f"there is no argument --{visible(piece.name, 40)}; there are: {names}")
-            continue
-        if argument.name in work.args:
+        elif argument.name in work.args:
             work.problems.append(f"{argument.name} is given twice")
-        elif argument.type == "boolean" and piece.value is None:
-            work.put(argument, not negated, {place})
         elif piece.value is not None:
             work.put(argument, piece.value, {place})
+        elif argument.type == "boolean":
+            work.put(argument, not negated, {place})
         else:
-            follows = place + 1
-            if follows < len(pieces) and pieces[follows].kind is not Kind.option:
-                begin, end = pieces[follows].start, pieces[follows].end
-                value = pieces[follows].text
-                if pieces[follows].kind is not Kind.quoted:
-                    value = work.request.text[begin:].split(None, 1)[0].rstrip(",;")
-                    end = begin + len(value)
-                places = {i for i in range(follows, len(pieces)) if pieces[i].start < max(end, begin + 1)}
-                work.put(argument, value, places | {place})
-            else:
-                work.problems.append(f"--{argument.name} needs a value")
+            _next_as_value(work, argument, place)
+
+
+def _next_as_value(work: Filling, argument: Argument, place: int) -> None:
+    """Give the option at ``place`` what stands behind it: a quotation, or everything up to the next space."""
+    pieces, follows = work.request.pieces, place + 1
+    if follows >= len(pieces) or pieces[follows].kind is Kind.option:
+        work.problems.append(f"--{argument.name} needs a value")
+        return
+    value, end = pieces[follows].text, pieces[follows].end
+    if pieces[follows].kind is not Kind.quoted:
+        begin = pieces[follows].start
+        value = work.request.text[begin : begin + 1_000].split(None, 1)[0].rstrip(",;")
+        end = begin + len(value)
+    places = {place, follows}
+    while follows < len(pieces) and pieces[follows].start < end:
+        places.add(follows)
+        follows += 1
+    work.put(argument, value, places)
 
 
 def _called(work: Filling, name: str) -> tuple[Argument | None, bool]:

@@ -62,6 +62,11 @@ class Request:
     text: str
     pieces: tuple[Piece, ...]
 
+    @property
+    def head(self) -> str:
+        """The part of the text that is read."""
+        return self.text[:LIMIT]
+
     def of(self, *kinds: Kind) -> list[int]:
         """Places of the pieces of these kinds."""
         return [i for i, p in enumerate(self.pieces) if p.kind in kinds]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from .descriptors import Argument
@@ -28,10 +29,11 @@ _COMPARISON = re.compile(
 _INTRODUCTION = re.compile(r"\b(?:where|whose|having|for which|filter(?:ed)? by|with|if)\s+(?:the\s+)?", re.I)
 _BARE = re.compile(r"(?<!\S)[\w.]{1,80}\s*(?:>=|<=|!=|==|=|>|<)\s*(?:\"[^\"]{0,200}\"|'[^']{0,200}'|[\w.%$€£-]{1,200})")
 _CONDITION_END = re.compile(
-    r"\s*(?:[,;]?\s*(?:and\s+)?(?:then\b|sort(?:ed)?\b|order(?:ed)?\s+by\b|limit(?:ed)?\b|show(?:ing)?\b|save\b|the\s+(?:top|first)\b)"
+    r"(?<!\s)\s*(?:[,;]?\s*(?:and\s+)?(?:then\b|sort(?:ed)?\b|order(?:ed)?\s+by\b|limit(?:ed)?\b|show(?:ing)?\b|save\b|the\s+(?:top|first)\b)"
     r"|[?!]\s*$|\.\s*$|\.\s|\n|--)",
     re.I,
 )
+_MOST_INTRODUCTIONS = 20
 _RELATIVE = re.compile(r"^(?:last|this|past|previous|current|yesterday|today)\b|\bago$", re.I)
 
 
@@ -55,8 +57,8 @@ def conditions(work: Filling, reads_itself: bool) -> None:
 
 
 def _condition(work: Filling) -> tuple[int, int] | None:
-    text = work.request.text
-    for introduction in _INTRODUCTION.finditer(text):
+    text = work.request.head
+    for introduction in islice(_INTRODUCTION.finditer(text), _MOST_INTRODUCTIONS):
         start = introduction.end()
         end = _condition_end(work, start)
         if _COMPARISON.search(text, start, end):
@@ -69,7 +71,7 @@ def _condition(work: Filling) -> tuple[int, int] | None:
 
 
 def _condition_end(work: Filling, start: int) -> int:
-    text = work.request.text
+    text = work.request.head
     stop = _CONDITION_END.search(text, start)
     end = stop.start() if stop else len(text)
     for piece in work.request.pieces:
@@ -115,7 +117,7 @@ def run_at(work: Filling, place: int) -> str:
     piece = work.request.pieces[place]
     if piece.kind is Kind.quoted:
         return piece.text
-    run = work.request.text[piece.start :].split(None, 1)[0]
+    run = work.request.text[piece.start : piece.start + 1_000].split(None, 1)[0]
     return run.rstrip(",;:.!?)\"'") or piece.text
 
 

@@ -16,7 +16,7 @@ from .chat_stream import broken, chat_table, tag
 from .handover import Target
 from .history import history_of
 from .jsontext import decode, encode
-from .settings import problems_of, strict_schema, thinking_value, tools_key
+from .settings import problems_of, strict_schema, thinking_value
 from .wire import OpenAIWire
 
 __all__ = ["OpenAIAdapter"]
@@ -37,7 +37,7 @@ class OpenAIAdapter(OpenAIWire):
     def body(self, request: LLMRequest) -> bytes:
         """The request's body. Messages come last, so that consecutive requests share their prefix (I15)."""
         fields = encode(self._fields(request))[1:-1]
-        tools = self._tools(request)
+        tools = self.tools_field(request)
         target = Target.of(self.provider, self.api, request.model)
         dialect = self.dialect
         history = history_of(
@@ -76,7 +76,7 @@ class OpenAIAdapter(OpenAIWire):
                 form["strict"] = True
             out["response_format"] = {"type": "json_schema", "json_schema": form}
         if dialect.cache_key and request.session_id:
-            out["prompt_cache_key"] = request.session_id
+            out["prompt_cache_key"] = request.session_id[:64]
         out.update(settings.extra)
         for name in ("messages", "tools"):
             out.pop(name, None)
@@ -94,21 +94,8 @@ class OpenAIAdapter(OpenAIWire):
             return {}
         return {"reasoning": {"effort": value}} if form == "reasoning" else {"reasoning_effort": value}
 
-    def _tools(self, request: LLMRequest) -> bytes:
-        if not request.tools:
-            return b""
-        kept = request.scratch.get("openai.tools")
-        if kept is None or kept[0] is not request.tools or kept[1] != (self.api, self.dialect.strict):
-            text = encode([self._tool(t) for t in tools_key(request.tools)])
-            kept = request.scratch["openai.tools"] = (
-                request.tools,
-                (self.api, self.dialect.strict),
-                b',"tools":' + text,
-            )
-        found: bytes = kept[2]
-        return found
-
-    def _tool(self, tool: Tool) -> dict[str, Any]:
+    def tool(self, tool: Tool) -> dict[str, Any]:
+        """A tool as the wire describes it."""
         function: dict[str, Any] = {
             "name": tool.name,
             "description": tool.description,

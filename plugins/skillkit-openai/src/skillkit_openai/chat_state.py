@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["NOTHING", "Call", "Chain", "ChatState", "Rest", "joined"]
+__all__ = ["NOTHING", "Call", "Chain", "ChatState", "Rest", "call_of", "joined", "merged_details", "string"]
 
 Chain: TypeAlias = Any
 """Fragments, newest first: ``None`` or ``(fragment, older chain)``. Appending is O(1) and changes nothing in place."""
@@ -66,3 +66,51 @@ class ChatState(NamedTuple):
     thought_block: int = -1
     thought: Chain = None
     rest: Rest = NOTHING
+
+
+def merged_details(chain: Any) -> list[dict[str, Any]]:
+    """The reasoning details as a message that is not streamed has them: the fragments of one detail joined."""
+    found: list[Any] = []
+    while chain is not None:
+        detail, chain = chain
+        found.append(detail)
+    out: list[dict[str, Any]] = []
+    for detail in reversed(found):
+        last = out[-1] if out else None
+        key = (detail.get("type"), detail.get("index"))
+        if last is None or detail.get("index") is None or (last.get("type"), last.get("index")) != key:
+            out.append(dict(detail))
+            continue
+        for name, value in detail.items():
+            old = last.get(name)
+            if name in ("text", "summary", "data") and isinstance(old, str) and isinstance(value, str):
+                last[name] = old + value
+            elif value is not None:
+                last[name] = value
+    return out
+
+
+def string(value: Any) -> str:
+    """Text, empty where there is none."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value or ""
+
+
+def call_of(raw: Mapping[str, Any], calls: tuple[Call, ...], number: int) -> int:
+    """Which call a fragment belongs to; ``len(calls)``: a new one.
+
+    By the wire's index; servers that leave it out, or give the same to every call, are told apart by id and name.
+    """
+    key, id, name = raw.get("index"), raw.get("id"), (raw.get("function") or {}).get("name")
+    for at in range(len(calls) - 1, -1, -1):
+        call = calls[at]
+        if key is not None:
+            if call.key == key:
+                return len(calls) if id and call.id and id != call.id and name and call.name else at
+        elif id:
+            if call.id == id:
+                return at
+        elif not name:
+            return at
+    return len(calls)

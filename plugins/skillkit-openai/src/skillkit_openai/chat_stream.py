@@ -18,7 +18,7 @@ from skillkit_core.frozen import freeze
 from skillkit_core.messages import RefusalBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
 from skillkit_core.stream import StreamEvent, StreamTable, parse_tool_args
 
-from .chat_state import Call, ChatState, joined
+from .chat_state import Call, ChatState, call_of, joined, merged_details, string
 from .errors import stream_error
 from .usage import chat_usage
 
@@ -48,6 +48,8 @@ def tag(payload: Any) -> dict[str, Any]:
     """A parsed ``data:`` object as an event of the table."""
     if not isinstance(payload, dict):
         return {"type": "chunk", "error": {"message": "the server sent an event that is not a JSON object"}}
+    if "choices" not in payload and "error" in (payload.get("type"), payload.get("object")):
+        return {"type": "chunk", "error": payload.get("error") or payload}  # an error of its own event, not a chunk
     payload["type"] = "chunk"
     return payload
 
@@ -75,6 +77,8 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
         finish = choice.get("finish_reason")
         if finish:
             acc = acc._replace(rest=acc.rest._replace(finish=finish))
+            if finish == "error" and choice.get("error"):  # OpenRouter
+                event = {"error": choice["error"], **event}
     if event.get("usage") or event.get("x_groq") or event.get("error") or event.get("citations"):
         acc = _margin(event, acc, out)
     if not acc.rest.response_id and event.get("id") and not acc.rest.over:  # Azure's first chunk has an empty id
@@ -161,7 +165,7 @@ def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
         elif isinstance(content, list):
             acc = _parts(content, acc, out)
     refusal = delta.get("refusal")
-    if refusal:
+    if refusal and isinstance(refusal, str):
         acc = _refusal(refusal, acc, out)
     annotations = delta.get("annotations")
     if annotations:
@@ -181,10 +185,10 @@ def _parts(parts: list[Any], acc: ChatState, out: Out) -> ChatState:
         kind = part.get("type")
         if kind == "text":
             if part.get("text"):
-                acc = _text(part["text"], acc, out)
+                acc = _text(string(part["text"]), acc, out)
         elif kind == "thinking":
             inner = part.get("thinking")
-            text = inner if isinstance(inner, str) else "".join(p.get("text") or "" for p in inner or ())
+            text = inner if isinstance(inner, str) else "".join(string(p.get("text")) for p in inner or ())
             if text:
                 acc = _thinking({"content[].thinking": True}, text, None, acc, out)
         else:
@@ -226,7 +230,7 @@ def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState,
         acc = acc._replace(rest=rest._replace(field=field))
     if isinstance(details, list):
         if not text and acc.rest.field == "reasoning_details":
-            text = "".join(d.get("text") or d.get("summary") or "" for d in details)
+            text = "".join(string(d.get("text") or d.get("summary")) for d in details)
         rest = acc.rest
         for detail in details:
             rest = rest._replace(details=(detail, rest.details))
@@ -249,35 +253,13 @@ def _end_thinking(acc: ChatState, out: Out, last: bool = False) -> ChatState:
     if index < 0 or (acc.rest.details is not None and not last):
         return acc
     data: dict[str, Any] = {"field": acc.rest.field}
-    details = _merged(acc.rest.details)
+    details = merged_details(acc.rest.details)
     if details:
         data["reasoning_details"] = details
     signature = next((d["signature"] for d in details if d.get("signature")), None)
     block = ThinkingBlock(joined(acc.thought), signature=signature, provider_data=freeze(data))
     out.append(StreamEvent("thinking_end", index=index, block=block))
     return acc._replace(thought_block=-1)
-
-
-def _merged(chain: Any) -> list[dict[str, Any]]:
-    """The reasoning details as a message that is not streamed has them: the fragments of one detail joined."""
-    found: list[Any] = []
-    while chain is not None:
-        detail, chain = chain
-        found.append(detail)
-    out: list[dict[str, Any]] = []
-    for detail in reversed(found):
-        last = out[-1] if out else None
-        key = (detail.get("type"), detail.get("index"))
-        if last is None or detail.get("index") is None or (last.get("type"), last.get("index")) != key:
-            out.append(dict(detail))
-            continue
-        for name, value in detail.items():
-            old = last.get(name)
-            if name in ("text", "summary", "data") and isinstance(old, str) and isinstance(value, str):
-                last[name] = old + value
-            elif value is not None:
-                last[name] = value
-    return out
 
 
 def _refusal(text: str, acc: ChatState, out: Out) -> ChatState:
@@ -293,41 +275,23 @@ def _refusal(text: str, acc: ChatState, out: Out) -> ChatState:
     return acc._replace(rest=rest._replace(refused=(text, rest.refused)))
 
 
-def _find(raw: Mapping[str, Any], calls: tuple[Call, ...], number: int) -> int:
-    """Which call a fragment belongs to; ``len(calls)``: a new one.
-
-    By the wire's index; servers that leave it out, or give the same to every call, are told apart by id and name.
-    """
-    key, id, name = raw.get("index"), raw.get("id"), (raw.get("function") or {}).get("name")
-    for at in range(len(calls) - 1, -1, -1):
-        call = calls[at]
-        if key is not None:
-            if call.key == key:
-                return len(calls) if id and call.id and id != call.id and name and call.name else at
-        elif id:
-            if call.id == id:
-                return at
-        elif not name:
-            return at
-    return len(calls)
-
-
 def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> ChatState:
     rest = acc.rest
-    at = _find(raw, rest.calls, number)
+    at = call_of(raw, rest.calls, number)
     new = at == len(rest.calls)
     call = Call(raw.get("index"), -1, "", "", None, {}) if new else rest.calls[at]
     function = raw.get("function") or raw.get("custom") or {}
     fragment = function.get("arguments", function.get("input"))
     if isinstance(fragment, Mapping):
         fragment = json.dumps(fragment, ensure_ascii=False)
+    fragment = string(fragment)
     extra = {k: v for k, v in raw.items() if k not in _CALL_KEYS and v}
     if raw.get("type") not in (None, "function"):
         extra["type"] = raw["type"]
         extra.pop("custom", None)
     call = call._replace(
-        id=call.id or raw.get("id") or "",
-        name=call.name or function.get("name") or "",
+        id=call.id or string(raw.get("id")),
+        name=call.name or string(function.get("name")),
         args=(fragment, call.args) if fragment else call.args,
         extra={**call.extra, **extra} if extra else call.extra,
     )
@@ -364,7 +328,7 @@ def _finish(acc: ChatState, out: Out) -> Converted:
     calls = rest.calls
     if calls and rest.details is not None and acc.thought is None:
         # Reasoning without any text (signatures, encrypted): it stays with the first call, which needs it for replay.
-        details = {"reasoning_details": _merged(rest.details)}
+        details = {"reasoning_details": merged_details(rest.details)}
         calls = (calls[0]._replace(extra={**calls[0].extra, **details}), *calls[1:])
     for call in calls:
         if call.block >= 0:

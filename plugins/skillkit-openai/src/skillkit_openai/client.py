@@ -43,17 +43,22 @@ class Client:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self._sdk: AsyncOpenAI | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sdks: dict[asyncio.AbstractEventLoop, AsyncOpenAI] = {}
+
+    @staticmethod
+    def load() -> None:
+        """Import the SDK, which costs about half a second the first time."""
+        import openai  # noqa: F401
 
     def sdk(self) -> AsyncOpenAI:
         """The client of the running loop."""
         loop = asyncio.get_running_loop()
-        if self._sdk is None or self._loop is not loop:
-            self._forget()
-            self._sdk = self._make()
-            self._loop = loop
-        return self._sdk
+        found = self._sdks.get(loop)
+        if found is None:
+            for gone in [other for other in self._sdks if other.is_closed()]:
+                _forget(self._sdks.pop(gone))
+            found = self._sdks[loop] = self._make()
+        return found
 
     def _make(self) -> AsyncOpenAI:
         import httpx2
@@ -85,20 +90,50 @@ class Client:
             openai.APIError: the request failed, or the status is an error.
         """
         import httpx2
-        from openai import AsyncStream, Omit
+        from openai import AsyncStream
 
-        if not self.endpoint.api_key and "authorization" not in {*map(str.lower, self.endpoint.headers)}:
-            headers = {"Authorization": Omit(), **headers}  # the SDK wants to be told that there is no key
         # For this type, and this type alone, the SDK hands out the answer as it is, with its body unread.
         response: Any = await self.sdk().post(
             path,
             cast_to=httpx2.Response,
             content=content,
-            options={"headers": dict(headers)} if headers else {},
+            options=self._options(headers),
             stream=True,
             stream_cls=AsyncStream[object],
         )
         return cast("httpx2.Response", response)
+
+    async def get(self, path: str) -> bytes:
+        """The body at ``path``.
+
+        Raises:
+            openai.APIError: the request failed, or the status is an error.
+        """
+        import httpx2
+
+        response = await self.sdk().get(path, cast_to=httpx2.Response, options=self._options({}))
+        return response.content
+
+    def _options(self, headers: Mapping[str, Any]) -> Any:
+        """The SDK's options of a request, all of them: it copies the defaults of missing ones deeply, every time.
+
+        ``security`` leaves out the administrator's key, which the SDK would take from ``OPENAI_ADMIN_KEY``.
+        """
+        return {
+            "headers": {**self._keyless(), **headers},
+            "max_retries": 0,
+            "params": {},
+            "security": {"bearer_auth": True},
+            "timeout": self.sdk().timeout,
+        }
+
+    def _keyless(self) -> dict[str, Any]:
+        """What tells the SDK that there is no key, where there is none."""
+        from openai import Omit
+
+        if self.endpoint.api_key or "authorization" in {*map(str.lower, self.endpoint.headers)}:
+            return {}
+        return {"Authorization": Omit()}
 
     def headers(self, extra: Mapping[str, str]) -> dict[str, str]:
         """The headers of a request, credentials included, as the SDK will send them."""
@@ -119,23 +154,25 @@ class Client:
         gone: dict[str, Any] = {name: Omit() for name in own if name.lower() not in kept}
         return {**gone, **final}
 
-    def _forget(self) -> None:
-        """Drop the connections of a loop that is gone."""
-        sdk, loop = self._sdk, self._loop
-        self._sdk = self._loop = None
-        if sdk is None or loop is None or not loop.is_closed():
-            return
-        session = getattr(getattr(sdk._client, "_transport", None), "client", None)
-        if session is not None:
-            with contextlib.suppress(RuntimeError, AttributeError):
-                session.connector._close_immediately()
-                session.detach()
-
     async def close(self) -> None:
         """Close the connections."""
-        sdk, loop = self._sdk, self._loop
-        if sdk is not None and loop is asyncio.get_running_loop():
-            self._sdk = self._loop = None
-            await sdk.close()
-        else:
-            self._forget()
+        mine = self._sdks.pop(asyncio.get_running_loop(), None)
+        if mine is not None:
+            await mine.close()
+        self.__del__()
+
+    def __del__(self) -> None:
+        # Without this an application that ends without close() is told "Unclosed client session" by aiohttp.
+        for sdk in self._sdks.values():
+            _forget(sdk)
+        self._sdks.clear()
+
+
+def _forget(sdk: AsyncOpenAI) -> None:
+    """Let go of connections that nobody can close any more: their loop has ended, or ends."""
+    session = getattr(getattr(sdk._client, "_transport", None), "client", None)
+    if session is None or session.closed:
+        return
+    with contextlib.suppress(RuntimeError, AttributeError):  # closing a transport wants a loop that runs
+        session.connector._close()
+    session.detach()

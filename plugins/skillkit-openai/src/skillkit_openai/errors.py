@@ -83,10 +83,11 @@ def _classify(facts: Mapping[str, Any], status: int | None) -> ErrorKind:
     if kind == "BadRequestError" and facts.get("param") in ("input_text", "input_tokens"):
         return ErrorKind.overflow  # vLLM
     for name in (code, kind):
-        if isinstance(name, str) and name.lower() in _BY_CODE:
-            # A 401 or 403 says more than the general words that some servers put beside it.
-            found = _BY_CODE[name.lower()]
-            return classify_status(status) if status in (401, 403) and found is ErrorKind.server else found
+        found = _BY_CODE.get(name.lower()) if isinstance(name, str) else None
+        if found is ErrorKind.server and status is not None and status >= 400:
+            return classify_status(status)  # "server_error" with 503 is an overload, "api_error" with 401 a wrong key
+        if found is not None:
+            return found
     if isinstance(code, str) and code.isdigit():
         code = int(code)
     if (status is None or status < 400) and isinstance(code, int) and 400 <= code < 600:

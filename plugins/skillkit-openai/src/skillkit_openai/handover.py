@@ -15,11 +15,19 @@ from skillkit_core.messages import (
 )
 from skillkit_core.models import ModelDefinition
 
-__all__ = ["Target", "call_id", "note", "replays"]
+__all__ = ["Target", "call_id", "note", "replays", "undescribed"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _NINE = re.compile(r"[A-Za-z0-9]{9}\Z")
+_SEES = frozenset({"image", "pdf"})
+_DEFAULT = ModelDefinition("").capabilities
 _PARTIAL = frozenset({StopReason.aborted, StopReason.error})
+
+
+def undescribed(model: ModelDefinition) -> bool:
+    """Whether the definition says nothing beyond the name, so that nobody knows what the model can do."""
+    said = model.context_window or model.max_output_tokens or model.reasoning or model.thinking_levels
+    return not said and model.capabilities == _DEFAULT
 
 
 class Target(NamedTuple):
@@ -33,8 +41,9 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, provider: str, api: str, model: ModelDefinition) -> Target:
-        """The target of requests to ``model``."""
-        return cls(provider, api, model.id, "image" in model.capabilities, "pdf" in model.capabilities)
+        """The target of requests to ``model``; one that nobody described is expected to see."""
+        able = _SEES if undescribed(model) else model.capabilities
+        return cls(provider, api, model.id, "image" in able, "pdf" in able)
 
     def wrote(self, message: AssistantMessage) -> bool:
         """Whether the message is this target's own."""

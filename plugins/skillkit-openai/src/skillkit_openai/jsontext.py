@@ -10,6 +10,9 @@ import jiter
 __all__ = ["clean_text", "decode", "dumps", "encode"]
 
 
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def decode(data: bytes) -> Any:
     """The value in ``data``. Lone surrogates, which the fast decoder refuses, become U+FFFD.
 
@@ -34,7 +37,7 @@ def clean_text(text: str) -> str:
 
 def dumps(value: Any) -> str:
     """``value`` as compact JSON text in the order of its keys."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _compact(value)
 
 
 def encode(value: Any) -> bytes:

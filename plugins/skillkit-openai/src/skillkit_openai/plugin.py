@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from skillkit_core import hookimpl
-from skillkit_core.descriptors import Provider
+from skillkit_core.descriptors import ConfigSection, Provider
 
 CHAT = "skillkit_openai.chat:OpenAIAdapter"
 RESPONSES = "skillkit_openai.responses:OpenAIResponsesAdapter"
@@ -41,33 +42,49 @@ _LOCAL: tuple[tuple[str, str, str], ...] = (
 
 
 @hookimpl
-def register_adapters(register: Callable[[Provider], None]) -> None:
-    """OpenAI first, then everybody who speaks its wires."""
-    register(
-        Provider(
-            "openai",
-            # Chat Completions is the default because OPENAI_BASE_URL usually points to a compatible server, and few of
-            # those know /responses. `--api openai-responses` gets encrypted reasoning and server-side tools.
-            _BOTH,
-            base_url_env="OPENAI_BASE_URL",
-            api_key_env=("OPENAI_API_KEY",),
-            default_model="gpt-5-mini",
-            description="OpenAI: Chat Completions and the Responses API",
-            rank=20,
-            generic=True,
-        )
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """The section ``openai``."""
+    register(ConfigSection("openai", "skillkit_openai.config:OpenAISection"))
+
+
+@hookimpl
+def register_adapters(register: Callable[[Provider], None], config: Any) -> None:
+    """OpenAI first, then everybody who speaks its wires, then the servers of the configuration."""
+    common: dict[str, Any] = {} if config is None else config.options()
+    servers: Mapping[str, Any] = {} if config is None else config.servers
+    for provider in (*_openai(common), *_others(common)):
+        if provider.name not in servers:
+            register(provider)
+    for name, server in servers.items():
+        register(server.provider(name, common))
+
+
+def _openai(common: Mapping[str, Any]) -> Iterator[Provider]:
+    yield Provider(
+        "openai",
+        # Chat Completions is the default because OPENAI_BASE_URL usually points to a compatible server, and few of
+        # those know /responses. `--api openai-responses` gets encrypted reasoning and server-side tools.
+        _BOTH,
+        base_url_env="OPENAI_BASE_URL",
+        api_key_env=("OPENAI_API_KEY",),
+        default_model="gpt-5-mini",
+        options=common,
+        description="OpenAI: Chat Completions and the Responses API",
+        rank=20,
+        generic=True,
     )
-    register(
-        Provider(
-            "azure",
-            _RESPONSES_FIRST,
-            base_url_env="AZURE_OPENAI_BASE_URL",
-            api_key_env=("AZURE_OPENAI_API_KEY",),
-            options={"key_hint": "AZURE_OPENAI_API_KEY", "url_hint": "AZURE_OPENAI_BASE_URL"},
-            description="Azure OpenAI (base URL: https://RESOURCE.openai.azure.com/openai/v1)",
-        )
+    yield Provider(
+        "azure",
+        _RESPONSES_FIRST,
+        base_url_env="AZURE_OPENAI_BASE_URL",
+        api_key_env=("AZURE_OPENAI_API_KEY",),
+        options={**common, "key_hint": "AZURE_OPENAI_API_KEY", "url_hint": "AZURE_OPENAI_BASE_URL"},
+        description="Azure OpenAI (base URL: https://RESOURCE.openai.azure.com/openai/v1)",
     )
+
+
+def _others(common: Mapping[str, Any]) -> Iterator[Provider]:
     for name, url, key, apis in _HOSTED:
-        register(Provider(name, apis, url, api_key_env=(key,), options={"key_hint": key}))
+        yield Provider(name, apis, url, api_key_env=(key,), options={**common, "key_hint": key})
     for name, url, variable in _LOCAL:
-        register(Provider(name, _BOTH, url, base_url_env=variable))
+        yield Provider(name, _BOTH, url, base_url_env=variable, options=common)

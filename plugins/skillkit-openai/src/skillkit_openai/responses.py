@@ -16,7 +16,7 @@ from .history import history_of
 from .jsontext import decode, encode
 from .responses_request import ResponsesEncoder, check_items
 from .responses_stream import ResponsesState, broken, responses_table
-from .settings import problems_of, strict_schema, thinking_value, tools_key
+from .settings import problems_of, strict_schema, thinking_value
 from .wire import OpenAIWire
 
 __all__ = ["OpenAIResponsesAdapter"]
@@ -37,7 +37,7 @@ class OpenAIResponsesAdapter(OpenAIWire):
     def body(self, request: LLMRequest) -> bytes:
         """The request's body. The input comes last, so that consecutive requests share their prefix (I15)."""
         fields = encode(self._fields(request))[1:-1]
-        tools = self._tools(request)
+        tools = self.tools_field(request)
         target = Target.of(self.provider, self.api, request.model)
         stored = bool(request.settings.extra.get("store", self.dialect.store is None))
         history = history_of(request.scratch, (target, stored), lambda: ResponsesEncoder(target, stored=stored))
@@ -65,7 +65,7 @@ class OpenAIResponsesAdapter(OpenAIWire):
             strict = dialect.strict and strict_schema(schema)
             out["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": strict}}
         if dialect.cache_key and request.session_id:
-            out["prompt_cache_key"] = request.session_id
+            out["prompt_cache_key"] = request.session_id[:64]
         out.update(settings.extra)
         for name in ("input", "tools"):
             out.pop(name, None)
@@ -85,19 +85,8 @@ class OpenAIResponsesAdapter(OpenAIWire):
             out["reasoning"] = {"effort": value, "summary": "auto"} if self.dialect.summaries else {"effort": value}
         return out
 
-    def _tools(self, request: LLMRequest) -> bytes:
-        server = request.settings.extra.get("tools") or ()
-        if not request.tools and not server:
-            return b""
-        key = (self.api, self.dialect.strict, server)
-        kept = request.scratch.get("openai.tools")
-        if kept is None or kept[0] is not request.tools or kept[1] != key:
-            text = encode([*(self._tool(t) for t in tools_key(request.tools)), *server])
-            kept = request.scratch["openai.tools"] = (request.tools, key, b',"tools":' + text)
-        found: bytes = kept[2]
-        return found
-
-    def _tool(self, tool: Tool) -> dict[str, Any]:
+    def tool(self, tool: Tool) -> dict[str, Any]:
+        """A tool as the wire describes it."""
         return {
             "type": "function",
             "name": tool.name,

@@ -14,35 +14,36 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError
-from skillkit_core.frozen import freeze
 from skillkit_core.messages import (
     Block,
-    ProviderBlock,
     RefusalBlock,
     StopReason,
-    TextBlock,
     ThinkingBlock,
     ToolCall,
 )
-from skillkit_core.stream import StreamEvent, StreamTable, parse_tool_args
+from skillkit_core.stream import StreamEvent, StreamTable
 
 from .errors import stream_error
+from .responses_blocks import CALLS, delta_of, item_block, part_block, text_field, text_of_block, thought_of, written
 from .usage import responses_usage
 
 __all__ = ["Item", "ResponsesState", "broken", "responses_table"]
 
 log = logging.getLogger("skillkit_openai")
-_CALLS = frozenset({"function_call", "custom_tool_call"})
 
 
 class Item(NamedTuple):
-    """An output item: its ``kind``, and content part to (block index, the block once it has ended)."""
+    """An output item: its ``kind``, and content part to (block index, the block once it has ended).
+
+    ``first`` is the block index that is kept for a message's first part, so that blocks stay in the order of their items.
+    """
 
     kind: str
     parts: Mapping[int, tuple[int, Block | None]]
     name: str = ""
     call_id: str = ""
     done: bool = False
+    first: int = -1
 
 
 class ResponsesState(NamedTuple):
@@ -118,7 +119,7 @@ def text_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of text."""
     out: Out = []
     index, acc = _part(_at(event, acc), event.get("content_index") or 0, acc, out)
-    delta = event.get("delta")
+    delta = delta_of(event)
     if delta:
         out.append(StreamEvent("text_delta", delta, index=index))
     return out, acc
@@ -131,8 +132,9 @@ def thinking_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     at = _at(event, acc)
     if at not in acc.items:
         acc = _open(at, {"type": "reasoning"}, acc, out)
-    if event.get("delta"):
-        out.append(StreamEvent("thinking_delta", event["delta"], index=acc.items[at].parts[0][0]))
+    delta = delta_of(event)
+    if delta:
+        out.append(StreamEvent("thinking_delta", delta, index=acc.items[at].parts[0][0]))
     return out, acc
 
 
@@ -140,8 +142,8 @@ def thinking_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 def call_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of a call's arguments."""
     item = acc.items.get(_at(event, acc))
-    delta = event.get("delta")
-    if item is None or not delta or item.kind not in _CALLS:
+    delta = delta_of(event)
+    if item is None or not delta or item.kind not in CALLS:
         return (), acc
     return [_call_event("tool_call_delta", item, delta)], acc
 
@@ -222,15 +224,17 @@ def _at(event: Mapping[str, Any], acc: ResponsesState) -> int:
 
 
 def _open(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
-    kind = item.get("type") or "unknown"
+    kind = text_field(item, "type") or "unknown"
     if kind == "message":
-        phase = item.get("phase")
-        return acc._replace(items={**acc.items, at: Item(kind, {})}, phase=phase or acc.phase)
+        new = Item(kind, {}, first=acc.next)
+        return acc._replace(items={**acc.items, at: new}, next=acc.next + 1, phase=item.get("phase") or acc.phase)
     index = acc.next
-    new = Item(kind, {0: (index, None)}, item.get("name") or "", item.get("call_id") or item.get("id") or "")
+    new = Item(
+        kind, {0: (index, None)}, text_field(item, "name"), text_field(item, "call_id") or text_field(item, "id")
+    )
     if kind == "reasoning":
         out.append(StreamEvent("thinking_start", index=index))
-    elif kind in _CALLS:
+    elif kind in CALLS:
         out.append(_call_event("tool_call_start", new))
     return acc._replace(items={**acc.items, at: new}, next=index + 1)
 
@@ -244,15 +248,16 @@ def _part(at: int, number: int, acc: ResponsesState, out: Out) -> tuple[int, Res
             return found[0], acc
     else:
         item = Item("message", {})
-    index = acc.next
+    kept = not item.parts and item.first >= 0
+    index = item.first if kept else acc.next
     out.append(StreamEvent("text_start", index=index))
     item = item._replace(parts={**item.parts, number: (index, None)})
-    return index, acc._replace(items={**acc.items, at: item}, next=index + 1)
+    return index, acc._replace(items={**acc.items, at: item}, next=acc.next if kept else index + 1)
 
 
 def _end_part(at: int, number: int, part: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
     """End a part of a message, or put it right where it says more than before."""
-    block = _part_block(part)
+    block = part_block(part)
     if block is None:
         return acc
     new = number not in acc.items[at].parts
@@ -269,15 +274,6 @@ def _end_part(at: int, number: int, part: Mapping[str, Any], acc: ResponsesState
     return acc._replace(items={**acc.items, at: item._replace(parts={**item.parts, number: (index, block)})})
 
 
-def _part_block(part: Mapping[str, Any]) -> TextBlock | RefusalBlock | None:
-    kind = part.get("type")
-    if kind == "refusal":
-        return RefusalBlock(part.get("refusal") or "")
-    if kind in ("output_text", "text"):
-        return TextBlock(part.get("text") or "", tuple(freeze(a) for a in part.get("annotations") or ()))
-    return None
-
-
 def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
     """End an item with what its end says; an item that ended before is put right where the terminal event says more."""
     if at not in acc.items:
@@ -291,10 +287,10 @@ def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> R
         known = acc.items[at]
         return acc._replace(items={**acc.items, at: known._replace(done=True)}, phase=item.get("phase") or acc.phase)
     index, before = known.parts[0]
-    block = _item_block(item, acc)
+    block = item_block(item, acc.phase)
     if before is None:
         out.append(_end_event(known, index, block))
-    elif _text_of(block) and _text_of(block) != _text_of(before):
+    elif text_of_block(block) and text_of_block(block) != text_of_block(before):
         out.append(StreamEvent("block", index=index, block=block))
     return acc._replace(items={**acc.items, at: known._replace(parts={0: (index, block)}, done=True)})
 
@@ -302,53 +298,24 @@ def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> R
 def _whole(item: Mapping[str, Any], known: Item, out: Out, new_from: int) -> None:
     """The deltas of an item that came in one piece."""
     if known.kind == "reasoning":
-        text = _thought(item)
+        text = thought_of(item)
         if text:
             out.append(StreamEvent("thinking_delta", text, index=known.parts[0][0]))
-    elif known.kind in _CALLS and _written(item):
-        out.append(_call_event("tool_call_delta", known, _written(item)))
+    elif known.kind in CALLS and written(item):
+        out.append(_call_event("tool_call_delta", known, written(item)))
 
 
 def _abandon(at: int, acc: ResponsesState, out: Out) -> ResponsesState:
     """End an item that the terminal event does not repeat, with what its deltas said."""
     item = acc.items[at]
     for index, block in item.parts.values():
-        if block is None and item.kind in ("message", "reasoning"):
+        if block is not None:
+            continue
+        if item.kind in CALLS:
+            out.append(_call_event("tool_call_end", item))
+        elif item.kind in ("message", "reasoning"):
             out.append(StreamEvent("text_end" if item.kind == "message" else "thinking_end", index=index))
     return acc._replace(items={**acc.items, at: item._replace(done=True)})
-
-
-def _written(item: Mapping[str, Any]) -> str:
-    value = item.get("input") if item.get("type") == "custom_tool_call" else item.get("arguments")
-    return value if isinstance(value, str) else ""
-
-
-def _thought(item: Mapping[str, Any]) -> str:
-    for name in ("summary", "content"):
-        text = "".join(p.get("text") or "" for p in item.get(name) or () if isinstance(p, Mapping))
-        if text:
-            return text
-    return ""
-
-
-def _item_block(item: Mapping[str, Any], acc: ResponsesState) -> Block:
-    kind = item.get("type")
-    if kind == "reasoning":
-        data = item.get("encrypted_content")
-        return ThinkingBlock(_thought(item), data=data, provider_data=freeze({"item": item}))
-    if kind not in _CALLS:
-        return ProviderBlock(kind or "unknown", freeze(item))
-    raw = _written(item)
-    custom = kind == "custom_tool_call"
-    args = None if custom else parse_tool_args(raw)
-    keep = {k: v for k, v in item.items() if k not in ("arguments", "call_id", "input", "name", "status", "type")}
-    if custom:
-        keep["type"] = kind
-    if acc.phase:
-        keep["preamble_phase"] = acc.phase
-    cut = args is None and not custom and item.get("status") in ("in_progress", "incomplete")
-    id = item.get("call_id") or item.get("id") or ""
-    return ToolCall(id, item.get("name") or "", args, raw, incomplete=cut, provider_data=freeze(keep))
 
 
 def _end_event(item: Item, index: int, block: Block) -> StreamEvent:
@@ -361,12 +328,6 @@ def _end_event(item: Item, index: int, block: Block) -> StreamEvent:
 
 def _call_event(kind: Any, item: Item, text: str = "") -> StreamEvent:
     return StreamEvent(kind, text, tool_name=item.name, tool_call_id=item.call_id, index=item.parts[0][0])
-
-
-def _text_of(block: Block) -> str:
-    if isinstance(block, ThinkingBlock):
-        return block.thinking
-    return block.raw_args if isinstance(block, ToolCall) else ""
 
 
 def _terminal(response: Mapping[str, Any], output: Any, acc: ResponsesState) -> StreamEvent:
@@ -393,7 +354,7 @@ def _stop_reason(status: str | None, details: Any, acc: ResponsesState) -> StopR
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return StopReason.refusal if reason == "content_filter" else StopReason.length
     items = acc.items.values()
-    if any(item.kind in _CALLS for item in items):
+    if any(item.kind in CALLS for item in items):
         return StopReason.tool_calls
     blocks = [block for item in items if item.kind == "message" for _, block in item.parts.values()]
     return StopReason.refusal if blocks and all(isinstance(b, RefusalBlock) for b in blocks) else StopReason.stop

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from skillkit_core.contracts.adapter import LLMRequest
-from skillkit_core.tools import Tool
 
-__all__ = ["problems_of", "strict_schema", "thinking_value", "tools_key"]
+from .handover import undescribed
+
+__all__ = ["problems_of", "strict_schema", "thinking_value"]
 
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
 _NOT_STRICT = frozenset({"allOf", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf", "then"})
@@ -48,7 +49,7 @@ def thinking_value(request: LLMRequest) -> Any:
         return None
     if model.thinking_levels:
         return model.thinking_levels.get(level)
-    if level == "off" or (model.context_window and not model.reasoning):
+    if level == "off" or not (model.reasoning or undescribed(model)):
         return None
     return level
 
@@ -56,11 +57,11 @@ def thinking_value(request: LLMRequest) -> Any:
 def problems_of(request: LLMRequest) -> list[str]:
     """Settings that cannot be, one line each.
 
-    ``model.options["unsupported"]`` lists settings (``temperature``, ``top_p``, ``stop``, ...) that the model refuses.
+    ``model.options["unsupported_parameters"]`` lists settings (``temperature``, ``top_p``, ``stop``, ...) that the model refuses.
     """
     settings, model = request.settings, request.model
     out: list[str] = []
-    for name in model.options.get("unsupported") or ():
+    for name in model.options.get("unsupported_parameters") or ():
         value = getattr(settings, name, None)
         if value not in (None, ()):
             out.append(f"model {model.id} does not take the setting {name}; leave it out")
@@ -81,8 +82,3 @@ def problems_of(request: LLMRequest) -> list[str]:
     if choice not in (None, "auto", "none", "required") and choice not in {t.name for t in request.tools}:
         out.append(f"tool_choice names {choice!r}, which is not among the tools of the request")
     return out
-
-
-def tools_key(tools: Sequence[Tool]) -> list[Tool]:
-    """The tools sorted by name: the same set gives the same bytes."""
-    return sorted(tools, key=lambda t: t.name)

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
-from skillkit_core.errors import ErrorKind, ProviderError, UsageError
+from skillkit_core.errors import ErrorKind, ProviderError, SkillKitError, UsageError
 from skillkit_core.frozen import freeze
 from skillkit_core.models import ModelDefinition
 from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import StreamEvent
+from skillkit_core.tools import Tool
 
 from .client import Client, Endpoint
 from .dialect import OPENAI_URL, Dialect, dialect_for
@@ -31,6 +32,7 @@ _DRAIN = (
     0.05  # seconds to wait for the end of the body after the end of the answer, so that the connection can be reused
 )
 _LAST_WORDS = 2.0  # seconds for the terminal event that should follow an error event
+_MALFORMED = (ValueError, TypeError, KeyError, AttributeError, IndexError)  # JSON, or not, of another shape
 _NO_KEY = "set {variable}, or pass api_key"
 
 
@@ -46,7 +48,8 @@ class OpenAIWire(LLMAdapter):
         query: added to every URL. proxy: URL of an HTTP proxy; default: the environment's.
         timeout: seconds until the first event, where the request's settings do not say. idle_timeout: longest silence
             afterwards. connect_timeout: seconds to reach the server.
-        key_hint, url_hint: variables that error messages name.
+        key_hint: variable that should hold the key; when it is given, an encrypted endpoint is not asked without one.
+        url_hint: variable that should hold the endpoint.
         options: fields of :class:`~skillkit_openai.dialect.Dialect`.
 
     Raises:
@@ -68,7 +71,7 @@ class OpenAIWire(LLMAdapter):
         timeout: float | None = 600.0,
         idle_timeout: float | None = 600.0,
         connect_timeout: float = 60.0,
-        key_hint: str = "OPENAI_API_KEY",
+        key_hint: str | None = None,
         url_hint: str = "OPENAI_BASE_URL",
         **options: Any,
     ) -> None:
@@ -83,13 +86,34 @@ class OpenAIWire(LLMAdapter):
         self._client = Client(self.endpoint)
         self._timeout = timeout
         self._idle = idle_timeout
-        self._key_hint = _NO_KEY.format(variable=key_hint)
+        self._key_hint = _NO_KEY.format(variable=key_hint or "OPENAI_API_KEY")
+        self._wants_key = url == OPENAI_URL or (key_hint is not None and url.startswith("https://"))
 
     # -- what a wire says about itself ------------------------------------------------------------------------------
 
     @abstractmethod
     def body(self, request: LLMRequest) -> bytes:
         """The request's body; what is serialised already comes from ``request.scratch``."""
+
+    @abstractmethod
+    def tool(self, tool: Tool) -> dict[str, Any]:
+        """A tool as the wire describes it."""
+
+    def tools_field(self, request: LLMRequest) -> bytes:
+        """``,"tools":[...]``, sorted by name: the same set gives the same bytes (I16).
+
+        Server-side tools in ``settings.extra["tools"]`` follow. The text is kept while the set is the identical tuple.
+        """
+        server = request.settings.extra.get("tools") or ()
+        if not request.tools and not server:
+            return b""
+        key = (self.api, self.dialect.strict, server)
+        kept = request.scratch.get("openai.tools")
+        if kept is None or kept[0] is not request.tools or kept[1] != key:
+            tools = [self.tool(t) for t in sorted(request.tools, key=lambda t: t.name)]
+            kept = request.scratch["openai.tools"] = (request.tools, key, b',"tools":' + encode([*tools, *server]))
+        text: bytes = kept[2]
+        return text
 
     @abstractmethod
     def problems(self, request: LLMRequest) -> Sequence[str]:
@@ -119,6 +143,7 @@ class OpenAIWire(LLMAdapter):
 
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         """Ask the model and yield what it answers; see :meth:`skillkit_core.LLMAdapter.stream`."""
+        self._client.load()  # half a second, once, before the clock starts
         settings = request.settings
         first = settings.timeout if settings.timeout is not None else self._timeout
         watch = Watch(request.signal, first, self._idle)
@@ -151,7 +176,7 @@ class OpenAIWire(LLMAdapter):
         problems = self.problems(request)
         if problems:
             raise ProviderError(problems[0], kind=ErrorKind.invalid_request, provider=self.provider)
-        if not self.endpoint.api_key and self.endpoint.base_url == OPENAI_URL and not self.endpoint.headers:
+        if self._wants_key and not self.endpoint.api_key and not self.endpoint.headers:
             raise ProviderError(
                 "no API key is configured", kind=ErrorKind.auth, provider=self.provider, hint=self._key_hint
             )
@@ -206,7 +231,10 @@ class OpenAIWire(LLMAdapter):
         if isinstance(error, httpx2.HTTPError):
             return self._error(f"the answer cannot be read: {error}", ErrorKind.protocol)
         log.debug("request failed", exc_info=error)
-        return self._error(f"{type(error).__name__}: {error}", ErrorKind.unknown)
+        words = str(error) if isinstance(error, SkillKitError) else f"{type(error).__name__}: {error}"
+        wrapped = self._error(words, ErrorKind.unknown)
+        wrapped.__cause__ = error
+        return wrapped
 
     def _status_failure(self, error: Any) -> ProviderError:
         body = error.body
@@ -240,11 +268,8 @@ class OpenAIWire(LLMAdapter):
         Raises:
             ProviderError: the server cannot be asked.
         """
-        import httpx2
-
         try:
-            response = await self._client.sdk().get("/models", cast_to=httpx2.Response)
-            data = decode(response.content)
+            data = decode(await self._client.get("/models"))
         except Exception as error:  # noqa: BLE001  # every failure is told the same way
             raise self._failure(error, LLMRequest(ModelDefinition(""), ())) from None
         found = data.get("data") if isinstance(data, dict) else data
@@ -275,6 +300,7 @@ class _Reader:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         self._sse = "event-stream" in kind or (streamed and "json" not in kind)
         self._decoder = SSEDecoder()
+        self._hurried = False
 
     async def next(self, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
         """The events of what arrived since the last call; those of the end when nothing follows."""
@@ -288,26 +314,36 @@ class _Reader:
 
     def _feed(self, raw: list[tuple[str, bytes]], acc: Any, last: bool) -> tuple[Iterable[StreamEvent], Any]:
         out: list[StreamEvent] = []
-        convert = self._wire.convert
-        if raw:
+        if raw and not self._hurried:
             self._watch.started()
-        for _, data in raw:
-            if data[:6] == b"[DONE]":
-                events, acc = self._wire.end(acc, True)
-            elif data:
-                try:
+        try:
+            for name, data in raw:
+                if data[:6] == b"[DONE]":
+                    events, acc = self._wire.end(acc, True)
+                elif data:
                     payload = decode(data)
-                except ValueError:
-                    error = ProviderError("the server sent an event that is not JSON", kind=ErrorKind.protocol)
-                    return [*out, self._wire.broken(acc, error)], acc
-                events, acc = convert(payload, acc)
-            out.extend(events)
-        if getattr(acc, "error", None) is not None:
+                    if name and isinstance(payload, dict) and "type" not in payload:
+                        payload["type"] = name  # said in the "event:" line alone
+                    events, acc = self._wire.convert(payload, acc)
+                else:
+                    continue
+                out.extend(events)
+            if last:
+                events, acc = self._wire.end(acc, False)
+                out.extend(events)
+        except _MALFORMED as error:
+            over = any(e.terminal for e in out)
+            return (out if over else [*out, self._malformed("an event", error, acc)]), acc
+        if not self._hurried and getattr(acc, "error", None) is not None:
+            self._hurried = True
             self._watch.hurry(_LAST_WORDS)
-        if last:
-            events, acc = self._wire.end(acc, False)
-            out.extend(events)
         return out, acc
+
+    def _malformed(self, what: str, error: Exception, acc: Any) -> StreamEvent:
+        log.debug("%s of %s is malformed", what, self._wire.provider, exc_info=error)
+        message = f"the server sent {what} that this wire does not have"
+        status = self._response.status_code
+        return self._wire.broken(acc, ProviderError(message, kind=ErrorKind.protocol, status=status))
 
     async def _body(self, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
         parts = bytearray()
@@ -322,9 +358,14 @@ class _Reader:
         except ValueError:
             if parts.lstrip().startswith((b"data:", b"event:")):
                 return self._feed([*self._decoder.feed(bytes(parts)), *self._decoder.close()], acc, True)
-            error = ProviderError("the answer is not JSON", kind=ErrorKind.protocol, status=self._response.status_code)
-            return [self._wire.broken(acc, error)], acc
-        return self._wire.whole(payload, acc)
+            problem = ProviderError(
+                "the answer is not JSON", kind=ErrorKind.protocol, status=self._response.status_code
+            )
+            return [self._wire.broken(acc, problem)], acc
+        try:
+            return self._wire.whole(payload, acc)
+        except _MALFORMED as error:
+            return [self._malformed("an answer", error, acc)], acc
 
     async def drain(self) -> None:
         """Read to the end of the body, which is about to come, so that the connection can be used again."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .actions import ActionResult as ActionResult
     from .actions import run_action as run_action
     from .activation import skill_content as skill_content
-    from .catalogue import catalogue as catalogue
-    from .digest import digest as digest
+    from .catalogue import render_catalogue as render_catalogue
+    from .digest import files_digest as files_digest
     from .eligibility import reasons as reasons
     from .gates import Request as Request
     from .gates import gate as gate
@@ -32,8 +32,8 @@ _WHERE = {
     "ActionResult": "actions",
     "run_action": "actions",
     "skill_content": "activation",
-    "catalogue": "catalogue",
-    "digest": "digest",
+    "render_catalogue": "catalogue",
+    "files_digest": "digest",
     "reasons": "eligibility",
     "Request": "gates",
     "gate": "gates",
@@ -51,10 +51,7 @@ __all__ = sorted(_WHERE)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used.
-
-    A submodule of the same name (``catalogue``, ``digest``) is shadowed by its function, as ``__all__`` says.
-    """
+    """Import a public name when it is first used."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

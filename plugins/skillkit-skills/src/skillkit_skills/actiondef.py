@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from skillkit_core.errors import SkillKitError
+from skillkit_core.errors import ToolError
 from skillkit_core.skills import ActionArg, Requirements, SkillAction
 
 from .arguments import BadValue, coerce_value
 from .natural import natural
 from .reader.fields import flag, text_list
 
-__all__ = ["INTERPRETERS", "PLACEHOLDER", "ActionError", "read_actions", "read_args"]
+__all__ = ["INTERPRETERS", "PLACEHOLDER", "ActionError", "check_script", "read_action", "read_actions", "read_args"]
 
 INTERPRETERS = {".py": "python", ".sh": "sh", ".js": "node", ".mjs": "node", ".rb": "ruby"}
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z][a-z0-9_]*)\}")
@@ -30,7 +30,7 @@ _CONFIRM = ("never", "first", "always")
 _OUTPUT = ("text", "json", "file", "none")
 
 
-class ActionError(SkillKitError):
+class ActionError(ToolError):
     """An action that cannot be offered. ``code`` is ACT-1's name for what is wrong."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -84,7 +84,7 @@ def read_action(
     timeout = _timeout(raw.get("timeout"), name)
     argv = None
     if script:
-        _check_script(str(script), skill_dir, name)
+        check_script(str(script), skill_dir, name)
     else:
         argv = _split_run(run, name)
         _check_template(argv, args, name)
@@ -146,7 +146,12 @@ def _requires(raw: Mapping[str, Any]) -> Requirements:
     return Requirements(**lists)
 
 
-def _check_script(script: str, skill_dir: Path | None, name: str) -> None:
+def check_script(script: str, skill_dir: Path | None, name: str) -> None:
+    """That ``script`` is a file inside ``skill_dir``, links followed, with an interpreter for its kind.
+
+    Raises:
+        ActionError: it is not.
+    """
     path = PurePosixPath(script)
     escape = ActionError("action-path-escape", f"action {name!r}: script {script!r} leaves the skill's folder")
     if path.is_absolute() or ".." in path.parts or "\\" in script or "\0" in script:

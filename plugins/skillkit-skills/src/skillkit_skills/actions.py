@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.errors import ToolError
 from skillkit_core.skills import Skill, SkillAction
 
-from .actiondef import INTERPRETERS, PLACEHOLDER
+from .actiondef import INTERPRETERS, PLACEHOLDER, check_script
 from .arguments import BadValue, coerce, inside
 
 if TYPE_CHECKING:
@@ -170,8 +170,14 @@ def _cut(text: str) -> tuple[str, bool]:
     return (text, False) if len(data) <= OUTPUT_CAP else (data[:OUTPUT_CAP].decode("utf-8", "ignore"), True)
 
 
-def interpret(action: SkillAction, done: ExecutionResult, workspace: Path) -> ActionResult:
-    """What the end of a process means for an action."""
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def interpret(
+    action: SkillAction, done: ExecutionResult, workspace: Path, started_in: Path | None = None
+) -> ActionResult:
+    """What the end of a process means for an action; ``started_in`` is its directory, default: the workspace."""
     text, cut_out = _cut(done.stdout)
     stderr, cut_err = _cut(done.stderr)
     truncated = done.truncated or cut_out or cut_err
@@ -189,16 +195,16 @@ def interpret(action: SkillAction, done: ExecutionResult, workspace: Path) -> Ac
         if done.truncated or cut_out:
             return ActionResult(False, text=text, error="output-too-large", **common)
         try:
-            return ActionResult(True, data=json.loads(text), **common)
+            return ActionResult(True, data=json.loads(text, parse_constant=_no_constant), **common)
         except (ValueError, RecursionError):
             return ActionResult(False, text=text, error="output-not-json", **common)
     if action.output == "file":
         name = next((line for raw in reversed(text.splitlines()) if (line := raw.strip())), "")
         try:
-            inside(name, workspace)
+            real = inside(name, workspace, started_in)
         except BadValue:
             return ActionResult(False, text=text, error="output-file-outside", **common)
-        return ActionResult(True, file=name, **common)
+        return ActionResult(True, file=name if started_in in (None, workspace) else str(real), **common)
     return ActionResult(True, text=text, **common)
 
 
@@ -238,6 +244,7 @@ async def run_action(
     Raises:
         ArgumentError: the arguments do not fit.
         ToolError: the skill cannot run here, or the program cannot be started.
+        ActionError: the script is gone, or leads out of the skill's folder.
     """
     from .eligibility import check, surroundings_of
     from .settings import entry_of, settings_of
@@ -249,10 +256,13 @@ async def run_action(
         raise ToolError(f"action {action.name!r} of skill {skill.name!r} cannot run here: {', '.join(missing)}")
     if action.cwd == "skill" and skill.path is not None:
         values = {k: _absolute(action, k, v, workspace) for k, v in values.items()}
-    runtime = host.runtimes.get(settings_of(host).runtime)
+    if action.script is not None and skill.path is not None:
+        check_script(action.script, skill.path, action.name)  # the folder may have changed since it was read
+    directory = skill.path if action.cwd == "skill" and skill.path is not None else workspace
+    runtime = await host.find_runtime(settings_of(host).runtime)
     done = await runtime.execute(
         build_argv(skill, action, values),
-        cwd=skill.path if action.cwd == "skill" and skill.path is not None else workspace,
+        cwd=directory,
         env=action_environment(host, skill, action, entry),
         timeout=action.timeout,
         on_output=on_output,
@@ -260,7 +270,7 @@ async def run_action(
         signal=signal,
         max_output=OUTPUT_CAP,
     )
-    return interpret(action, done, workspace)
+    return interpret(action, done, workspace, directory)
 
 
 def _absolute(action: SkillAction, name: str, value: Any, workspace: Path) -> Any:

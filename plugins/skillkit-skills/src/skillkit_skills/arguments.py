@@ -12,7 +12,7 @@ from typing import Any
 from skillkit_core.errors import ToolError
 from skillkit_core.skills import ActionArg
 
-__all__ = ["ArgumentError", "BadValue", "coerce", "coerce_value"]
+__all__ = ["ArgumentError", "BadValue", "coerce", "coerce_value", "inside"]
 
 _TRUE = frozenset(("true", "yes", "on", "1"))
 _FALSE = frozenset(("false", "no", "off", "0"))
@@ -150,8 +150,8 @@ def _check(arg: ActionArg, value: Any) -> None:
         raise BadValue(f"{value!r} does not match {arg.pattern}")
 
 
-def inside(value: str, workspace: Path) -> Path:
-    """The real path of ``value``, a path in the workspace.
+def inside(value: str, workspace: Path, base: Path | None = None) -> Path:
+    """The real path of ``value``, a path in the workspace; relative ones start at ``base`` (default: the workspace).
 
     Raises:
         BadValue: it is empty, or lies outside, links followed.
@@ -160,7 +160,7 @@ def inside(value: str, workspace: Path) -> Path:
         raise BadValue("the path is empty")
     root = workspace.resolve()
     try:
-        real = (root / value).resolve()
+        real = ((base or root) / value).resolve()
     except (OSError, RuntimeError, ValueError) as e:
         raise BadValue(f"{value!r} is no usable path: {e}") from None
     if not real.is_relative_to(root):

@@ -8,7 +8,7 @@ from html import escape
 
 from skillkit_core.skills import Skill
 
-__all__ = ["DESCRIPTION_CHARS", "Catalogue", "catalogue"]
+__all__ = ["DESCRIPTION_CHARS", "Catalogue", "render_catalogue"]
 
 DESCRIPTION_CHARS = 1024
 NOTE = "<note>Descriptions were shortened to fit; activate a skill to read all of it.</note>"
@@ -22,7 +22,7 @@ class Catalogue:
     truncated: bool = False
 
 
-def catalogue(
+def render_catalogue(
     skills: Sequence[Skill],
     budget: int | None = None,
     usage: Mapping[str, float] | None = None,

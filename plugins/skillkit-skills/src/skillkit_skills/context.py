@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .activation import skill_content
-from .catalogue import catalogue
+from .catalogue import render_catalogue
 from .offers import ACTIVATE, request_of, skills_of
 from .settings import settings_of
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["skills_prompt"]
 
-INTRODUCTION = f"When a task fits a description below, call {ACTIVATE} with the name first."
+INTRODUCTION = (
+    "Skills hold instructions and tools for particular tasks. "
+    f"When a task fits a description below, call {ACTIVATE} with the name first, unless a tool of the skill does it all."
+)
 
 
 def skills_prompt(agent: AgentRunner) -> str | None:
@@ -22,7 +25,7 @@ def skills_prompt(agent: AgentRunner) -> str | None:
     state = skills_of(agent)
     parts = []
     budget = settings_of(agent.host).max_catalogue_chars
-    if text := catalogue(state.offered(request_of(agent.session)), budget).text:
+    if text := render_catalogue(state.offered(request_of(agent.session)), budget).text:
         parts += [INTRODUCTION, text]
     session_id = agent.session.id if agent.session is not None else None
     parts += (

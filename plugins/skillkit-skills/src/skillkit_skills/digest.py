@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-__all__ = ["digest"]
+__all__ = ["files_digest"]
 
 
-def digest(files: Mapping[str, bytes]) -> str:
+def files_digest(files: Mapping[str, bytes]) -> str:
     """``sha256-`` and the hash over the lines ``path NUL sha256 LF``, sorted by the bytes of the path.
 
     Args:

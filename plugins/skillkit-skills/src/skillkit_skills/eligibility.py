@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Surroundings", "check", "reasons", "surroundings_of"]
 
 _ENGINES = frozenset(str(e) for e in EngineType)
-_VERSION = re.compile(r"\s*(==|!=|>=|<=|>|<|~=)\s*([0-9][0-9.]*)\s*\Z")
-_NEED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(.*)\Z")
+_VERSION = r"\s*(==|!=|>=|<=|>|<|~=)\s*([0-9][0-9.]*)\s*\Z"
+_NEED = r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(.*)\Z"
 
 
 def _nothing(name: str) -> Any:
@@ -128,7 +128,7 @@ def _bad_bin(name: str) -> str | None:
 def _versioned(what: str, needs: tuple[str, ...], version_of: Callable[[str], str | None]) -> list[str]:
     found = []
     for need in needs:
-        match = _NEED.match(need)
+        match = re.match(_NEED, need)
         version = version_of(match[1]) if match else None
         if match is None or version is None or not satisfies(version, match[2]):
             found.append(f"missing-{what}:{need}")
@@ -139,7 +139,7 @@ def satisfies(version: str, wanted: str) -> bool:
     """Whether a version fits comma-separated comparisons (``>=1.2,<2``); only the numbers of a release count."""
     have = _numbers(version)
     for part in wanted.split(",") if wanted.strip() else ():
-        match = _VERSION.match(part)
+        match = re.match(_VERSION, part)
         if match is None:
             return False
         want = _numbers(match[2])

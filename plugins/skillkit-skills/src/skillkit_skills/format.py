@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skillkit_core.errors import SkillKitError
 from skillkit_core.skills import Requirements, Skill, SkillAction
 
-from .actiondef import ActionError, read_actions
 from .install import clean_installers
 from .keys import KEYS
 from .natural import natural
@@ -27,6 +27,7 @@ RESERVED = frozenset(
         *("resume", "session", "sessions", "skills", "tools"),
     )
 )
+_SAID_ELSEWHERE = ("frontmatter", "file", "metadata-value-not-string")
 _CODE_KINDS = ("bundled", "plugin")
 
 
@@ -65,7 +66,7 @@ def _block(value: Any, where: str, codes: list[str]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         codes.append(f"invalid-value:{where}")
         return {}
-    schema = value.get("schema", "1")
+    schema = value.get("schema") or "1"
     if not (isinstance(schema, str) and schema.isdigit() and 1 <= int(schema) <= SCHEMA):
         codes.append(f"schema-newer:{schema}")
         return {}
@@ -144,7 +145,7 @@ def build_skill(
                 try:
                     found[key] = convert(carrier[key])
                     break
-                except (ActionError, TypeError, ValueError):
+                except (SkillKitError, TypeError, ValueError):
                     codes.append(f"invalid-value:{key}")
     found.setdefault("allowed_tools", tuple(fields.allowed_tools))
     _apply_gating(found, fields.primary_env, carriers, fields.requires, codes)
@@ -158,7 +159,7 @@ def build_skill(
     codes += (
         c
         for c in spec_errors(values, dir_name, read.diagnostics, read.duplicates)
-        if c not in ("frontmatter", "file") and c not in codes
+        if c not in _SAID_ELSEWHERE and c not in codes
     )
     return Skill(
         name=name,
@@ -244,6 +245,10 @@ def _actions(
         return ()
     if isinstance(value, Mapping):
         codes.append("legacy-actions-mapping")
+    if not value:
+        return ()
+    from .actiondef import ActionError, read_actions
+
     actions = []
     for action, notes in read_actions(value, folder, confirm=confirm):
         codes += notes

@@ -9,8 +9,8 @@ from typing import Any
 __all__ = ["clean_installers"]
 
 KINDS = {"brew": "formula", "node": "package", "go": "module", "uv": "package", "download": "url"}
-_WORD = re.compile(r"[A-Za-z0-9@._/+~:\[\]=<>,-]+\Z")
-_URL = re.compile(r"https://(?!\[)(?!\d+\.\d+\.\d+\.\d+[/:])([A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?/\S*\Z")
+_WORD = r"[A-Za-z0-9@._/+~:\[\]=<>,-]+\Z"
+_URL = r"https://(?!\[)(?!\d+\.\d+\.\d+\.\d+[/:])([A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?/\S*\Z"
 
 
 def clean_installers(items: Iterable[Any], codes: list[str]) -> tuple[Mapping[str, Any], ...]:
@@ -26,7 +26,7 @@ def clean_installers(items: Iterable[Any], codes: list[str]) -> tuple[Mapping[st
         target = item.get(KINDS.get(kind, ""))
         ok = isinstance(target, str) and not target.startswith("-")
         if ok and isinstance(target, str):
-            ok = bool((_URL if kind == "download" else _WORD).match(target))
+            ok = bool(re.match(_URL if kind == "download" else _WORD, target))
         if ok:
             found.append({**item, "auto_run": False})
         else:

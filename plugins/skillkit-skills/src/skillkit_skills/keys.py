@@ -7,7 +7,6 @@ from typing import Any
 
 from skillkit_core.skills import ActionArg
 
-from .actiondef import read_args
 from .allowed_tools import tokens
 from .natural import natural
 from .reader.fields import flag, text_list
@@ -73,6 +72,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _arguments(value: Any) -> tuple[ActionArg, ...]:
     """Names in order (a list, or one text with blanks), or full definitions."""
     if isinstance(value, Mapping):
+        from .actiondef import read_args
+
         return read_args(value, "arguments", [])
     names = value.replace(",", " ").split() if isinstance(value, str) else text_list(value)
     return tuple(ActionArg(name, position=i) for i, name in enumerate(names, 1))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from hashlib import sha256
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ class SkillFolderLoader(SkillLoader):
     """Reads ``SKILL.md`` folders from a directory or from an importable package, which is found but not imported."""
 
     def __init__(self, host: Host | None = None) -> None:
-        self._seen: dict[str, dict[tuple[str, str, bytes], str]] = {}
+        self._seen: dict[str, dict[tuple[str, str, int], str]] = {}
 
     def accepts(self, source: SkillSource) -> bool:
         """Whether the source names a directory or a package."""
@@ -41,7 +42,7 @@ class SkillFolderLoader(SkillLoader):
         """
         skills: list[Skill] = []
         problems: list[SkillProblem] = []
-        mine: dict[tuple[str, str, bytes], str] = {}
+        mine: dict[tuple[str, str, int], str] = {}
         self._seen[source.name] = {}
         for root in _roots(source, problems):
             found = scan(str(root))
@@ -71,27 +72,25 @@ _REFUSED = {
 }
 
 
-def load_folder(found: FoundSkill, source: SkillSource, problems: list[SkillProblem]) -> tuple[Skill | None, bytes]:
-    """The skill in one folder with a digest of what it was read from; a folder that gives none is a problem."""
+def load_folder(found: FoundSkill, source: SkillSource, problems: list[SkillProblem]) -> tuple[Skill | None, int]:
+    """The skill in one folder with a hash of what it was read from; a folder that gives none is a problem."""
     try:
         data = _read_bytes(found.file, MAX_BYTES + 1)
     except OSError as e:
         problems.append(SkillProblem("unreadable", f"cannot be read: {e.strerror}", "error", found.file))
-        return None, b""
+        return None, 0
     folder = Path(found.folder)
     skill = read(data, folder.name or folder.resolve().name)
     skill.diagnostics[:0] = found.notes
     if skill.status == "rejected" or skill.fields is None:
         codes = [c for c in skill.diagnostics if severity_of(c) == "error" and c != "description-missing"]
         problems += problems_of(codes or skill.diagnostics, found.file)
-        return None, b""
+        return None, 0
     carriers: list[bytes | None] = []
-    digest = sha256(data)
     agents = os.path.isdir(os.path.join(found.folder, "agents"))  # noqa: PTH112, PTH118
     for name in _CARRIERS:
         carrier = _beside(found.folder, name, problems) if agents else None
         carriers.append(carrier)
-        digest.update(carrier or b"\0")
     built = build_skill(
         skill,
         folder,
@@ -102,7 +101,7 @@ def load_folder(found: FoundSkill, source: SkillSource, problems: list[SkillProb
         sidecar=carriers[0],
         codex=carriers[1],
     )
-    return built, digest.digest()
+    return built, hash((data, *carriers))  # 64 bits, keyed anew in every process
 
 
 def _read_bytes(path: str, limit: int) -> bytes:
@@ -130,16 +129,21 @@ def _beside(folder: str, name: str, problems: list[SkillProblem]) -> bytes | Non
     return data
 
 
+def _package_path(name: str) -> Iterable[str]:
+    """``__path__`` of a top-level package; what ``importlib.util.find_spec`` does, without its imports."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__path__", ())
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, None) if hasattr(finder, "find_spec") else None
+        if spec is not None:
+            return spec.submodule_search_locations or ()
+    return ()
+
+
 def package_folders(package: str) -> list[Path]:
     """The directories of an importable package, found without importing it or its parents' code."""
-    from importlib.util import find_spec
-
     top, _, rest = package.partition(".")
-    try:
-        spec = find_spec(top)
-    except (ImportError, ValueError):
-        spec = None
-    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    places = list(_package_path(top))
     below = rest.split(".") if rest else []
     return [folder for place in places if (folder := Path(place, *below)).is_dir()]
 

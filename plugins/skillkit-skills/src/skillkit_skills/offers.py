@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from html import unescape
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -25,6 +27,7 @@ __all__ = ["ACTIVATE", "MANY_ACTIONS", "AgentSkills", "skill_tools", "skills_of"
 ACTIVATE = "activate_skill"
 MANY_ACTIONS = 40
 _agents: WeakKeyDictionary[Any, AgentSkills] = WeakKeyDictionary()
+_action_tools: WeakKeyDictionary[Any, tuple[int, dict[tuple[str, str], Tool]]] = WeakKeyDictionary()
 
 
 def tool_name(skill: str, action: str) -> str:
@@ -47,7 +50,9 @@ def skills_of(agent: AgentRunner) -> AgentSkills:
 
 def skill_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """The tools that skills give ``agent`` now; the same tuple while nothing changed."""
-    return skills_of(agent).tools(request_of(agent.session))
+    target = agent.target
+    at_once = target is not None and not target.adapter.progressive
+    return skills_of(agent).tools(request_of(agent.session), at_once=at_once)
 
 
 def request_of(session: Any) -> Request:
@@ -79,7 +84,7 @@ class AgentSkills:
     def remember(self, session: Any) -> None:
         """Take over what was activated earlier in a session that is resumed."""
         for message in session.messages if session is not None else ():
-            if (name := activated_by(message)) is not None:
+            if (name := activated_by(message)) is not None and self.host.skills.has(name):
                 self._active[name] = None
 
     def listed(self) -> tuple[Listed, ...]:
@@ -110,10 +115,15 @@ class AgentSkills:
         """Make a skill active for the rest of the session."""
         self._active[name] = None
 
-    def tools(self, request: Request) -> tuple[Tool, ...]:
-        """A tool for each action that a model may call, and ``activate_skill`` where there is something to activate."""
+    def tools(self, request: Request, *, at_once: bool = False) -> tuple[Tool, ...]:
+        """A tool for each action that a model may call, and ``activate_skill`` where there is something to activate.
+
+        ``at_once``: the model would never activate a skill, so it is offered every action however many there are.
+        """
         offered = self.offered(request)
         expose = settings_of(self.host).expose_actions
+        if at_once:
+            expose = "always"
         key = (self._version, expose, tuple(s.name for s in offered), tuple(self._active))
         if key == self._key:
             return self._tools
@@ -121,12 +131,24 @@ class AgentSkills:
         total = sum(map(len, callable_.values()))
         all_at_once = expose == "always" or (expose == "auto" and total <= MANY_ACTIONS)
         shown = [s for s in offered if all_at_once or s.name in self._active]
-        tools = [self._action_tool(s, a, i) for s in shown for i, a in enumerate(callable_[s.name])]
+        made = self._made()
+        tools = [
+            made.get((s.name, a.name)) or made.setdefault((s.name, a.name), self._action_tool(s, a, i))
+            for s in shown
+            for i, a in enumerate(callable_[s.name])
+        ]
         waiting = [s for s in offered if has_body(s) or (callable_[s.name] and not all_at_once)]
         if waiting:
             tools.append(self._activation_tool(waiting))
         self._key, self._tools = key, tuple(tools)
         return self._tools
+
+    def _made(self) -> dict[tuple[str, str], Tool]:
+        """The action tools of this host that exist already: all its agents share them."""
+        kept = _action_tools.get(self.host)
+        if kept is None or kept[0] != self._version:
+            kept = _action_tools[self.host] = (self._version, {})
+        return kept[1]
 
     def _action_tool(self, skill: Skill, action: SkillAction, order: int) -> Tool:
         return Tool(
@@ -182,6 +204,9 @@ class AgentSkills:
 
 def activated_by(message: Any) -> str | None:
     """Name of the skill whose instructions a message brought, if it did."""
+    if message.role == "user":  # a person called it
+        match = re.match(r'<skill_content name="([^"]+)">', message.text)
+        return unescape(match[1]) if match else None
     if message.role != "tool_result" or message.tool_name != ACTIVATE or message.is_error:
         return None
     details = message.details

@@ -18,15 +18,13 @@ STDERR_CHARS = 4000
 def tool_output(action: SkillAction, result: ActionResult) -> ToolOutput:
     """What the model reads, and the whole result beside it.
 
-    JSON with an ``answer``: that sentence, then the data in compact form; ``details`` are the data. A failure says how
+    JSON with an ``answer``: that text, then the other data in compact form; ``details`` are all data. A failure says how
     it ended and what was printed, the end of stderr last.
     """
     if not result.ok:
         return ToolOutput(_failure(action, result), result.to_dict(), is_error=True)
     if result.data is not None:
-        text = _compact(result.data)
-        answer = result.data.get("answer") if isinstance(result.data, dict) else None
-        return ToolOutput(f"{answer}\n{text}" if isinstance(answer, str) and answer else text, result.data)
+        return ToolOutput(_told(result.data), result.data)
     if result.file is not None:
         return ToolOutput(f"Wrote {result.file}", result.to_dict())
     text = (result.text or "").rstrip("\n")
@@ -34,6 +32,9 @@ def tool_output(action: SkillAction, result: ActionResult) -> ToolOutput:
 
 
 def _failure(action: SkillAction, result: ActionResult) -> str:
+    said = result.stderr.strip()
+    if said and "\n" not in said and (result.error or "").startswith("exit-code") and not (result.text or "").strip():
+        return said[-STDERR_CHARS:]  # the action's own one line says it best
     how = {
         "timeout": f"did not finish within {action.timeout:g} seconds",
         "aborted": "was ended",
@@ -44,6 +45,14 @@ def _failure(action: SkillAction, result: ActionResult) -> str:
     parts = [f"Action {action.name} {how}."]
     parts += [p for p in ((result.text or "").strip(), result.stderr.strip()[-STDERR_CHARS:]) if p]
     return "\n".join(parts)
+
+
+def _told(data: Any) -> str:
+    answer = data.get("answer") if isinstance(data, dict) else None
+    if not isinstance(answer, str) or not answer:
+        return _compact(data)
+    rest = {k: v for k, v in data.items() if k != "answer"}
+    return f"{answer}\n{_compact(rest)}" if rest else answer
 
 
 def _compact(data: Any) -> str:

@@ -11,8 +11,8 @@ from skillkit_core.descriptors import Command, ConfigSection, ContextProvider, F
 if TYPE_CHECKING:
     from skillkit_core import HandlerContext, Host
     from skillkit_core.contracts.skill_loader import SkillSource
-    from skillkit_core.events.results import ToolCallEventResult
-    from skillkit_core.events.types import ToolCallEvent
+    from skillkit_core.events.results import InputResult, ToolCallEventResult
+    from skillkit_core.events.types import InputEvent, ToolCallEvent
     from skillkit_core.tools import ToolSet
 
 
@@ -55,6 +55,16 @@ def register_context_providers(register: Callable[[ContextProvider], None]) -> N
 def register_commands(register: Callable[[Command], None]) -> None:
     """``skillkit skills``."""
     register(Command("skills", "skillkit_skills.cli.commands:skills", "List, show and check skills."))
+
+
+@hookimpl
+def input(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
+    """``/name text`` and ``$name text`` call the skill ``name``."""
+    if event.text[:1] not in ("/", "$"):
+        return None
+    from . import invocation
+
+    return invocation.invoke(event, ctx)
 
 
 @hookimpl(phase="guard")

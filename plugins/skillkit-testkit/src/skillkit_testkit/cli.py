@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the URL on stdout, answer until interrupted, or until nobody asked for ``--idle`` seconds."""
+    """Print the URL on stdout, answer until interrupted or terminated, or until nobody asked for ``--idle`` seconds."""
     options = _parser().parse_args(argv)
     replies: list[Turn] = [Reply(text=text) for text in options.reply or ["Hello from the scripted server."]]
     last: Turn = auto if options.tools == "auto" else replies[-1]
@@ -25,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     except RuntimeError as error:
         sys.exit(f"{error}; choose another --port, or 0")
     logged = 0
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore SIGINT
+        signal.signal(number, signal.default_int_handler)
     try:
         print(server.url, flush=True)  # noqa: T201
         print(  # noqa: T201

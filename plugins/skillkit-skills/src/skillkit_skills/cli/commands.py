@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from skillkit_core.cli.output import echo, json_option, print_json
 from skillkit_core.contracts.skill_loader import SkillSource
 from skillkit_core.skills import Skill, SkillProblem
 
-from ..listing import Listed, listing
+from ..listing import listing
 from ..loader import SkillFolderLoader
 from ..scanner import scan
 from ..sources import untrusted_folders
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from skillkit_core import Host
 
 __all__ = ["skills"]
-
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def _echo_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _host(ctx: click.Context) -> Host:
@@ -46,7 +40,7 @@ def skills(ctx: click.Context) -> None:
 
 @skills.command("list")
 @click.option("--eligible", is_flag=True, help="Only skills that can run here.")
-@as_json
+@json_option
 @click.pass_context
 def list_(ctx: click.Context, eligible: bool = False, as_json: bool = False) -> None:
     """List the skills, where they come from, and whether they can run here."""
@@ -55,28 +49,28 @@ def list_(ctx: click.Context, eligible: bool = False, as_json: bool = False) -> 
     if eligible:
         rows = [r for r in rows if r.eligible]
     if as_json:
-        _echo_json([row_data(r) for r in rows])
+        print_json([row_data(r) for r in rows])
         return
     if rows:
         print_table(rows)
     else:
-        click.echo(f"No skills. Put folders with a SKILL.md below {host.config_dir / 'skills'}.")
+        echo(f"No skills. Put folders with a SKILL.md below {host.config_dir / 'skills'}.")
     _notes(host)
 
 
 def _notes(host: Host) -> None:
     """What a listing does not show, on stderr."""
     for folder in untrusted_folders(host):
-        click.echo(f"The skills in {folder} are not used: this folder is not trusted.", err=True)
+        echo(f"The skills in {folder} are not used: trust the folder with 'skillkit config trust'.", err=True)
     failed = [p for _, p in host.skill_problems if p.severity == "error"]
     if failed:
         what = "place gave" if len(failed) == 1 else "places gave"
-        click.echo(f"{len(failed)} {what} no skill; see 'skillkit skills check'.", err=True)
+        echo(f"{len(failed)} {what} no skill; see 'skillkit skills check'.", err=True)
 
 
 @skills.command()
 @click.argument("name")
-@as_json
+@json_option
 @click.pass_context
 def show(ctx: click.Context, name: str, as_json: bool) -> None:
     """Show everything about the skill NAME."""
@@ -85,24 +79,29 @@ def show(ctx: click.Context, name: str, as_json: bool) -> None:
     row = next((r for r in listing(host) if r.skill is skill), None)
     assert row is not None, "the listing has every skill of the registry"
     if as_json:
-        _echo_json(skill_data(row))
+        print_json(skill_data(row))
         return
-    print_skill(row, str(skill.path) if skill.path is not None else None)
+    print_skill(row)
     if skill.body:
-        click.echo(f"\n{skill.body}")
+        echo(f"\n{skill.body}")
 
 
 @skills.command()
 @click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
-@as_json
+@json_option
 @click.pass_context
 def check(ctx: click.Context, path: Path | None, strict: bool, as_json: bool) -> None:
     """Say what is wrong with the skills below PATH, or with all that are installed.
 
+    Includes a look at their texts for what attacks look like (codes that begin with scan-); it finds hints, not proof.
+
     Exit status 1: there is an error (with --strict also a warning).
     """
-    found, problems = _below(path) if path is not None else _installed(_host(ctx))
+    from ..audit import audit
+
+    loaded, problems = _below(path) if path is not None else _installed(_host(ctx))
+    found = [replace(s, problems=(*s.problems, *audit(s))) for s in loaded]
     bad = ("error", "warning") if strict else ("error",)
     every = [*problems, *(p for s in found for p in s.problems)]
     ok = not any(p.severity in bad for p in every)
@@ -111,7 +110,7 @@ def check(ctx: click.Context, path: Path | None, strict: bool, as_json: bool) ->
             {"name": s.name, "path": str(s.path) if s.path else None, "problems": [problem_data(p) for p in s.problems]}
             for s in found
         ]
-        _echo_json({"ok": ok, "skills": rows, "problems": [problem_data(p) for p in problems]})
+        print_json({"ok": ok, "skills": rows, "problems": [problem_data(p) for p in problems]})
     else:
         _print_check(found, problems)
     if not ok:
@@ -119,8 +118,7 @@ def check(ctx: click.Context, path: Path | None, strict: bool, as_json: bool) ->
 
 
 def _installed(host: Host) -> tuple[list[Skill], list[SkillProblem]]:
-    rows: Iterable[Listed] = listing(host)
-    return [r.skill for r in rows], [p for _, p in host.skill_problems]
+    return [r.skill for r in listing(host)], [p for _, p in host.skill_problems]
 
 
 def _below(path: Path) -> tuple[list[Skill], list[SkillProblem]]:
@@ -137,9 +135,9 @@ def _print_check(found: list[Skill], problems: list[SkillProblem]) -> None:
         if not skill.problems:
             clean += 1
             continue
-        click.echo(f"{skill.name} ({skill.path})" if skill.path is not None else skill.name)
+        echo(f"{skill.name} ({skill.path})" if skill.path is not None else skill.name)
         print_problems(skill.problems)
     if problems:
-        click.echo("Places that gave no skill:")
+        echo("Places that gave no skill:")
         print_problems(problems, paths=True, limit=len(problems))
-    click.echo(f"{len(found)} skills, {clean} without a remark.")
+    echo(f"{len(found)} skill{'' if len(found) == 1 else 's'}, {clean} without a remark.")

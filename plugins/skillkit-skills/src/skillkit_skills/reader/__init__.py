@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .codes import REPAIRS
 from .fields import Fields, Gating, read_fields
-from .repair import REPAIRS, parse_block
 from .text import split
+from .yamltext import Parsed, TextYAMLError, parse_text
 
 __all__ = ["ReadSkill", "parse", "read"]
 
@@ -45,7 +46,7 @@ def read(data: bytes, dir_name: str) -> ReadSkill:
         return ReadSkill("rejected", None, None, "", diagnostics, [])
     values: Mapping[str, Any] | None = None
     duplicates: list[str] = []
-    if found.block is not None and (parsed := parse_block(found.block, diagnostics)) is not None:
+    if found.block is not None and (parsed := _parse(found.block, diagnostics)) is not None:
         duplicates = parsed.duplicates
         diagnostics += (f"duplicate-key:{key}" for key in dict.fromkeys(duplicates))
         if parsed.aliases:
@@ -63,6 +64,15 @@ def read(data: bytes, dir_name: str) -> ReadSkill:
     elif not REPAIRS.isdisjoint(diagnostics):
         status = "repaired"
     return ReadSkill(status, values, fields, found.body, diagnostics, duplicates)
+
+
+def _parse(block: str, diagnostics: list[str]) -> Parsed | None:
+    try:
+        return parse_text(block)
+    except TextYAMLError:
+        from .repair import repair_block
+
+        return repair_block(block, diagnostics)
 
 
 def parse(data: bytes, dir_name: str) -> dict[str, Any]:

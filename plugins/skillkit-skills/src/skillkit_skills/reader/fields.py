@@ -25,7 +25,7 @@ _REQUIRES = {
 _OUTSIDE = ("requires", "gating", "bins", "anyBins", "os", "install", "primaryEnv")
 _TRUE = frozenset(("true", "yes", "on", "1"))
 _FALSE = frozenset(("false", "no", "off", "0"))
-_COMMENT = re.compile(r"^(name|description):[ \t]+(?![\"'|>#])[^\n]*?[ \t]#", re.M)
+_COMMENT = r"(?m)^(name|description):[ \t]+(?![\"'|>#])[^\n]*?[ \t]#"
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ def normal_os(names: list[str], diagnostics: list[str] | None = None) -> list[st
 def read_fields(values: Mapping[str, Any], block: str, dir_name: str, diagnostics: list[str]) -> Fields:
     """Read ``values``, the parsed frontmatter; ``block`` is its text."""
     if " #" in block:
-        diagnostics += (f"yaml-comment-truncates:{m[1]}" for m in _COMMENT.finditer(block))
+        diagnostics += (f"yaml-comment-truncates:{m[1]}" for m in re.finditer(_COMMENT, block))
     name, name_source = _name(values.get("name"), dir_name, diagnostics)
     description = _description(values.get("description"), diagnostics)
     metadata = _metadata(values.get("metadata"), diagnostics)

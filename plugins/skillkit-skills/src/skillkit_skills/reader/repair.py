@@ -8,21 +8,8 @@ from typing import Any
 
 from .yamltext import Parsed, TextYAMLError, parse_text
 
-__all__ = ["REPAIRS", "parse_block"]
+__all__ = ["repair_block"]
 
-REPAIRS = frozenset(
-    (
-        "frontmatter-unclosed",
-        "merge-conflict-markers",
-        "metadata-json-repaired",
-        "yaml-control-chars",
-        "yaml-stray-lines",
-        "yaml-tabs",
-        "yaml-unparseable",
-        "yaml-unquoted-scalar",
-        "yaml-value-dropped",
-    )
-)
 MAX_CLOSERS = 4
 _FORBIDDEN = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SURROGATES = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
@@ -34,12 +21,8 @@ _UNESCAPE = re.compile(r"\\([\[\]_])")
 _CLOSER = {"{": "}", "[": "]"}
 
 
-def parse_block(block: str, diagnostics: list[str]) -> Parsed | None:
-    """Parse a frontmatter block, repairing what can be repaired; ``None``: hopeless (``yaml-unparseable``)."""
-    try:
-        return parse_text(block)
-    except TextYAMLError:
-        pass
+def repair_block(block: str, diagnostics: list[str]) -> Parsed | None:
+    """Parse a block that YAML refuses, repairing what can be repaired; ``None``: hopeless (``yaml-unparseable``)."""
     joined = _SURROGATES.sub(_join, block)
     if joined != block and (parsed := _try(joined)):
         return parsed

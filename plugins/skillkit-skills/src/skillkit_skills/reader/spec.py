@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from unicodedata import normalize
 
-from .repair import REPAIRS
+from .codes import REPAIRS
 
 __all__ = ["spec_errors"]
 

@@ -111,10 +111,10 @@ class SessionStoreConformance:
         self.within(make_store, body)
 
     def test_entries_come_back_as_they_were_written(self, make_store: Callable[[], SessionStore]) -> None:
-        """In order, with every value; also of a type nobody knows."""
+        """In order, with every value."""
         written = [
             entry(1, **DATA),
-            SessionEntry(2, "e2", "e1", "future_type", 1002.5, {"x": 1}),
+            SessionEntry(2, "e2", "e1", "label", 1002.5, {"label": "here"}),
             SessionEntry(3, "e3", "e1", "message", 1003.0, {"message": {"role": "user", "content": []}}),
         ]
 

@@ -1,0 +1,81 @@
+"""The section ``openai`` of the configuration: connection settings of all providers, and servers of one's own."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from skillkit_core.descriptors import Provider
+
+from .plugin import CHAT, RESPONSES
+
+__all__ = ["Connection", "OpenAISection", "Server"]
+
+
+class Connection(BaseModel):
+    """How to reach a server; what is not given is the adapter's default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    proxy: str | None = Field(None, description="URL of an HTTP proxy; default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
+    timeout: float | None = Field(None, gt=0, description="seconds until the first event of an answer (600)")
+    idle_timeout: float | None = Field(None, gt=0, description="longest silence in seconds within an answer (600)")
+    connect_timeout: float | None = Field(None, gt=0, description="seconds to reach the server (60)")
+
+    def options(self) -> dict[str, Any]:
+        """What is given, as arguments of an adapter."""
+        return {name: value for name in Connection.model_fields if (value := getattr(self, name)) is not None}
+
+
+class Server(Connection):
+    """A server of one's own that speaks one of the wires, or another setup of a known provider."""
+
+    base_url: str = Field(description="endpoint with the version, without /chat/completions")
+    api: Literal["openai-chat", "openai-compatible", "openai-responses"] = "openai-chat"
+    api_key_env: str | None = Field(None, description="variable that holds the key; none: no key is sent")
+    default_model: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    query: dict[str, str] = Field(default_factory=dict, description="added to every URL (Azure's api-version)")
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
+    stream_usage: bool | None = None
+    strict: bool | None = None
+    cache_key: bool | None = None
+    thinking: Literal["effort", "reasoning", "switch", "none"] | None = None
+    call_ids: Literal["any", "mistral"] | None = None
+    store: bool | None = None
+    image_results: bool | None = None
+    summaries: bool | None = None
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_http(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://")
+        return value
+
+    def provider(self, name: str, common: dict[str, Any]) -> Provider:
+        """The server as a provider called ``name``."""
+        own = {"base_url", "api", "api_key_env", "default_model", "headers", "query"}
+        options = {k: v for k in Server.model_fields if k not in own and (v := getattr(self, k)) is not None}
+        if self.query:
+            options["query"] = self.query
+        if self.api_key_env:
+            options["key_hint"] = self.api_key_env
+        first, second = {"openai-chat": CHAT}, {"openai-responses": RESPONSES}
+        return Provider(
+            name,
+            second | first if self.api == "openai-responses" else first | second,
+            self.base_url,
+            api_key_env=(self.api_key_env,) if self.api_key_env else (),
+            default_model=self.default_model,
+            headers=self.headers,
+            options={**common, **options},
+            description="from the configuration",
+        )
+
+
+class OpenAISection(Connection):
+    """``openai:`` in ``config.yaml``."""
+
+    servers: dict[str, Server] = Field(default_factory=dict)

@@ -1,0 +1,25 @@
+"""Sessions as JSON Lines files: :class:`JsonlStore`, and the command ``skillkit sessions``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import SessionsConfig as SessionsConfig
+    from .handle import JsonlSession as JsonlSession
+    from .store import JsonlStore as JsonlStore
+
+_MODULE_OF = {"JsonlSession": "handle", "JsonlStore": "store", "SessionsConfig": "config"}
+
+__all__ = ["JsonlSession", "JsonlStore", "SessionsConfig"]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,156 @@
+"""One open session: appends entries to its file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from functools import partial
+from io import FileIO
+from pathlib import Path
+
+from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
+from skillkit_core.errors import SessionError
+
+from .codec import encode_entry
+from .lock import WriterLock
+
+__all__ = ["JsonlSession", "sync_directory"]
+
+
+class JsonlSession(SessionHandle):
+    """A session in a file.
+
+    Every entry is one ``write`` to the end of the file, done before :meth:`append` returns: what was accepted survives the
+    death of the process. A write that fails takes back what it wrote of the line, so that a reader never sees a broken
+    line in the middle. With ``sync``, ``append`` also waits until the disk has everything (in a thread; the loop goes on).
+
+    Attributes:
+        location: the file. foreign: why a session that was opened for writing is read-only all the same, or ``None``.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: SessionHeader,
+        entries: list[SessionEntry],
+        *,
+        file: FileIO | None = None,
+        lock: WriterLock | None = None,
+        size: int = 0,
+        fsync: str = "auto",
+        foreign: str | None = None,
+    ) -> None:
+        self.header = header
+        self.location = str(path)
+        self.read_only = file is None
+        self.foreign = foreign
+        self._path = path
+        self._entries = entries
+        self._file = file
+        self._lock = lock
+        self._size = size
+        self._always = fsync == "always"
+        self._never = fsync == "never"
+        self._named_on_disk = False
+        self._syncs: set[asyncio.Future[None]] = set()
+        self._closed = False
+
+    async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
+        """Write ``entry`` at the end.
+
+        Raises:
+            SessionError: the session is read-only or closed, or the disk refuses; the entry is then not in the file.
+        """
+        file = self._file
+        if file is None:
+            raise self._refusal()
+        line = encode_entry(entry)
+        try:
+            written = file.write(line)
+        except OSError as error:
+            raise self._failed(error) from error
+        if written != len(line):
+            raise self._failed(None)
+        self._size += written
+        self._entries.append(entry)
+        if (sync or self._always) and not self._never:
+            await self._sync(file)
+
+    def entries(self) -> Sequence[SessionEntry]:
+        """All entries in the order they were written. The list is the session's own: read it, do not change it."""
+        return self._entries
+
+    async def close(self) -> None:
+        """Wait for what is being synced, close the file, give the lock back. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        file, self._file = self._file, None
+        try:
+            if self._syncs:
+                await asyncio.wait(self._syncs)
+        finally:
+            if file is not None:
+                file.close()
+            if self._lock is not None:
+                self._lock.release()
+
+    async def _sync(self, file: FileIO) -> None:
+        parent = None if self._named_on_disk else self._path.parent
+        future = asyncio.get_running_loop().run_in_executor(None, partial(_sync_file, file.fileno(), parent))
+        self._syncs.add(future)
+        future.add_done_callback(self._syncs.discard)
+        try:
+            await asyncio.shield(future)  # a cancelled caller leaves the sync to close()
+        except OSError as error:
+            raise SessionError(
+                f"the disk did not take the session: {error.strerror}",
+                where=str(self._path),
+                hint="check the disk; the entry was written, and may not survive a crash of the machine",
+            ) from error
+        self._named_on_disk = True
+
+    def _failed(self, error: OSError | None) -> SessionError:
+        """Take the torn line back, and say what happened. A short write means that the disk is full."""
+        file = self._file
+        assert file is not None
+        try:
+            os.ftruncate(file.fileno(), self._size)
+        except OSError:  # the tail stays torn: whoever opens the session next cuts it, and nobody writes behind it
+            self._file = None
+            file.close()
+        reason = error.strerror if error is not None else "no space left"
+        return SessionError(
+            f"the session cannot be written: {reason}",
+            where=str(self._path),
+            hint="free some disk space or check the permissions, then go on; nothing that was accepted is lost",
+        )
+
+    def _refusal(self) -> SessionError:
+        if self._closed:
+            return SessionError("the session is closed", where=self.location)
+        if self.foreign is not None:
+            return SessionError(
+                f"the session is read-only: {self.foreign}",
+                where=self.location,
+                hint="upgrade SkillKit to write to it",
+            )
+        if self.read_only:
+            return SessionError("the session is open read-only", where=self.location)
+        return SessionError("the session cannot be written any more", where=self.location, hint="open it again")
+
+
+def _sync_file(fd: int, parent: Path | None) -> None:
+    os.fsync(fd)
+    if parent is not None:
+        sync_directory(parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Put the names in a directory on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

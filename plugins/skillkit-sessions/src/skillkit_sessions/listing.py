@@ -1,0 +1,172 @@
+"""What listings and searches say about a session file, without building its entries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
+from skillkit_core.errors import SessionCorrupt, SessionError
+
+from .codec import decode_entry, decode_header, dump
+from .reader import unreadable
+
+__all__ = ["search_file", "summarise", "text_in"]
+
+_BLOCK = 1 << 20
+_MESSAGE = b'\n{"type":"message",'
+_INFO = b'\n{"type":"session_info",'
+_AROUND = 60
+_TEXT_KEYS = ("text", "thinking", "raw_args")
+
+
+def summarise(path: Path) -> dict[str, Any]:
+    """The row of a listing: ``id, created, updated, cwd, title, messages, location``, and ``error`` when it is broken.
+
+    The file is scanned for line starts, at the speed of the disk; just the header, the last line and a title are parsed.
+    """
+    row: dict[str, Any] = {
+        "id": path.name.removesuffix(".jsonl"),
+        "created": None,
+        "updated": None,
+        "cwd": "",
+        "title": None,
+        "messages": 0,
+        "location": str(path),
+    }
+    try:
+        row["updated"] = path.stat().st_mtime
+        with path.open("rb") as file:
+            header = _header(path, file.readline(1 << 20))
+            row.update(id=header.id, created=header.created, cwd=header.cwd, title=header.title)
+            file.seek(0)
+            row["messages"], info = _scan(file)
+            if info is not None:
+                file.seek(info)
+                row["title"] = _title(file.readline()) or row["title"]
+            last = _last_entry(file)
+            if last is not None:
+                row["updated"] = last.ts
+    except OSError as error:
+        row["error"] = str(unreadable(path, error))
+    except SessionError as error:
+        row["error"] = str(error)
+    return row
+
+
+def _header(path: Path, line: bytes) -> SessionHeader:
+    try:
+        return decode_header(line)
+    except ValueError as error:
+        raise SessionCorrupt(str(error), where=f"{path}:1") from None
+
+
+def _scan(file: Any) -> tuple[int, int | None]:
+    """How many messages there are, and where the last ``session_info`` line starts."""
+    count, info, position, rest = 0, None, 0, b""
+    keep = max(len(_MESSAGE), len(_INFO)) - 1
+    while block := file.read(_BLOCK):
+        data = rest + block
+        count += data.count(_MESSAGE, max(0, len(rest) - len(_MESSAGE) + 1))
+        found = data.rfind(_INFO)
+        if found >= 0:
+            info = position - len(rest) + found + 1
+        position += len(block)
+        rest = data[-keep:]
+    return count, info
+
+
+def _title(line: bytes) -> str | None:
+    try:
+        title = decode_entry(line).data.get("title")
+    except ValueError:
+        return None
+    return title if isinstance(title, str) else None
+
+
+def _last_entry(file: Any) -> SessionEntry | None:
+    """The last whole entry; a torn line behind it does not count."""
+    size = file.seek(0, os.SEEK_END)
+    reach = 4096
+    while True:
+        start = max(0, size - reach)
+        file.seek(start)
+        lines = file.read(size - start).split(b"\n")
+        for line in reversed(lines[1:]):  # the first one may be cut, or is the header
+            try:
+                return decode_entry(line)
+            except ValueError:
+                continue
+        if start == 0:
+            return None
+        reach *= 8
+
+
+def search_file(path: Path, query: str, limit: int) -> list[dict[str, Any]]:
+    """Up to ``limit`` entries of a file whose text contains ``query``: ``session_id, entry_id, ts, excerpt``.
+
+    A file that cannot be read, and lines that are broken, hold nothing.
+    """
+    wanted = query.casefold()
+    needle = dump({"q": query}, "the query")[6:-3].decode().casefold()  # as it looks inside a JSON string
+    session_id = path.name.removesuffix(".jsonl")
+    hits: list[dict[str, Any]] = []
+    try:
+        with path.open("rb") as file:
+            file.readline()
+            for line in file:
+                if needle not in line.decode("utf-8", "replace").casefold():
+                    continue
+                try:
+                    entry = decode_entry(line)
+                except ValueError:
+                    continue
+                for text in text_in(entry):
+                    excerpt = _excerpt(text, wanted)
+                    if excerpt is not None:
+                        hits.append(
+                            {"session_id": session_id, "entry_id": entry.id, "ts": entry.ts, "excerpt": excerpt}
+                        )
+                        break
+                if len(hits) >= limit:
+                    break
+    except OSError:
+        return hits
+    return hits
+
+
+def text_in(entry: SessionEntry) -> Iterator[str]:
+    """What people would search for in an entry: said and thought text, arguments, summaries; no roles, ids or images."""
+    message = entry.data.get("message")
+    if entry.type in ("message", "custom_message") and isinstance(message, Mapping):
+        for block in message.get("content") or ():
+            if isinstance(block, Mapping):
+                yield from (block[key] for key in _TEXT_KEYS if isinstance(block.get(key), str))
+                yield from _strings(block.get("args"))
+    else:
+        yield from _strings(entry.data)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _strings(item)
+
+
+def _excerpt(text: str, wanted: str) -> str | None:
+    folded = text.casefold()
+    place = folded.find(wanted)
+    if place < 0:
+        return None
+    if len(folded) != len(text):  # folding made characters longer: places do not agree any more
+        text = folded
+    start, end = max(0, place - _AROUND), place + len(wanted) + _AROUND
+    words = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{words}{'…' if end < len(text) else ''}"

@@ -1,0 +1,118 @@
+"""Reading a session file: whole, strict in the middle, forgiving at its end."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry, SessionHeader
+from skillkit_core.errors import SessionCorrupt, SessionError
+
+from .codec import ENTRY_TYPES, decode_entry, decode_header
+
+__all__ = ["Loaded", "load_file", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a session file holds.
+
+    Attributes:
+        size: bytes up to the end of the last whole line.
+        torn: bytes behind ``size``: a line that a crash cut.
+        newline_missing: the last whole line has everything but its newline.
+        foreign: why this version must not write to the file (a newer format, unknown entries), or ``None``.
+    """
+
+    header: SessionHeader
+    entries: list[SessionEntry]
+    size: int
+    torn: int
+    newline_missing: bool
+    foreign: str | None
+
+
+def load_file(path: Path) -> Loaded:
+    """Read the file, in time linear in its size.
+
+    Raises:
+        SessionError: it cannot be read. SessionCorrupt: the header or a line in the middle is broken (``file:line``).
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    lines = data.split(b"\n")
+    rest = lines.pop()
+    if not lines:
+        raise SessionCorrupt(
+            "there is no whole header line", where=f"{path}:1", hint="the session was never begun: remove the file"
+        )
+    try:
+        header = decode_header(lines[0])
+    except ValueError as error:
+        raise SessionCorrupt(str(error), where=f"{path}:1") from None
+    with _no_collection():
+        entries = _decode(path, lines, whole=not rest)
+    size = len(data) - len(rest)
+    if len(entries) < len(lines) - 1:  # the last line ends with a newline and is garbage all the same
+        size -= len(lines[-1]) + 1
+        rest = data[size:]
+    torn, newline_missing = len(rest), False
+    if rest and not rest.endswith(b"\n"):
+        try:
+            entries.append(decode_entry(rest))
+        except ValueError:
+            pass
+        else:
+            size, torn, newline_missing = len(data), 0, True
+    return Loaded(header, entries, size, torn, newline_missing, _foreign(header, entries))
+
+
+def _decode(path: Path, lines: list[bytes], *, whole: bool) -> list[SessionEntry]:
+    """The entries of ``lines[1:]``; a broken last line is left out, if the file ends there (``whole``)."""
+    entries: list[SessionEntry] = []
+    add = entries.append
+    try:
+        for line in lines[1:]:
+            add(decode_entry(line))
+    except ValueError as error:
+        number = len(entries) + 2
+        if number < len(lines) or not whole:
+            raise SessionCorrupt(
+                f"this line is broken: {error}",
+                where=f"{path}:{number}",
+                hint="repair or remove the line with an editor; the others are whole as far as they were read",
+            ) from None
+    return entries
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold the garbage collector back: it would look at every entry again and again while only new ones come."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _foreign(header: SessionHeader, entries: list[SessionEntry]) -> str | None:
+    if header.version > SESSION_VERSION:
+        return f"it has format version {header.version}, and this program knows {SESSION_VERSION}"
+    unknown = {e.type for e in entries}.difference(ENTRY_TYPES)
+    if unknown:
+        return f"it holds entries of the unknown type {sorted(unknown)[0]!r}"
+    return None
+
+
+def unreadable(path: Path, error: OSError) -> SessionError:
+    """The error for a file that cannot be read."""
+    return SessionError(
+        f"the session cannot be read: {error.strerror}", where=str(path), hint="check the permissions of the file"
+    )

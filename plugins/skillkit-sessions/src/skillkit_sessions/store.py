@@ -1,0 +1,285 @@
+"""The session store ``jsonl``: one append-only file per session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from skillkit_core.contracts.session_store import (
+    SESSION_VERSION,
+    SessionHeader,
+    SessionStore,
+)
+from skillkit_core.errors import SessionError, UnknownName
+
+from .codec import encode_entry, encode_header
+from .handle import JsonlSession, sync_directory
+from .listing import search_file, summarise
+from .lock import WriterLock
+from .reader import Loaded, load_file
+from .tree import path_to
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+    from .config import SessionsConfig
+
+__all__ = ["JsonlStore", "UnknownSession"]
+
+SUFFIX = ".jsonl"
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}\Z")
+_BIG = 1 << 20  # bytes from which on a file is read in a thread
+
+
+class UnknownSession(SessionError, UnknownName):
+    """There is no session of this name; the hint lists close matches."""
+
+
+class JsonlStore(SessionStore):
+    """Sessions in ``<directory>/<id>.jsonl``: a header line, then one line per entry (spec, section 12).
+
+    Directory 0700, files 0600. One process writes a session (:class:`~skillkit_sessions.lock.WriterLock`), any number
+    reads it. A line that a crash cut is removed when the session is next opened for writing. A file of a newer format, or
+    with entries that this version does not know, opens read-only (``handle.read_only``, ``handle.foreign``).
+
+    Args:
+        host: gives the section ``sessions`` and ``data_dir``; may be ``None`` when ``directory`` is given.
+        directory: used instead of the section's, else of ``host.data_dir / "sessions"``.
+        fsync: used instead of the section's (see :class:`~skillkit_sessions.SessionsConfig`).
+
+    Raises:
+        SessionError: neither a host nor a directory was given.
+    """
+
+    def __init__(
+        self,
+        host: Host | None = None,
+        *,
+        directory: Path | None = None,
+        fsync: Literal["auto", "always", "never"] | None = None,
+    ) -> None:
+        config: SessionsConfig | None = host.config.section("sessions") if host is not None else None
+        if directory is None and config is not None:
+            directory = config.directory
+        if directory is None:
+            if host is None:
+                raise SessionError("the session store has no place", hint="give it a host or a directory")
+            directory = host.data_dir / "sessions"
+        self.directory = directory.expanduser()
+        self._fsync = fsync or (config.fsync if config is not None else "auto")
+
+    @classmethod
+    def at(cls, directory: Path) -> JsonlStore:
+        """A store in ``directory``, with defaults and without a host."""
+        return cls(directory=directory)
+
+    # --- one session ------------------------------------------------------------------------------------------
+
+    async def create(self, header: SessionHeader) -> JsonlSession:
+        """Start a session: its file exists, with the header, when this returns."""
+        path = self._path(header.id)
+        self._prepare()
+        lock = WriterLock(path.with_suffix(".lock"), header.id)
+        lock.acquire()
+        try:
+            line = encode_header(header)
+            file = _open_file(path, os.O_CREAT | os.O_EXCL)
+            try:
+                if file.write(line) != len(line):
+                    raise OSError(28, "no space left on the device")
+            except OSError as error:
+                file.close()
+                path.unlink(missing_ok=True)
+                raise _unwritable(path, error) from error
+        except BaseException:
+            lock.release()
+            raise
+        return JsonlSession(path, header, [], file=file, lock=lock, size=len(line), fsync=self._fsync)
+
+    async def open(self, session_id: str, *, read_only: bool = False) -> JsonlSession:
+        """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
+        path = self._path(session_id)
+        if not path.is_file():
+            raise UnknownSession("session", session_id, self._ids())
+        if read_only:
+            loaded = await _load(path)
+            return JsonlSession(path, loaded.header, loaded.entries, foreign=loaded.foreign)
+        lock = WriterLock(path.with_suffix(".lock"), session_id)
+        lock.acquire()
+        try:
+            loaded = await _load(path)
+            if loaded.foreign is not None:
+                lock.release()
+                return JsonlSession(path, loaded.header, loaded.entries, foreign=loaded.foreign)
+            file = _open_file(path, 0)
+            try:
+                size = _repair(file, loaded)
+            except OSError as error:
+                file.close()
+                raise _unwritable(path, error) from error
+        except BaseException:
+            lock.release()
+            raise
+        return JsonlSession(path, loaded.header, loaded.entries, file=file, lock=lock, size=size, fsync=self._fsync)
+
+    async def fork(self, session_id: str, entry_id: str | None, *, new_id: str | None = None) -> JsonlSession:
+        """A new session with what leads from the root to ``entry_id``, open for writing.
+
+        Entries keep ``id`` and ``seq``, so references among them hold. Labels of kept entries come along; the ledger does
+        not, since the old session has paid. The file is written under another name and renamed when it is whole.
+
+        Args:
+            session_id: the session to fork; it may be open elsewhere.
+            entry_id: the last entry that is kept; ``None``: none is.
+            new_id: default: a new one.
+
+        Raises:
+            SessionError: no such session or entry, or the place cannot be written. SessionCorrupt: the way to the root is
+            broken.
+        """
+        source = self._path(session_id)
+        if not source.is_file():
+            raise UnknownSession("session", session_id, self._ids())
+        loaded = await _load(source)
+        kept = path_to(loaded.entries, entry_id, where=str(source))
+        now = time.time()
+        header = replace(
+            loaded.header,
+            id=new_id or f"{int(now):08x}-{secrets.token_hex(5)}",
+            created=now,
+            version=SESSION_VERSION,
+            parent_session=session_id,
+        )
+        path = self._path(header.id)
+        self._prepare()
+        if path.exists():
+            raise _exists(path)
+        lines = b"".join([encode_header(header), *map(encode_entry, kept)])
+        await asyncio.to_thread(_write_whole, path, lines, self._fsync != "never")
+        return await self.open(header.id)
+
+    # --- all sessions -----------------------------------------------------------------------------------------
+
+    async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
+        """Known sessions, newest first; see :meth:`skillkit_core.SessionStore.list`.
+
+        "Newest" is the time of the last write to the file. Entries are counted, not parsed; only ``limit`` files are read.
+        """
+        return await asyncio.to_thread(lambda: [summarise(path) for path in self._newest_first()[:limit]])
+
+    async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
+        """Entries whose text contains ``query``, in any case; see :meth:`skillkit_core.SessionStore.search`."""
+        if not query:
+            return
+        for path in await asyncio.to_thread(self._newest_first):
+            if limit <= 0:
+                return
+            for hit in await asyncio.to_thread(search_file, path, query, limit):
+                limit -= 1
+                yield hit
+
+    def _newest_first(self) -> Sequence[Path]:
+        found: list[tuple[int, str]] = []
+        try:
+            with os.scandir(self.directory) as files:
+                for file in files:
+                    if file.name.endswith(SUFFIX) and not file.name.startswith("."):
+                        try:
+                            found.append((file.stat().st_mtime_ns, file.name))
+                        except FileNotFoundError:  # removed meanwhile
+                            continue
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise SessionError(
+                f"the sessions cannot be listed: {error.strerror}",
+                where=str(self.directory),
+                hint="check the permissions of the directory",
+            ) from error
+        return [self.directory / name for _, name in sorted(found, reverse=True)]
+
+    def _ids(self) -> Sequence[str]:
+        return [path.name.removesuffix(SUFFIX) for path in self._newest_first()]
+
+    def _path(self, session_id: str) -> Path:
+        if not _ID.match(session_id):
+            raise SessionError(
+                f"{session_id!r} cannot be the id of a session",
+                hint="use letters, digits, '.', '_' and '-', at most 128",
+            )
+        return self.directory / f"{session_id}{SUFFIX}"
+
+    def _prepare(self) -> None:
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self.directory.stat().st_mode & 0o077:
+                self.directory.chmod(0o700)
+        except OSError as error:
+            raise _unwritable(self.directory, error) from error
+
+
+async def _load(path: Path) -> Loaded:
+    try:
+        big = path.stat().st_size > _BIG
+    except OSError:
+        big = False
+    return await asyncio.to_thread(load_file, path) if big else load_file(path)
+
+
+def _open_file(path: Path, flags: int) -> FileIO:
+    def opener(name: str, mode: int) -> int:
+        return os.open(name, mode | flags | os.O_NOFOLLOW, 0o600)
+
+    try:
+        return FileIO(path, "ab", opener=opener)
+    except FileExistsError:
+        raise _exists(path) from None
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _repair(file: FileIO, loaded: Loaded) -> int:
+    """Make the end of the file a place to append to; gives its size."""
+    if loaded.torn:
+        os.ftruncate(file.fileno(), loaded.size)
+    if loaded.newline_missing:
+        file.write(b"\n")
+        return loaded.size + 1
+    return loaded.size
+
+
+def _write_whole(path: Path, data: bytes, sync: bool) -> None:
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        temporary.rename(path)
+        if sync:
+            sync_directory(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def _exists(path: Path) -> SessionError:
+    return SessionError("the session exists already", where=str(path), hint="open it, or choose another id")
+
+
+def _unwritable(path: Path, error: OSError) -> SessionError:
+    return SessionError(
+        f"the session cannot be written: {error.strerror}",
+        where=str(path),
+        hint="free some disk space, or make the place writable ('sessions: directory:' in the configuration moves it)",
+    )

@@ -1,0 +1,188 @@
+"""One process writes a session; the next is told who does, and takes over from the dead."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from skillkit_sessions import JsonlStore
+from skillkit_sessions.lock import _start_time
+
+from skillkit_core.errors import SessionError, SessionLocked
+
+HOLDER = """
+import asyncio, sys
+from pathlib import Path
+from skillkit_sessions import JsonlStore
+async def main():
+    handle = await JsonlStore(directory=Path(sys.argv[1])).open("s1")
+    print("held", flush=True)
+    sys.stdin.read()
+    await handle.close()
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def holder(store, write):
+    """Another process that holds s1 until its stdin is closed."""
+    write("s1")
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(store.directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stdout.readline() == b"held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def no_flock(monkeypatch):
+    """A file system without flock."""
+
+    def refuse(file, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+
+def opens(store: JsonlStore, go) -> bool:
+    go(go(store.open("s1")).close())
+    return not (store.directory / "s1.lock").exists()
+
+
+def test_a_second_process_is_told_who_writes(store, go, holder):
+    with pytest.raises(SessionLocked, match=f"process {holder.pid}"):
+        go(store.open("s1"))
+
+
+def test_reading_is_always_possible(store, go, holder):
+    assert go(store.open("s1", read_only=True)).read_only
+
+
+def test_after_the_owner_has_closed_anybody_may_write(store, go, holder):
+    holder.communicate()
+    assert opens(store, go)
+
+
+def test_a_killed_owner_is_followed_at_once(store, go, holder):
+    holder.kill()
+    holder.wait()
+    assert (store.directory / "s1.lock").exists()
+    assert opens(store, go)
+
+
+def test_a_second_handle_of_the_same_process_is_refused_too(store, go, header):
+    async def scenario():
+        handle = await store.create(header)
+        with pytest.raises(SessionLocked, match=f"this process \\({os.getpid()}\\)"):
+            await store.open("s1")
+        await handle.close()
+        await (await store.open("s1")).close()
+
+    go(scenario())
+
+
+@pytest.mark.parametrize("content", ["", "garbage", "[]", '{"pid": "x"}', '{"pid": 1}'])
+def test_a_lock_file_that_nobody_holds_means_nothing(store, go, write, content):
+    write("s1")
+    (store.directory / "s1.lock").write_text(content)
+    assert opens(store, go)
+
+
+def test_the_lock_is_gone_after_a_session_that_could_not_be_opened(store, go, write):
+    write("s1").write_bytes(b"")
+    with pytest.raises(SessionError):
+        go(store.open("s1"))
+    assert not (store.directory / "s1.lock").exists()
+
+
+def test_a_link_in_place_of_the_lock_is_not_followed(store, go, write, tmp_path):
+    write("s1")
+    (tmp_path / "precious").write_text("data")
+    (store.directory / "s1.lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(SessionError, match=r"s1\.lock"):
+        go(store.open("s1"))
+    assert (tmp_path / "precious").read_text() == "data"
+
+
+def test_many_processes_that_want_to_write_never_do_so_at_once(store, write, tmp_path):
+    write("s1")
+    code = """
+import asyncio, os, sys
+from pathlib import Path
+from skillkit_core.errors import SessionLocked
+from skillkit_sessions import JsonlStore
+async def main():
+    store, proof, wins = JsonlStore(directory=Path(sys.argv[1])), Path(sys.argv[2]), 0
+    while wins < 20:
+        try:
+            handle = await store.open("s1")
+        except SessionLocked:
+            continue
+        os.close(os.open(proof, os.O_CREAT | os.O_EXCL))  # fails if another one is inside
+        proof.unlink()
+        await handle.close()
+        wins += 1
+asyncio.run(main())
+"""
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, str(store.directory), str(tmp_path / "proof")]) for _ in range(3)
+    ]
+    assert [p.wait(timeout=60) for p in processes] == [0, 0, 0]
+
+
+class TestWithoutFlock:
+    """The pid and the start time in the file decide."""
+
+    def lock(self, store: JsonlStore, pid: int, started: str | None) -> None:
+        (store.directory / "s1.lock").write_text(json.dumps({"pid": pid, "started": started}))
+
+    def test_a_living_owner_is_respected(self, store, go, holder, no_flock):
+        with pytest.raises(SessionLocked, match=f"process {holder.pid}"):
+            go(store.open("s1"))
+
+    def test_a_dead_owner_is_followed(self, store, go, holder, no_flock):
+        holder.kill()
+        holder.wait()
+        assert opens(store, go)
+
+    def test_a_recycled_pid_is_not_the_owner(self, store, go, write, no_flock):
+        write("s1")
+        parent = os.getppid()
+        self.lock(store, parent, _start_time(parent))
+        with pytest.raises(SessionLocked):
+            go(store.open("s1"))
+        self.lock(store, parent, "another-boot/12345")
+        assert opens(store, go)
+
+    def test_a_process_without_known_start_time_counts_while_it_lives(self, store, go, write, no_flock):
+        write("s1")
+        self.lock(store, os.getppid(), None)
+        with pytest.raises(SessionLocked):
+            go(store.open("s1"))
+
+    def test_a_second_handle_of_the_same_process_is_refused_too(self, store, go, header, no_flock):
+        async def scenario():
+            handle = await store.create(header)
+            with pytest.raises(SessionLocked):
+                await store.open("s1")
+            await handle.close()
+
+        go(scenario())
+
+
+def test_the_lock_names_the_process(store, go, header):
+    async def scenario():
+        handle = await store.create(header)
+        content = json.loads(Path(handle.location).with_suffix(".lock").read_text())
+        await handle.close()
+        return content
+
+    assert go(scenario())["pid"] == os.getpid()

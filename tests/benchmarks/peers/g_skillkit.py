@@ -1,0 +1,39 @@
+"""Workload g: the session file of the sessions plugin, through the agent's own session object."""
+
+import asyncio
+from pathlib import Path
+
+from bench_micro import log, messages, version
+
+from skillkit_core import AssistantMessage, Host, UserMessage
+from skillkit_core.agent.session import Session
+
+
+def host_in(directory):
+    return Host(environ={"SKILLKIT_HOME": directory}, cwd=Path(directory))
+
+
+def append(directory, n):
+    async def work():
+        import time
+
+        session = await Session.create(host_in(directory).session_store(), time.time, session_id="bench")
+        for role, text in messages(n):
+            message = UserMessage(content=text) if role == "user" else AssistantMessage(content=text)
+            await session.append_message(message)
+        await session.close()
+
+    asyncio.run(work())
+
+
+def load(directory, handle):
+    async def work():
+        import time
+
+        session = await Session.open(host_in(directory).session_store(), "bench", time.time)
+        return len(session.messages)
+
+    return asyncio.run(work())
+
+
+log(version("skillkit-core"), append, load)

@@ -1,0 +1,87 @@
+"""The same requests through the official SDKs against a loopback server that speaks the real wires."""
+
+from pathlib import Path
+
+import pytest
+from plain_requests import REQUESTS
+
+WIRES = {
+    "anthropic": ("anthropic", None, "root"),
+    "openai-chat": ("openai", "openai-chat", "v1"),
+    "openai-responses": ("openai", "openai-responses", "v1"),
+}
+
+
+def flags(server, wire):
+    provider, api, place = WIRES[wire]
+    url = server.url if place == "root" else f"{server.url}/v1"
+    key = {"ANTHROPIC_API_KEY": "sk-ant-loopback-secret", "OPENAI_API_KEY": "sk-loopback-secret"}
+    return ["--provider", provider, *(["--api", api] if api else []), "--base-url", url, "--model", "loop"], key
+
+
+def turns(plain):
+    from skillkit_testkit.turns import Call, Reply
+
+    name = f"{plain.skill}__{plain.action}"
+
+    def call(request):
+        assert name in [tool.name for tool in request.tools]
+        return Reply(text="Let me look.", tool_calls=[Call(name, plain.args)])
+
+    def answer(request):
+        return Reply(text=request.tool_results[-1].text)
+
+    return call, answer
+
+
+@pytest.mark.parametrize("plain", REQUESTS, ids=lambda p: p.text[:40])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls(
+    workspace, skillkit_cli, llm_server, wire, plain
+):
+    llm_server.script(*turns(plain))
+    options, env = flags(llm_server, wire)
+    result = skillkit_cli("run", "--json", *options, plain.text, env=env).ok().json
+    assert [(c["tool"], c["outcome"]) for c in result["tool_calls"]] == [(f"{plain.skill}__{plain.action}", "ok")]
+    for word in plain.answer:
+        assert word in result["answer"]
+    assert result["usage"]["total"] > 0
+    assert [request.stream for request in llm_server.requests] == [True, True]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_same_without_streaming(workspace, skillkit_cli, llm_server, wire):
+    plain = REQUESTS[0]
+    llm_server.script(*turns(plain))
+    options, env = flags(llm_server, wire)
+    result = skillkit_cli("run", "--json", "--no-stream", *options, plain.text, env=env).ok().json
+    assert "12" in result["answer"]
+    assert [request.stream for request in llm_server.requests] == [False, False]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_key_reaches_no_child_no_session_and_no_output(workspace, skillkit_cli, llm_server, wire):
+    from skillkit_testkit.turns import Call, Reply
+
+    options, env = flags(llm_server, wire)
+    key = env["ANTHROPIC_API_KEY" if wire == "anthropic" else "OPENAI_API_KEY"]
+    (workspace / "leak.txt").write_text(f"found: {key}")
+    llm_server.script(Reply(tool_calls=[Call("bash", {"command": "env; cat leak.txt"})]), Reply(text="done"))
+    command = ["run", "--json", "--events", "--allow-bash", *options, "show me the environment"]
+    result = skillkit_cli(*command, env=env).ok()
+    answered = llm_server.requests[-1].tool_results[-1].text
+    assert "PATH=" in answered and "found: ***" in answered and "API_KEY" not in answered
+    session = Path(result.json_lines[-1]["session_path"]).read_text()
+    assert key not in session + result.stdout + result.stderr
+
+
+def test_bash_is_no_tool_of_the_model_unless_it_is_allowed(workspace, skillkit_cli, llm_server):
+    from skillkit_testkit.turns import Reply
+
+    llm_server.script(Reply(text="one"), Reply(text="two"))
+    options, env = flags(llm_server, "openai-chat")
+    skillkit_cli("run", *options, "hello", env=env).ok()
+    skillkit_cli("run", "--allow-bash", *options, "hello", env=env).ok()
+    offered = [[tool.name for tool in request.tools] for request in llm_server.requests]
+    assert "bash" not in offered[0]
+    assert "bash" in offered[1]
