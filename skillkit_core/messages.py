@@ -260,9 +260,10 @@ def _plain(obj: Any) -> dict[str, Any]:
     for f in fields(obj):
         value = getattr(obj, f.name)
         default = f.default
-        if value is default or value == default or value is None:
+        if value is None and default is not None:
+            out[f.name] = None  # a call whose arguments are no object says so, it does not become one without arguments
             continue
-        if f.name == "raw_args" and isinstance(obj, ToolCall) and not value:
+        if value is default or (value == default and type(value) is type(default)):
             continue
         out[f.name] = list(value) if type(value) is tuple else value
     return out
@@ -276,7 +277,7 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
         if f.name == "content":
             continue
         value = getattr(message, f.name)
-        if value is None or value == f.default or value == "":
+        if value is f.default or (value == f.default and type(value) is type(f.default)):
             continue
         if f.name == "usage":
             if value.total or value.raw:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from .errors import AmbiguousName, UnknownName
 
@@ -15,8 +14,7 @@ T = TypeVar("T")
 Names: TypeAlias = list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class Entry(NamedTuple, Generic[T]):
     """An item with its name and its ``source``: the plugin's name, or ``None`` for what an application added."""
 
     name: str

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
+from .agent.text import clean
 from .errors import ErrorKind, ProviderError
 from .frozen import EMPTY, freeze
 from .messages import (
@@ -144,14 +146,32 @@ def parse_tool_args(raw: str) -> Mapping[str, Any] | None:
     if not raw.strip():
         return EMPTY
 
-    def refuse(name: str) -> Any:
-        raise ValueError(name)
-
     try:
-        value = json.loads(raw, parse_constant=refuse)
+        value = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
+        if not isinstance(value, dict):
+            return None
+        args: Mapping[str, Any] = freeze(_legal(value) if "\\ud" in raw or "\\uD" in raw else value)
+        return args
     except (ValueError, RecursionError):
         return None
-    return freeze(value) if isinstance(value, dict) else None
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _legal(value: Any) -> Any:
+    """A JSON value without lone surrogates, which no file and no wire takes."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(k): _legal(v) for k, v in value.items()}
+    return [_legal(v) for v in value] if isinstance(value, list) else value
 
 
 class _Open:
@@ -164,7 +184,7 @@ class _Open:
         self.parts: list[str] = []
 
     def block(self, complete: bool) -> Block:
-        text = "".join(self.parts)
+        text = clean("".join(self.parts))
         if self.kind == "text":
             return TextBlock(text)
         if self.kind == "thinking":

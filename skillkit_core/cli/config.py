@@ -23,10 +23,13 @@ def config() -> None:
 
 
 def _shown(value: Any) -> str:
-    if value is None:
+    value = _plain(value)
+    if value is None or value == "":
         return "-"
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, list):
         return ", ".join(str(v) for v in value) or "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return str(value)
 
 
@@ -50,13 +53,14 @@ def show(state: Any, prefix: str | None, as_json: bool) -> None:
 
 
 def _plain(value: Any) -> Any:
+    """A setting as JSON has it; secrets are masked."""
+    from pydantic_core import to_jsonable_python
+
     if hasattr(value, "get_secret_value"):
         return "***"
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(v) for v in value]
-    return value
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)
+    return to_jsonable_python(value, fallback=str)
 
 
 @config.command()
@@ -90,7 +94,7 @@ def init(state: Any, project: bool, force: bool) -> None:
         raise ConfigError("exists already", where=str(target), hint="edit it, or replace it with --force")
     text = _template(host)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", where=str(target)) from None
@@ -102,27 +106,31 @@ def init(state: Any, project: bool, force: bool) -> None:
 def _template(host: Host) -> str:
     from ..settings.schema import CoreSettings
 
-    lines = ["# SkillKit configuration. Remove the '#' in front of what you want to change.", ""]
+    lines = ["# SkillKit configuration. Remove the '# ' in front of what you want to change.", ""]
     lines += _section_lines(CoreSettings, 0)
     for name, model in host.section_models():
-        lines += ["", f"# {name}:", *_section_lines(model, 1)]
+        if own := _section_lines(model, 1):
+            lines += ["", f"# {name}:", *own]
     return "\n".join(lines) + "\n"
 
 
 def _section_lines(model: Any, depth: int) -> list[str]:
+    """The settings of a model with their defaults, commented out: YAML once the marks are removed."""
     import json
 
     out: list[str] = []
     pad = "# " + "  " * depth
     for name, info in model.model_fields.items():
-        nested = info.annotation if hasattr(info.annotation, "model_fields") else None
-        if nested is not None:
-            out += [f"{pad}{name}:", *_section_lines(nested, depth + 1)]
+        if hasattr(info.annotation, "model_fields"):
+            out += [f"{pad}{name}:", *_section_lines(info.annotation, depth + 1)]
             continue
-        default = info.get_default(call_default_factory=True)
-        text = json.dumps(default, default=str, ensure_ascii=False)
-        comment = f"  # {info.description}" if info.description else ""
-        out.append(f"{pad}{name}: {text}{comment}")
+        about = " ".join((info.description or "").split())
+        if info.is_required():
+            text, about = "", f"required; {about}" if about else "required"
+        else:
+            default = _plain(info.get_default(call_default_factory=True))
+            text = " " + json.dumps(default, default=str, ensure_ascii=False)
+        out.append(f"{pad}{name}:{text}" + (f"  # {about}" if about else ""))
     return out
 
 
@@ -144,7 +152,13 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, as_json: bool)
         return
     if revoke:
         removed = trusted.remove(folder)
-        echo(f"{folder.resolve()} is {'no longer' if removed else 'not'} trusted")
+        if as_json:
+            print_json({"folder": str(folder.resolve()), "trusted": trusted.is_trusted(folder)})
+        else:
+            echo(f"{folder.resolve()} is {'no longer' if removed else 'not'} trusted")
         return
     real = trusted.add(folder)
-    echo(f"{style('✓', fg='green')} {real} is trusted")
+    if as_json:
+        print_json({"folder": real, "trusted": True})
+    else:
+        echo(f"{style('✓', fg='green')} {real} is trusted")

@@ -12,7 +12,6 @@ import click
 from .. import __version__
 from ..errors import SkillKitError
 from .output import echo, json_option, print_json, style
-from .plugins import collect_all
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -37,7 +36,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         return f"{sum(origin != 'default' for *_, origin in host.config.values())} settings differ from the defaults"
 
     def loading() -> str:
-        collect_all(host)
+        host.collect_all()
         errors = [p for p in host.problems if p.severity == "error"]
         if errors:
             raise SkillKitError(f"{len(errors)} problems", hint="see 'skillkit plugins doctor'")

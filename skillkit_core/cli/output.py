@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, TypeVar
@@ -12,6 +11,7 @@ import click
 
 __all__ = [
     "colourful",
+    "columns",
     "echo",
     "error_line",
     "fields",
@@ -63,7 +63,18 @@ def json_option(function: F) -> F:
 
 def terminal_width() -> int | None:
     """Columns of the terminal, ``None`` when stdout is not one."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return columns() if sys.stdout.isatty() else None
+
+
+def columns() -> int:
+    """Columns that a text may take: ``COLUMNS``, else the terminal's, else 80."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def shorten(text: str, width: int) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UnknownName
-from ..host.collect import KINDS
 from .output import echo, fields, json_option, print_json, style, table
 
 if TYPE_CHECKING:
@@ -60,13 +59,6 @@ def list_(state: Any, as_json: bool) -> None:
     )
 
 
-def collect_all(host: Host) -> None:
-    """Ask every plugin for everything it brings, so that every problem shows."""
-    host.load()
-    for kind in KINDS:
-        host.registry(kind)
-
-
 @plugins.command()
 @click.argument("name")
 @json_option
@@ -77,7 +69,9 @@ def info(state: Any, name: str, as_json: bool) -> None:
     decisions = [d for d in host.decisions if d.name == name]
     if not decisions:
         raise UnknownName("plugin", name, [d.name for d in host.decisions])
-    collect_all(host)
+    host.collect_all()
+    from ..host.kinds import KINDS
+
     decision = decisions[0]
     loaded = host.plugins.get(name)
     problems = [p for p in host.problems if p.plugin == name]
@@ -115,7 +109,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Load every plugin that is enabled and report what is wrong; exit code 1 if anything is."""
     host: Host = ctx.obj.host
-    collect_all(host)
+    host.collect_all()
     errors = [p for p in host.problems if p.severity == "error"]
     if as_json:
         print_json(
@@ -127,15 +121,17 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
             }
         )
     else:
-        report(host)
+        report(host, tracebacks=ctx.obj.debug)
     ctx.exit(1 if errors else 0)
 
 
-def report(host: Host) -> None:
+def report(host: Host, tracebacks: bool) -> None:
     """Print the problems of a host, or that there are none."""
     for problem in host.problems:
         mark = style("✗", fg="red") if problem.severity == "error" else style("!", fg="yellow")
         echo(f"{mark} {problem}")
+        if tracebacks and problem.traceback:
+            echo(style(problem.traceback, dim=True))
     count = len(host.plugins)
     broken = len({p.plugin for p in host.problems if p.severity == "error"})
     text = f"{count} plugin{'s' if count != 1 else ''} loaded"

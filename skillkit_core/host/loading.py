@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import traceback
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from pluggy import PluginManager, PluginValidationError
@@ -22,8 +23,15 @@ __all__ = ["Failure", "SkillKitPluginManager", "import_plugin", "isolated", "new
 class SkillKitPluginManager(PluginManager):
     """pluggy's manager, for specs, validation and unregistering. It never dispatches lifecycle events."""
 
+    _mark = f"{PROJECT}_impl"
+
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        """As pluggy's, but a name that cannot even be read is left alone instead of ending the registration."""
+        """As pluggy's, but a name that cannot even be read is left alone instead of ending the registration.
+
+        Most names of a module are no hooks; pluggy's own look at them is as careful as it is slow.
+        """
+        if isinstance(plugin, ModuleType) and not hasattr(vars(plugin).get(name), self._mark):
+            return None
         try:
             return super().parse_hookimpl_opts(plugin, name)
         except AttributeError:
@@ -79,6 +87,8 @@ def isolated(
             message = str(error)
         else:
             message = f"{type(error).__name__}: {error}"
+        import traceback
+
         raise Failure(
             Diagnostic(
                 plugin,
@@ -98,17 +108,18 @@ def import_plugin(entry: EntryPoint, seconds: float) -> Any:
     Raises:
         Failure: at stage ``import`` or ``api``.
     """
-    about = {"distribution": entry.distribution, "version": entry.version}
-    with isolated(entry.name, "import", seconds=seconds, **about):
+    with isolated(entry.name, "import", distribution=entry.distribution, version=entry.version, seconds=seconds):
         from importlib import import_module
 
         module, _, attribute = entry.value.partition(":")
-        plugin: Any = import_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the command, which may print JSON
+            plugin: Any = import_module(module)
         for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)
         if isinstance(plugin, type):
             plugin = plugin()
-    check_api(entry.name, plugin, **about)
+    with isolated(entry.name, "api", distribution=entry.distribution, version=entry.version):
+        check_api(entry.name, plugin, entry.distribution)
     return plugin
 
 
@@ -116,14 +127,13 @@ def check_api(name: str, plugin: Any, distribution: str | None = None, version: 
     """Refuse a plugin that was written for another plugin API (``skillkit_api = N`` in the plugin).
 
     Raises:
-        Failure: at stage ``api``.
+        PluginError: it was.
     """
     wanted = getattr(plugin, "skillkit_api", API_VERSION)
     if wanted != API_VERSION:
         newer = isinstance(wanted, int) and wanted > API_VERSION
-        remedy = "update skillkit-core" if newer else f"update {distribution or name}"
-        message = f"it is written for plugin API {wanted!r}, this is {API_VERSION}"
-        raise Failure(Diagnostic(name, "api", message, remedy, distribution, version))
+        hint = "update skillkit-core" if newer else f"update {distribution or name}"
+        raise PluginError(f"it is written for plugin API {wanted!r}, this is {API_VERSION}", hint=hint)
 
 
 def check_hooks(manager: PluginManager, name: str, plugin: Any, lifecycle: frozenset[str]) -> None:

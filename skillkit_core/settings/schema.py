@@ -19,6 +19,7 @@ class PluginSettings(_Strict):
     enabled: list[str] = Field(default=[], description="plugins to enable although the distribution does not list them")
     disabled: list[str] = Field(default=[], description="plugins that are not loaded")
     import_timeout: float = Field(default=10.0, gt=0, description="seconds that importing one plugin may take")
+    hook_timeout: float = Field(default=10.0, gt=0, description="seconds that one registration or host hook may take")
 
 
 class SessionSettings(_Strict):
