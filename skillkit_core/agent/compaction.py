@@ -10,9 +10,10 @@ from ..contracts.adapter import LLMRequest
 from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
 from ..events.results import BeforeCompactResult
 from ..events.types import BeforeCompactEvent, CompactionEndEvent, CompactionStartEvent
-from ..messages import LLMMessage, TextBlock, ToolResultMessage, UserMessage
+from ..messages import AgentMessage, TextBlock, ToolResultMessage, UserMessage
 from ..models import TokenUsage
 from ..stream import MessageBuilder
+from .repair import repair
 from .run import Run
 
 __all__ = ["compact_if_needed", "compact_now", "find_compactor"]
@@ -52,10 +53,10 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
     target = run.target
     window = target.model.context_window
 
-    async def complete(prompt: str, messages: Sequence[LLMMessage]) -> str:
+    async def complete(prompt: str, messages: Sequence[AgentMessage]) -> str:
         asked = LLMRequest(
             model=target.model,
-            messages=(*messages, UserMessage(content=(TextBlock(prompt),))),
+            messages=(*repair(tuple(messages)), UserMessage(content=(TextBlock(prompt),))),
             system="You summarise conversations.",
             signal=run.signal,
         )

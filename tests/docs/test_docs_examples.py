@@ -2,7 +2,7 @@
 
 The blocks of a page share a directory and an empty home; its Python blocks share a namespace. ``<!-- no-run: reason -->`` on
 the line before a block leaves it out, ``<!-- file: path -->`` writes it to a file, ``<!-- output -->`` compares it with what
-the block before printed (a line ``...`` stands for any lines).
+the block before printed (``...`` stands for anything in a line, alone for any lines).
 """
 
 import contextlib
@@ -87,9 +87,15 @@ class Page:
 
     def compare(self, block: Block) -> None:
         assert self.printed is not None, "there is no block before that printed something"
-        pattern = "\n".join(".*" if line == "..." else re.escape(line.rstrip()) for line in block.text.splitlines())
+        pattern = "\n".join(map(self.pattern, block.text.splitlines()))
         printed = "\n".join(line.rstrip() for line in self.printed.splitlines())
         assert re.fullmatch(pattern, printed, re.S), f"the block before printed\n{printed}"
+
+    @staticmethod
+    def pattern(line: str) -> str:
+        if line == "...":
+            return ".*"
+        return "[^\n]*".join(re.escape(part) for part in line.rstrip().split("..."))
 
     def yaml(self, block: Block) -> None:
         data = yaml.safe_load(block.text)
@@ -159,7 +165,7 @@ def test_the_examples_of_the_page_run(page, run):
 
 @pytest.mark.parametrize("block", [pytest.param(b, id=b.where) for b in left_out()])
 def test_a_block_that_is_not_run_says_why(block):
-    assert len(str(block.no_run).split()) >= 3, f"{block.where}: say why it cannot run"
+    assert len(str(block.no_run).split()) >= 2, f"{block.where}: say why it cannot run"
     pytest.skip(f"{block.where}: {block.no_run}")
 
 

@@ -48,6 +48,8 @@ def test_the_example_of_a_hook_is_an_implementation_that_the_host_takes(block, m
     module.__package__, module.__path__ = "example", []
     monkeypatch.setitem(sys.modules, "example", module)
     monkeypatch.setitem(sys.modules, "example.hooks", types.ModuleType("example.hooks"))
+    module.hooks = sys.modules["example.hooks"]
+    exec("from skillkit_core import hookspec\n@hookspec\ndef example_hook(): ...", vars(module.hooks))
     names = set(re.findall(r"\b[A-Z]\w+(?=\()", block.text)) - MADE_UP
     vars(module).update({name: getattr(skillkit_core, name) for name in {"hookimpl", *names}})
     exec(compile(block.text, block.where, "exec"), vars(module))
