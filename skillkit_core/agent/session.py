@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
+from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore, new_session_id
 from ..errors import SessionCorrupt, SessionError
 from ..frozen import freeze
 from ..messages import AgentMessage, CustomMessage, blocks_of, message_from_dict, message_to_dict
@@ -29,11 +28,6 @@ ON_PATH = frozenset(
     }
 )
 SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
-
-
-def new_session_id(now: float) -> str:
-    """A session id that sorts by time: seconds in hex, then 40 random bits."""
-    return f"{int(now):08x}-{os.urandom(5).hex()}"
 
 
 def _summary_message(text: str, ts: float) -> CustomMessage:
