@@ -6,18 +6,12 @@ import asyncio
 import os
 import re
 import secrets
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core.contracts.session_store import (
-    SESSION_VERSION,
-    SessionHeader,
-    SessionStore,
-)
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore
 from skillkit_core.errors import SessionError, UnknownName
 
 from .codec import encode_entry, encode_header
@@ -25,7 +19,6 @@ from .handle import JsonlSession, sync_directory
 from .listing import search_file, summarise
 from .lock import WriterLock
 from .reader import Loaded, load_file
-from .tree import path_to
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -130,40 +123,18 @@ class JsonlStore(SessionStore):
             raise
         return JsonlSession(path, loaded.header, loaded.entries, file=file, lock=lock, size=size, fsync=self._fsync)
 
-    async def fork(self, session_id: str, entry_id: str | None, *, new_id: str | None = None) -> JsonlSession:
-        """A new session with what leads from the root to ``entry_id``, open for writing.
-
-        Entries keep ``id`` and ``seq``, so references among them hold. Labels of kept entries come along; the ledger does
-        not, since the old session has paid. The file is written under another name and renamed when it is whole.
-
-        Args:
-            session_id: the session to fork; it may be open elsewhere.
-            entry_id: the last entry that is kept; ``None``: none is.
-            new_id: default: a new one.
-
-        Raises:
-            SessionError: no such session or entry, or the place cannot be written. SessionCorrupt: the way to the root is
-            broken.
-        """
-        source = self._path(session_id)
-        if not source.is_file():
-            raise UnknownSession("session", session_id, self._ids())
-        loaded = await _load(source)
-        kept = path_to(loaded.entries, entry_id, where=str(source))
-        now = time.time()
-        header = replace(
-            loaded.header,
-            id=new_id or f"{int(now):08x}-{secrets.token_hex(5)}",
-            created=now,
-            version=SESSION_VERSION,
-            parent_session=session_id,
-        )
+    async def restore(self, header: SessionHeader, entries: Sequence[SessionEntry]) -> JsonlSession:
+        """Write a whole session to another name, rename it when it is whole, open it for writing."""
         path = self._path(header.id)
         self._prepare()
-        if path.exists():
-            raise _exists(path)
-        lines = b"".join([encode_header(header), *map(encode_entry, kept)])
-        await asyncio.to_thread(_write_whole, path, lines, self._fsync != "never")
+        lock = WriterLock(path.with_suffix(".lock"), header.id)
+        lock.acquire()  # whoever creates a session of this id has the lock while it looks
+        try:
+            if path.exists():
+                raise _exists(path)
+            await asyncio.to_thread(_write_whole, path, header, entries, self._fsync != "never")
+        finally:
+            lock.release()
         return await self.open(header.id)
 
     # --- all sessions -----------------------------------------------------------------------------------------
@@ -256,7 +227,8 @@ def _repair(file: FileIO, loaded: Loaded) -> int:
     return loaded.size
 
 
-def _write_whole(path: Path, data: bytes, sync: bool) -> None:
+def _write_whole(path: Path, header: SessionHeader, entries: Sequence[SessionEntry], sync: bool) -> None:
+    data = b"".join([encode_header(header), *map(encode_entry, entries)])
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
