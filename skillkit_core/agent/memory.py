@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
-from ..errors import SessionError, SessionLocked, UnknownName
+from ..errors import SessionError, SessionLocked, UnknownSession
 
 __all__ = ["MemorySession", "MemoryStore"]
 
@@ -54,7 +54,7 @@ class MemoryStore(SessionStore):
     async def open(self, session_id: str, *, read_only: bool = False) -> MemorySession:
         """An existing session."""
         if session_id not in self._sessions:
-            raise UnknownName("session", session_id, self._sessions)
+            raise UnknownSession(session_id, self._sessions)
         header, entries = self._sessions[session_id]
         if read_only:
             return MemorySession(header, entries, True)
