@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore, new_session_id
+from ..contracts.session_store import (
+    ENTRY_TYPES,
+    NOTES,
+    SessionEntry,
+    SessionHandle,
+    SessionHeader,
+    SessionStore,
+    new_session_id,
+)
 from ..errors import SessionCorrupt, SessionError
 from ..frozen import freeze
 from ..messages import AgentMessage, CustomMessage, blocks_of, message_from_dict, message_to_dict
@@ -14,19 +22,7 @@ from .memory import MemoryStore
 
 __all__ = ["Session", "new_session_id"]
 
-# Types that move the leaf; the others are notes beside the path.
-ON_PATH = frozenset(
-    {
-        "message",
-        "custom_message",
-        "custom",
-        "model_change",
-        "thinking_level_change",
-        "compaction",
-        "branch_summary",
-        "suspension",
-    }
-)
+ON_PATH = ENTRY_TYPES - NOTES  # types that move the leaf; the others are notes beside the path
 SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
 
 

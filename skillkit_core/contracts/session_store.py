@@ -13,17 +13,30 @@ from ..errors import SessionCorrupt, SessionError
 from ..frozen import EMPTY
 
 __all__ = [
+    "ENTRY_TYPES",
+    "NOTES",
     "SESSION_VERSION",
     "SessionEntry",
     "SessionHandle",
     "SessionHeader",
     "SessionStore",
+    "foreign_to",
     "fork_entries",
     "new_session_id",
 ]
 
 SESSION_VERSION = 1
 NOTES = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them
+ENTRY_TYPES = NOTES | {
+    "message",
+    "model_change",
+    "thinking_level_change",
+    "compaction",
+    "branch_summary",
+    "custom",
+    "custom_message",
+    "suspension",
+}
 
 
 def new_session_id(now: float) -> str:
@@ -50,8 +63,7 @@ class SessionEntry:
     Attributes:
         seq: position in the session, counted from 1.
         id: unique in the session. ``parent_id``: the entry it follows; ``None`` for the root.
-        type: message, model_change, thinking_level_change, compaction, branch_summary, custom, custom_message,
-            suspension, label, session_info, leaf, usage.
+        type: one of ``ENTRY_TYPES``; a session with others, or of a newer format, opens read-only (:func:`foreign_to`).
         ts: seconds since the epoch.
         data: the rest of the entry, JSON values only.
     """
@@ -101,7 +113,7 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def open(self, session_id: str, *, read_only: bool = False) -> SessionHandle:
-        """Open an existing session for writing (one writer at a time).
+        """Open an existing session for writing (one writer at a time); what is foreign to this version opens read-only.
 
         Raises:
             SessionError: there is no such session. SessionLocked: another process writes it. SessionCorrupt: a line in
@@ -164,6 +176,16 @@ class SessionStore(ABC):
 
     async def close(self) -> None:
         """Release what the store holds."""
+
+
+def foreign_to(header: SessionHeader, entries: Iterable[SessionEntry]) -> str | None:
+    """Why this version of the program must not write to a session, or ``None``."""
+    if header.version > SESSION_VERSION:
+        return f"it has format version {header.version}, and this program knows {SESSION_VERSION}"
+    unknown = {entry.type for entry in entries} - ENTRY_TYPES
+    if unknown:
+        return f"it holds entries of the unknown type {min(unknown)!r}"
+    return None
 
 
 def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where: str) -> list[SessionEntry]:
