@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from io import FileIO
@@ -12,28 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore
-from skillkit_core.errors import SessionError, UnknownName
+from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import encode_entry, encode_header
 from .handle import JsonlSession, sync_directory
 from .listing import search_file, summarise
 from .lock import WriterLock
+from .place import check_id, exists, place_of
 from .reader import Loaded, load_file
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-    from .config import SessionsConfig
-
-__all__ = ["JsonlStore", "UnknownSession"]
+__all__ = ["JsonlStore"]
 
 SUFFIX = ".jsonl"
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}\Z")
 _BIG = 1 << 20  # bytes from which on a file is read in a thread
-
-
-class UnknownSession(SessionError, UnknownName):
-    """There is no session of this name; the hint lists close matches."""
 
 
 class JsonlStore(SessionStore):
@@ -59,15 +52,7 @@ class JsonlStore(SessionStore):
         directory: Path | None = None,
         fsync: Literal["auto", "always", "never"] | None = None,
     ) -> None:
-        config: SessionsConfig | None = host.config.section("sessions") if host is not None else None
-        if directory is None and config is not None:
-            directory = config.directory
-        if directory is None:
-            if host is None:
-                raise SessionError("the session store has no place", hint="give it a host or a directory")
-            directory = host.data_dir / "sessions"
-        self.directory = directory.expanduser()
-        self._fsync = fsync or (config.fsync if config is not None else "auto")
+        self.directory, self._fsync = place_of(host, directory, fsync)
 
     @classmethod
     def at(cls, directory: Path) -> JsonlStore:
@@ -101,7 +86,7 @@ class JsonlStore(SessionStore):
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
         path = self._path(session_id)
         if not path.is_file():
-            raise UnknownSession("session", session_id, self._ids())
+            raise UnknownSession(session_id, self._ids())
         if read_only:
             loaded = await _load(path)
             return JsonlSession(path, loaded.header, loaded.entries, foreign=loaded.foreign)
@@ -131,7 +116,7 @@ class JsonlStore(SessionStore):
         lock.acquire()  # whoever creates a session of this id has the lock while it looks
         try:
             if path.exists():
-                raise _exists(path)
+                raise exists(path, path.name.removesuffix(SUFFIX))
             await asyncio.to_thread(_write_whole, path, header, entries, self._fsync != "never")
         finally:
             lock.release()
@@ -181,12 +166,7 @@ class JsonlStore(SessionStore):
         return [path.name.removesuffix(SUFFIX) for path in self._newest_first()]
 
     def _path(self, session_id: str) -> Path:
-        if not _ID.match(session_id):
-            raise SessionError(
-                f"{session_id!r} cannot be the id of a session",
-                hint="use letters, digits, '.', '_' and '-', at most 128",
-            )
-        return self.directory / f"{session_id}{SUFFIX}"
+        return self.directory / f"{check_id(session_id)}{SUFFIX}"
 
     def _prepare(self) -> None:
         try:
@@ -212,7 +192,7 @@ def _open_file(path: Path, flags: int) -> FileIO:
     try:
         return FileIO(path, "ab", opener=opener)
     except FileExistsError:
-        raise _exists(path) from None
+        raise exists(path, path.name.removesuffix(SUFFIX)) from None
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -243,10 +223,6 @@ def _write_whole(path: Path, header: SessionHeader, entries: Sequence[SessionEnt
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
-
-
-def _exists(path: Path) -> SessionError:
-    return SessionError("the session exists already", where=str(path), hint="open it, or choose another id")
 
 
 def _unwritable(path: Path, error: OSError) -> SessionError:
