@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from skillkit_chat.arguments import parse_action_args, usage_line
+
 from skillkit_core import ActionArg, SkillAction, UsageError
 
 ACTION = SkillAction(
