@@ -23,6 +23,7 @@ from .context import HandlerContext
 from .drive import drive
 from .fold import NO_ANSWER, Fold
 from .results import EventResult
+from .tool_call import decide
 from .types import ALIASES, EVENTS, Event, HandlerErrorEvent, event_type
 
 if TYPE_CHECKING:
@@ -400,8 +401,6 @@ class EventBus:
         token = _depth.set(depth + 1)
         try:
             if event.guard == "always":
-                from .tool_call import decide
-
                 return await decide(self, event, records)
             return await self._run(event, records)
         finally:

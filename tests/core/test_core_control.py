@@ -362,6 +362,34 @@ def test_a_cancellation_from_outside_passes_and_leaves_the_history_consistent(ki
     go(main)
 
 
+@pytest.mark.parametrize("how", ["stream", "tool", "handler"])
+def test_a_program_that_ends_in_the_middle_of_a_run_leaves_a_legal_history(
+    kit: Any, go: Any, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Edge case 9: the end of ``asyncio.run`` cancels everything at once."""
+
+    async def main() -> AgentRunner:
+        started = asyncio.Event()
+
+        async def forever(*args: Any) -> Any:
+            started.set()
+            await asyncio.Event().wait()
+
+        turns = [Hang("part", started)] if how == "stream" else [Reply(calls=[Call("a"), Call("a")])]
+        agent: AgentRunner = kit.agent(*turns, tools=[kit.tool("a", forever)])
+        if how == "handler":
+            agent.events.on("before_tool_call", lambda e: forever())
+        agent.scratch["task"] = asyncio.create_task(agent.chat("go"))
+        await started.wait()
+        return agent
+
+    agent = go(main)
+    assert agent.seen.one("agent_end").outcome == "aborted"  # type: ignore[attr-defined]
+    assert agent.scratch["task"].cancelled()
+    kit.check(agent)
+    assert caplog.records == []
+
+
 def test_closing_the_stream_early_aborts_the_run(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent(Hang("some text"), "fine")
