@@ -114,18 +114,16 @@ class Plugins:
 
     def _check(self, name: str) -> bool:
         """Refuse a plugin that implements what nobody defined."""
-        from ..hookspecs import lifecycle
-
         loaded = self.loaded[name]
-        events = frozenset(n for n, f in vars(lifecycle).items() if callable(f) and hasattr(f, "skillkit_spec"))
+        callers = self.pm.get_hookcallers(loaded.plugin) or []
         try:
             with isolated(name, "hooks", **loaded.owner):
-                check_hooks(self.pm, name, loaded.plugin, events)
+                check_hooks(self.pm, loaded.plugin, callers)
         except Failure as failure:
             self.drop(name)
             self._report(failure.diagnostic)
             return False
-        loaded.hooks = tuple(sorted(c.name for c in self.pm.get_hookcallers(loaded.plugin) or ()))
+        loaded.hooks = tuple(sorted(caller.name for caller in callers))
         return True
 
     def drop(self, name: str) -> None:
