@@ -136,6 +136,9 @@ if TYPE_CHECKING:
         UnknownName as UnknownName,
     )
     from .errors import (
+        UnknownSession as UnknownSession,
+    )
+    from .errors import (
         UsageError as UsageError,
     )
     from .events.bus import EventBus as EventBus
@@ -439,6 +442,7 @@ _PUBLIC = {
         "SkillKitError",
         "ToolError",
         "UnknownName",
+        "UnknownSession",
         "UsageError",
     ],
     "events.bus": ["EventBus"],

@@ -29,6 +29,7 @@ __all__ = [
     "SkillKitError",
     "ToolError",
     "UnknownName",
+    "UnknownSession",
     "UsageError",
 ]
 
@@ -177,6 +178,15 @@ class SessionError(SkillKitError):
 
 class SessionLocked(SessionError):
     """Another process writes this session."""
+
+
+class UnknownSession(SessionError, UnknownName):
+    """There is no session of this name; the hint lists close matches."""
+
+    def __init__(self, name: str, candidates: Iterable[str] = ()) -> None:
+        names = list(candidates)
+        hint = None if names else "there are no sessions yet"
+        UnknownName.__init__(self, "session", name, names, hint=hint)
 
 
 class SessionCorrupt(SessionError):

@@ -30,6 +30,8 @@ class Entry(NamedTuple, Generic[T]):
 class Registry(Generic[T]):
     """Items by name. Two plugins may offer one name: then only ``name@plugin`` says which.
 
+    What an application registers itself (no source) is what its name means, whatever plugins offer.
+
     Thread-safe. Listings keep the order of registration, which the host makes the order of the plugins.
 
     Args:
@@ -103,7 +105,7 @@ class Registry(Generic[T]):
                 entries = [e for e in self._entries.get(bare, ()) if e.source == source]
             if not entries:
                 raise self.unknown(name)
-            chosen = self.prefer.get(name)
+            chosen = self.prefer.get(name)  # None: what the application registered
             entries = [e for e in entries if e.source == chosen] or entries
             if len(entries) > 1 and not self._first_wins:
                 owners = [self._describe(e.source) if e.source else "the application" for e in entries]

@@ -62,6 +62,8 @@ class SSEDecoder:
                 self._data.append(line[6:])
             elif not line:
                 self._dispatch(out)
+            elif line[:7] == b"event: ":
+                self._event = line[7:].decode("utf-8", "replace")
             else:
                 self._field(line)
         return out

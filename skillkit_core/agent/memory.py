@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
-from ..errors import SessionError, SessionLocked, UnknownName
+from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore, foreign_to
+from ..errors import SessionError, SessionLocked, UnknownSession
 
 __all__ = ["MemorySession", "MemoryStore"]
 
@@ -54,9 +54,9 @@ class MemoryStore(SessionStore):
     async def open(self, session_id: str, *, read_only: bool = False) -> MemorySession:
         """An existing session."""
         if session_id not in self._sessions:
-            raise UnknownName("session", session_id, self._sessions)
+            raise UnknownSession(session_id, self._sessions)
         header, entries = self._sessions[session_id]
-        if read_only:
+        if read_only or foreign_to(header, entries) is not None:
             return MemorySession(header, entries, True)
         writer = self._writers.get(session_id)
         if writer is not None and not writer.closed:
@@ -84,11 +84,25 @@ class MemoryStore(SessionStore):
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Entries whose data contain the text."""
         wanted, found = query.casefold(), 0
+        if not wanted:
+            return
         for header, entries in reversed(self._sessions.values()):
             for entry in entries:
-                text = str(entry.data)
-                place = text.casefold().find(wanted)
-                if place >= 0 and found < limit:
+                text = next((t for t in _texts(entry.data) if wanted in t.casefold()), None)
+                if text is not None and found < limit:
                     found += 1
+                    place = text.casefold().find(wanted)
                     excerpt = text[max(0, place - 40) : place + 80]
                     yield {"session_id": header.id, "entry_id": entry.id, "ts": entry.ts, "excerpt": excerpt}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)

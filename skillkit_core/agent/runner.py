@@ -582,6 +582,11 @@ class AgentRunner:
             base_url=given.base_url if own else get("base_url"),
         )
 
+    @property
+    def target(self) -> Target | None:
+        """The model and adapter that answered last, or answer now; ``None`` before the first run."""
+        return self._target
+
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""
         self.own_tools = (*(t for t in self.own_tools if t.name != tool.name), tool)

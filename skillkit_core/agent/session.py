@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
+from ..contracts.session_store import (
+    ENTRY_TYPES,
+    NOTES,
+    SessionEntry,
+    SessionHandle,
+    SessionHeader,
+    SessionStore,
+    new_session_id,
+)
 from ..errors import SessionCorrupt, SessionError
 from ..frozen import freeze
 from ..messages import AgentMessage, CustomMessage, blocks_of, message_from_dict, message_to_dict
@@ -16,25 +23,8 @@ from .memory import MemoryStore
 
 __all__ = ["Session", "new_session_id"]
 
-# Types that move the leaf; the others are notes beside the path.
-ON_PATH = frozenset(
-    {
-        "message",
-        "custom_message",
-        "custom",
-        "model_change",
-        "thinking_level_change",
-        "compaction",
-        "branch_summary",
-        "suspension",
-    }
-)
+ON_PATH = ENTRY_TYPES - NOTES  # types that move the leaf; the others are notes beside the path
 SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
-
-
-def new_session_id(now: float) -> str:
-    """A session id that sorts by time: seconds in hex, then 40 random bits."""
-    return f"{int(now):08x}-{os.urandom(5).hex()}"
 
 
 def _summary_message(text: str, ts: float) -> CustomMessage:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import ConfigError
+from ..errors import ConfigError, UnknownName
 from ..settings.trust import Trust
-from .output import echo, json_option, print_json, style, table
+from .output import echo, fields, json_option, print_json, short_path, style, table
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -24,7 +24,7 @@ def config() -> None:
 
 def _shown(value: Any) -> str:
     value = _plain(value)
-    if value is None or value == "":
+    if value in (None, "", {}):
         return "-"
     if isinstance(value, list):
         return ", ".join(str(v) for v in value) or "-"
@@ -38,16 +38,24 @@ def _shown(value: Any) -> str:
 @json_option
 @click.pass_obj
 def show(state: Any, prefix: str | None, as_json: bool) -> None:
-    """Every setting with its value and where it comes from; PREFIX narrows it (for example 'bash')."""
+    """Show every setting, its value and its origin.
+
+    PREFIX narrows it to a section or a setting, for example 'bash' or 'limits.turns'.
+    """
     host: Host = state.host
     host.check_config()
-    rows = [r for r in host.config.values() if prefix is None or r[0] == prefix or r[0].startswith(f"{prefix}.")]
+    every = list(host.config.values())
+    rows = [r for r in every if prefix is None or r[0] == prefix or r[0].startswith(f"{prefix}.")]
+    if not rows and prefix is not None:
+        raise UnknownName(
+            "setting", prefix, {part for key, *_ in every for part in (key, key.rpartition(".")[0]) if part}
+        )
     if as_json:
         print_json({key: {"value": _plain(value), "origin": origin} for key, value, origin in rows})
         return
     table(
         ["setting", "value", "from"],
-        [[key, _shown(value), origin] for key, value, origin in rows],
+        [[key, _shown(value), short_path(origin.removesuffix(f": {key}"))] for key, value, origin in rows],
         styles=lambda i, cell: {"bold": True} if i == 0 else {"dim": True} if i == 2 and cell == "default" else {},
     )
 
@@ -67,7 +75,7 @@ def _plain(value: Any) -> Any:
 @json_option
 @click.pass_obj
 def path(state: Any, as_json: bool) -> None:
-    """The files and directories that are used."""
+    """Show which files and directories are used."""
     host: Host = state.host
     found = {
         "user": str(host.config_dir / "config.yaml"),
@@ -79,7 +87,8 @@ def path(state: Any, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    table(["what", "where"], [[k, v] for k, v in found.items()])
+    trusted = "yes" if found.pop("project_trusted") else "no; skillkit config trust"
+    fields([*((name, short_path(str(value))) for name, value in found.items()), ("project trusted", trusted)])
 
 
 @config.command()
@@ -87,7 +96,7 @@ def path(state: Any, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.pass_obj
 def init(state: Any, project: bool, force: bool) -> None:
-    """Create a configuration file in which every setting is explained."""
+    """Create a file that explains every setting."""
     host: Host = state.host
     target = (host.cwd / ".skillkit" if project else host.config_dir) / "config.yaml"
     if target.exists() and not force:
@@ -141,7 +150,11 @@ def _section_lines(model: Any, depth: int) -> list[str]:
 @json_option
 @click.pass_obj
 def trust(state: Any, folder: Path, revoke: bool, show_all: bool, as_json: bool) -> None:
-    """Trust a folder: its configuration, skills and hooks count from now on."""
+    """Trust a folder, so that what it holds counts.
+
+    Nothing from a project folder (configuration, skills, hooks, plugins) counts before the folder, or one above it, is
+    trusted. FOLDER is the current directory unless given.
+    """
     trusted = Trust(state.host.data_dir)
     if show_all:
         folders = trusted.folders()

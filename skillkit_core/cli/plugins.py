@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UnknownName
-from .output import echo, fields, json_option, print_json, style, table
+from .output import echo, fields, json_option, print_json, short_path, style, table
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -37,7 +37,10 @@ def _row(decision: Decision) -> dict[str, Any]:
 @json_option
 @click.pass_obj
 def list_(state: Any, as_json: bool) -> None:
-    """Installed plugins in the order they run. Nothing is imported: 'doctor' tells whether they load."""
+    """List installed plugins in the order they run.
+
+    Nothing is imported for it: 'skillkit plugins doctor' tells whether they load.
+    """
     host: Host = state.host
     rows = [_row(d) for d in host.decisions]
     if as_json:
@@ -64,7 +67,10 @@ def list_(state: Any, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def info(state: Any, name: str, as_json: bool) -> None:
-    """What one plugin is and brings."""
+    """Show what one plugin is and brings.
+
+    NAME is the plugin's name, as 'skillkit plugins list' shows it.
+    """
     host: Host = state.host
     decisions = [d for d in host.decisions if d.name == name]
     if not decisions:
@@ -95,7 +101,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
             ("state", f"{status} ({decision.reason})"),
             ("distribution", f"{data['distribution']} {data['version']}"),
             ("module", data["entry_point"]),
-            ("location", data["location"]),
+            ("location", short_path(data["location"])),
             ("hooks", ", ".join(data["hooks"])),
             *((kind.replace("_", " "), ", ".join(names)) for kind, names in data["items"].items()),
             ("problems", [str(p) for p in problems]),
@@ -107,7 +113,10 @@ def info(state: Any, name: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Load every plugin that is enabled and report what is wrong; exit code 1 if anything is."""
+    """Load every plugin and report what is wrong.
+
+    Disabled plugins are left alone. The exit code is 1 if anything is wrong. With 'skillkit --debug' tracebacks follow.
+    """
     host: Host = ctx.obj.host
     host.collect_all()
     errors = [p for p in host.problems if p.severity == "error"]
@@ -129,7 +138,10 @@ def report(host: Host, tracebacks: bool) -> None:
     """Print the problems of a host, or that there are none."""
     for problem in host.problems:
         mark = style("✗", fg="red") if problem.severity == "error" else style("!", fg="yellow")
-        echo(f"{mark} {problem}")
+        owner = f" ({problem.distribution} {problem.version})" if problem.distribution else ""
+        echo(f"{mark} {style(problem.plugin, bold=True)}{owner}, {problem.stage}: {problem.message}")
+        if problem.remedy:
+            echo(f"  {style(problem.remedy, dim=True)}")
         if tracebacks and problem.traceback:
             echo(style(problem.traceback, dim=True))
     count = len(host.plugins)

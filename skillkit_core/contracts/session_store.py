@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..errors import SessionCorrupt, SessionError
 from ..frozen import EMPTY
 
-__all__ = ["SESSION_VERSION", "SessionEntry", "SessionHandle", "SessionHeader", "SessionStore"]
+__all__ = [
+    "ENTRY_TYPES",
+    "NOTES",
+    "SESSION_VERSION",
+    "SessionEntry",
+    "SessionHandle",
+    "SessionHeader",
+    "SessionStore",
+    "foreign_to",
+    "fork_entries",
+    "new_session_id",
+]
 
 SESSION_VERSION = 1
+NOTES = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them
+ENTRY_TYPES = NOTES | {
+    "message",
+    "model_change",
+    "thinking_level_change",
+    "compaction",
+    "branch_summary",
+    "custom",
+    "custom_message",
+    "suspension",
+}
+
+
+def new_session_id(now: float) -> str:
+    """A session id that sorts by time: seconds in hex, then 40 random bits."""
+    return f"{int(now):08x}-{os.urandom(5).hex()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +63,7 @@ class SessionEntry:
     Attributes:
         seq: position in the session, counted from 1.
         id: unique in the session. ``parent_id``: the entry it follows; ``None`` for the root.
-        type: message, model_change, thinking_level_change, compaction, branch_summary, custom, custom_message,
-            suspension, label, session_info, leaf, usage.
+        type: one of ``ENTRY_TYPES``; a session with others, or of a newer format, opens read-only (:func:`foreign_to`).
         ts: seconds since the epoch.
         data: the rest of the entry, JSON values only.
     """
@@ -84,12 +113,55 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def open(self, session_id: str, *, read_only: bool = False) -> SessionHandle:
-        """Open an existing session for writing (one writer at a time).
+        """Open an existing session for writing (one writer at a time); what is foreign to this version opens read-only.
 
         Raises:
             SessionError: there is no such session. SessionLocked: another process writes it. SessionCorrupt: a line in
             its middle is broken.
         """
+
+    async def restore(self, header: SessionHeader, entries: Sequence[SessionEntry]) -> SessionHandle:
+        """Write a whole session, a fork or an imported one, and open it for writing; never over another one.
+
+        Stores on a disk write it whole or not at all. This default appends one entry after the other.
+
+        Raises:
+            SessionError: the id exists, or the place cannot be written.
+        """
+        handle = await self.create(header)
+        for place, entry in enumerate(entries, 1):
+            await handle.append(entry, sync=place == len(entries))
+        return handle
+
+    async def fork(self, session_id: str, entry_id: str | None, *, new_id: str | None = None) -> SessionHandle:
+        """A new session with what leads from the root to ``entry_id``, open for writing; see :func:`fork_entries`.
+
+        Args:
+            session_id: the session to fork; it may be open elsewhere.
+            entry_id: the last entry that is kept; ``None``: none is.
+            new_id: default: a new one.
+
+        Raises:
+            SessionError: no such session or entry, the new id exists, or the place cannot be written. SessionCorrupt: the
+            way to the root is broken.
+        """
+        source = await self.open(session_id, read_only=True)
+        try:
+            every = source.entries()
+            kept = fork_entries(every, entry_id, where=source.location or session_id)
+            titles = [e.data.get("title") for e in every if e.type == "session_info"]
+            title = next((t for t in reversed(titles) if isinstance(t, str)), source.header.title)
+        finally:
+            await source.close()
+        now = time.time()
+        header = replace(
+            source.header,
+            id=new_id or new_session_id(now),
+            created=now,
+            parent_session=source.header.id,
+            title=title,
+        )
+        return await self.restore(header, kept)
 
     @abstractmethod
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
@@ -97,7 +169,71 @@ class SessionStore(ABC):
 
     @abstractmethod
     def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
-        """Entries that contain ``query``, newest session first: ``session_id, entry_id, ts, excerpt``."""
+        """Entries whose text contains ``query``, in any case: ``session_id, entry_id, ts, excerpt``.
+
+        Newest session first, or best hit first where the store ranks. An empty query finds nothing.
+        """
 
     async def close(self) -> None:
         """Release what the store holds."""
+
+
+def foreign_to(header: SessionHeader, entries: Iterable[SessionEntry]) -> str | None:
+    """Why this version of the program must not write to a session, or ``None``."""
+    if header.version > SESSION_VERSION:
+        return f"it has format version {header.version}, and this program knows {SESSION_VERSION}"
+    unknown = {entry.type for entry in entries} - ENTRY_TYPES
+    if unknown:
+        return f"it holds entries of the unknown type {min(unknown)!r}"
+    return None
+
+
+def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where: str) -> list[SessionEntry]:
+    """The entries from the root to ``entry_id`` and the labels on them, in the order they were written.
+
+    They keep ``id`` and ``seq``, so references among them hold. The ledger stays behind: the old session has paid. A label
+    that was written on another branch follows the entry that it names. ``entry_id`` may name a note (a usage entry, a
+    label, ...): then the entry that it was written after ends the path, for a leaf the one that it points to.
+
+    Raises:
+        SessionError: there is no such entry. SessionCorrupt: a parent is missing, or the way is a circle.
+    """
+    every = list(entries)
+    by_id = {entry.id: entry for entry in every}
+    if entry_id is not None and entry_id not in by_id:
+        raise SessionError(
+            f"the session has no entry {entry_id!r}", where=where, hint="'skillkit sessions tree' draws them"
+        )
+    way = _way_to(by_id, entry_id, where)
+    kept: dict[str, SessionEntry] = {}
+    above: str | None = None
+    for entry in way:
+        kept[entry.id] = entry if entry.parent_id == above else replace(entry, parent_id=above)
+        above = entry.id
+    out: list[SessionEntry] = []
+    for entry in every:
+        named = entry.data.get("entry_id") if entry.type == "label" else None
+        if entry.id in kept:
+            out.append(kept[entry.id])
+        elif named in kept:
+            out.append(entry if entry.parent_id in kept else replace(entry, parent_id=named))
+    return out
+
+
+def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str) -> list[SessionEntry]:
+    """The entries from the root to ``entry_id``, without the notes between them."""
+    way: list[SessionEntry] = []
+    seen: set[str] = set()
+    current = entry_id
+    while current is not None:
+        if current in seen:
+            raise SessionCorrupt(f"the way from entry {entry_id!r} to the root is a circle", where=where)
+        seen.add(current)
+        entry = by_id.get(current)
+        if entry is None:
+            raise SessionCorrupt(f"entry {current!r}, which another one follows, is missing", where=where)
+        current = entry.data.get("entry_id") if entry.type == "leaf" else entry.parent_id
+        if entry.type not in NOTES:
+            way.append(entry)
+    way.reverse()
+    return way

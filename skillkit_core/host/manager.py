@@ -464,26 +464,21 @@ class Host:
     async def find_runtime(self, name: str | None = None) -> SkillRuntime:
         """The runtime to run a command with.
 
-        What ``resolve_runtime`` gives; else the one called ``name``; else ``runtime`` of the configuration; else ``bash``;
-        else the only one.
+        What ``resolve_runtime`` gives; else the one called ``name``; else ``runtime`` of the configuration; else the
+        first registered one.
 
         Raises:
-            UnknownName: nobody offers that name. UsageError: there is none, or several and nobody chose.
+            UnknownName: nobody offers that name. UsageError: there is none.
         """
         found: SkillRuntime | None = await self.resolve("resolve_runtime", name=name)
         if found is not None:
             return found
-        known = self.runtimes.list()
-        name = name or self.config.get("runtime") or ("bash" if "bash" in known else None)
-        if name is not None:
-            return self.runtimes.get(name)
-        if len(known) == 1:
-            return self.runtimes.get(known[0])
-        from ..errors import UsageError
+        name = name or self.config.get("runtime") or next(iter(self.runtimes.list()), None)
+        if name is None:
+            from ..errors import UsageError
 
-        if not known:
-            raise UsageError("no runtime is installed", hint="pip install skillkit-bash")
-        raise UsageError("several runtimes are installed", hint=f"set 'runtime' to one of {', '.join(known)}")
+            raise UsageError("no runtime is installed", hint="install a plugin that brings one")
+        return self.runtimes.get(name)
 
     def session_store(self) -> SessionStore:
         """The session store to use: ``session.store`` of the configuration, else the first registered, else memory."""

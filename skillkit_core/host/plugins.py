@@ -21,17 +21,17 @@ class LoadedPlugin:
 
     Attributes:
         entry: where it was installed; ``None``: it was embedded.
-        hooks: the hooks that it implements. spaces: the modules or classes of hooks that it defines.
+        hooks: the hooks that it implements. defines: the hooks that it defines itself.
     """
 
-    __slots__ = ("entry", "hooks", "name", "plugin", "spaces")
+    __slots__ = ("defines", "entry", "hooks", "name", "plugin")
 
     def __init__(self, name: str, plugin: Any, entry: EntryPoint | None) -> None:
         self.name = name
         self.plugin = plugin
         self.entry = entry
         self.hooks: tuple[str, ...] = ()
-        self.spaces: list[Any] = []
+        self.defines: set[str] = set()
 
     @property
     def owner(self) -> dict[str, Any]:
@@ -101,10 +101,16 @@ class Plugins:
 
     def _specs_of(self, loaded: LoadedPlugin) -> Callable[[Any], None]:
         def add(space: Any) -> None:
-            loaded.spaces.append(space)  # first: what fails half-way is taken back as well
-            self.pm.add_hookspecs(space)
+            before = self._defined()
+            try:
+                self.pm.add_hookspecs(space)
+            finally:  # what fails half-way is taken back as well
+                loaded.defines |= self._defined() - before
 
         return add
+
+    def _defined(self) -> set[str]:
+        return {name for name, caller in vars(self.pm.hook).items() if getattr(caller, "spec", None) is not None}
 
     def _check(self, name: str) -> bool:
         """Refuse a plugin that implements what nobody defined."""
@@ -138,7 +144,7 @@ class Plugins:
             if impls is None:
                 continue
             impls[:] = [i for i in impls if i.plugin is not plugin]
-            if caller.spec is not None and any(caller.spec.namespace is space for space in loaded.spaces):
+            if name in loaded.defines:
                 caller.spec = None
             if caller.spec is None and not impls:
                 delattr(pm.hook, name)

@@ -55,7 +55,7 @@ def read_document(path: str | os.PathLike[str], cache: str | os.PathLike[str] | 
     if kept is not None and (found := _kept(kept, stamp)) is not None:
         return found
     document = _parse(path)
-    if kept is not None and time.time() - max(stat.st_mtime, stat.st_ctime) > _SETTLED:
+    if kept is not None and time.time() - stat.st_mtime > _SETTLED:
         _keep(kept, stamp, document)
     return document
 

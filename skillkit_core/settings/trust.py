@@ -25,7 +25,7 @@ class Trust:
         try:
             with open(self.path, "rb") as file:
                 text = file.read()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise ConfigError(f"cannot be read: {error.strerror}", where=self.path) from None

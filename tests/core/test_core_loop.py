@@ -1128,7 +1128,7 @@ def test_a_tool_that_disappears_while_a_call_waits_gives_an_error(kit: Any, go: 
     async def main() -> None:
         host = kit.host(("fleeting", Fleeting()))
         agent = kit.agent(Reply(calls=[Call("gone")]), "end", host=host)
-        agent.events.on("message_end", lambda e: host.remove_plugin("fleeting") if "fleeting" in host.plugins else None)
+        agent.events.on("message_end", lambda e: host.tools.unregister("gone") if "gone" in host.tools else None)
         await agent.chat("go")
         assert results(agent)[0].outcome == "error" and "no tool 'gone'" in results(agent)[0].text
         assert agent.scripted.requests[1].tools == ()

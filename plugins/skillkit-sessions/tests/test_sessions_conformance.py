@@ -1,9 +1,28 @@
-"""The contract's own suite."""
+"""The contract's own suite, on every store that the project has."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from skillkit_testkit.conformance import SessionStoreConformance
+
+from skillkit_core.agent.memory import MemoryStore
+from skillkit_core.contracts.session_store import SessionStore
 
 
 class TestJsonlStore(SessionStoreConformance):
     opener = "skillkit_sessions.store:JsonlStore.at"
+
+
+class TestSqliteStore(SessionStoreConformance):
+    opener = "skillkit_sessions.sqlite_store:SqliteStore.at"
+
+
+class TestMemoryStore(SessionStoreConformance):
+    """One object stands for the place: what it keeps is there as long as it is."""
+
+    @pytest.fixture
+    def make_store(self) -> Callable[[], SessionStore]:
+        store = MemoryStore()
+        return lambda: store

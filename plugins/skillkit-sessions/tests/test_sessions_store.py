@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from skillkit_sessions import JsonlStore, SessionsConfig
-from skillkit_sessions.codec import ENTRY_TYPES, decode_entry, encode_entry
+from skillkit_sessions.codec import decode_entry, encode_entry
 
 from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError, UnknownName

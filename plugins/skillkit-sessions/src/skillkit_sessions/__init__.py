@@ -1,4 +1,4 @@
-"""Sessions as JSON Lines files: :class:`JsonlStore`, and the command ``skillkit sessions``."""
+"""Sessions in files (:class:`JsonlStore`) or in a database (:class:`SqliteStore`), and ``skillkit sessions``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .config import SessionsConfig as SessionsConfig
     from .handle import JsonlSession as JsonlSession
+    from .sqlite_handle import SqliteSession as SqliteSession
+    from .sqlite_store import SqliteStore as SqliteStore
     from .store import JsonlStore as JsonlStore
 
-_MODULE_OF = {"JsonlSession": "handle", "JsonlStore": "store", "SessionsConfig": "config"}
+_MODULE_OF = {
+    "JsonlSession": "handle",
+    "JsonlStore": "store",
+    "SessionsConfig": "config",
+    "SqliteSession": "sqlite_handle",
+    "SqliteStore": "sqlite_store",
+}
 
-__all__ = ["JsonlSession", "JsonlStore", "SessionsConfig"]
+__all__ = ["JsonlSession", "JsonlStore", "SessionsConfig", "SqliteSession", "SqliteStore"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,29 +8,13 @@ from typing import Any
 
 import orjson
 
-from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry, SessionHeader
+from skillkit_core.contracts.session_store import ENTRY_TYPES, SESSION_VERSION, SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError
 from skillkit_core.frozen import EMPTY, FrozenDict, FrozenList
 
-__all__ = ["ENTRY_TYPES", "decode_entry", "decode_header", "encode_entry", "encode_header"]
+__all__ = ["decode_entry", "decode_header", "encode_entry", "encode_header"]
 
-ENTRY_TYPES = {
-    name: name
-    for name in (
-        "message",
-        "model_change",
-        "thinking_level_change",
-        "compaction",
-        "branch_summary",
-        "custom",
-        "custom_message",
-        "suspension",
-        "label",
-        "session_info",
-        "leaf",
-        "usage",
-    )
-}
+_TYPES = {name: name for name in ENTRY_TYPES}  # one string for every entry of a type
 _OWN = frozenset({"type", "seq", "id", "parent_id", "ts", "data"})
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _BY_JSON = b" "  # ends a line that orjson cannot write and would not read alike (lone surrogates, integers over 64 bit)
@@ -137,7 +121,7 @@ def decode_entry(line: bytes) -> SessionEntry:
         raise ValueError("a field of the entry has the wrong type")
     if len(raw) == 1 and type(raw.get("data")) is dict:
         raw = raw["data"]
-    return SessionEntry(seq, entry_id, parent, ENTRY_TYPES.get(kind, kind), ts, _freeze(raw) if raw else EMPTY)
+    return SessionEntry(seq, entry_id, parent, _TYPES.get(kind, kind), ts, _freeze(raw) if raw else EMPTY)
 
 
 def load(line: bytes) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from skillkit_core.errors import SessionCorrupt, SessionError
 from .codec import decode_entry, decode_header, dump
 from .reader import unreadable
 
-__all__ = ["search_file", "summarise", "text_in"]
+__all__ = ["excerpt", "search_file", "summarise", "text_in"]
 
 _BLOCK = 1 << 20
 _MESSAGE = b'\n{"type":"message",'
@@ -124,11 +124,9 @@ def search_file(path: Path, query: str, limit: int) -> list[dict[str, Any]]:
                 except ValueError:
                     continue
                 for text in text_in(entry):
-                    excerpt = _excerpt(text, wanted)
-                    if excerpt is not None:
-                        hits.append(
-                            {"session_id": session_id, "entry_id": entry.id, "ts": entry.ts, "excerpt": excerpt}
-                        )
+                    found = excerpt(text, wanted)
+                    if found is not None:
+                        hits.append({"session_id": session_id, "entry_id": entry.id, "ts": entry.ts, "excerpt": found})
                         break
                 if len(hits) >= limit:
                     break
@@ -160,7 +158,8 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _excerpt(text: str, wanted: str) -> str | None:
+def excerpt(text: str, wanted: str) -> str | None:
+    """``text`` around the first place of ``wanted`` (casefolded), on one line; ``None``: it is not there."""
     folded = text.casefold()
     place = folded.find(wanted)
     if place < 0:

@@ -1,4 +1,4 @@
-"""What ``skillkit-sessions`` brings: the session store ``jsonl``, the command ``sessions``, the section ``sessions``."""
+"""What ``skillkit-sessions`` brings: the stores ``jsonl`` and ``sqlite``, ``skillkit sessions``, the section ``sessions``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
 
 @hookimpl
 def register_session_stores(register: Callable[[Factory], None]) -> None:
-    """The store ``jsonl``."""
+    """The stores ``jsonl``, which is the default, and ``sqlite``."""
     register(Factory("jsonl", "skillkit_sessions.store:JsonlStore", "one JSON Lines file per session"))
+    register(Factory("sqlite", "skillkit_sessions.sqlite_store:SqliteStore", "one database, with full-text search"))
 
 
 @hookimpl
 def register_commands(register: Callable[[Command], None]) -> None:
     """``skillkit sessions``."""
-    register(Command("sessions", "skillkit_sessions.cli:sessions", "List, show and search sessions."))
+    register(Command("sessions", "skillkit_sessions.cli:sessions", "List, show, branch, export and search sessions."))

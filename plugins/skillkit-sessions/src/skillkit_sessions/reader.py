@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry, SessionHeader
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, foreign_to
 from skillkit_core.errors import SessionCorrupt, SessionError
 
-from .codec import ENTRY_TYPES, decode_entry, decode_header
+from .codec import decode_entry, decode_header
 
-__all__ = ["Loaded", "load_file", "unreadable"]
+__all__ = ["Loaded", "load_file", "no_collection", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def load_file(path: Path) -> Loaded:
         header = decode_header(lines[0])
     except ValueError as error:
         raise SessionCorrupt(str(error), where=f"{path}:1") from None
-    with _no_collection():
+    with no_collection():
         entries = _decode(path, lines, whole=not rest)
     size = len(data) - len(rest)
     if len(entries) < len(lines) - 1:  # the last line ends with a newline and is garbage all the same
@@ -69,7 +69,7 @@ def load_file(path: Path) -> Loaded:
             pass
         else:
             size, torn, newline_missing = len(data), 0, True
-    return Loaded(header, entries, size, torn, newline_missing, _foreign(header, entries))
+    return Loaded(header, entries, size, torn, newline_missing, foreign_to(header, entries))
 
 
 def _decode(path: Path, lines: list[bytes], *, whole: bool) -> list[SessionEntry]:
@@ -91,7 +91,7 @@ def _decode(path: Path, lines: list[bytes], *, whole: bool) -> list[SessionEntry
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Hold the garbage collector back: it would look at every entry again and again while only new ones come."""
     enabled = gc.isenabled()
     gc.disable()
@@ -100,15 +100,6 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _foreign(header: SessionHeader, entries: list[SessionEntry]) -> str | None:
-    if header.version > SESSION_VERSION:
-        return f"it has format version {header.version}, and this program knows {SESSION_VERSION}"
-    unknown = {e.type for e in entries}.difference(ENTRY_TYPES)
-    if unknown:
-        return f"it holds entries of the unknown type {sorted(unknown)[0]!r}"
-    return None
 
 
 def unreadable(path: Path, error: OSError) -> SessionError:

@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import secrets
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core.contracts.session_store import (
-    SESSION_VERSION,
-    SessionHeader,
-    SessionStore,
-)
-from skillkit_core.errors import SessionError, UnknownName
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore
+from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import encode_entry, encode_header
 from .handle import JsonlSession, sync_directory
 from .listing import search_file, summarise
 from .lock import WriterLock
+from .place import check_id, exists, place_of
 from .reader import Loaded, load_file
-from .tree import path_to
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-    from .config import SessionsConfig
-
-__all__ = ["JsonlStore", "UnknownSession"]
+__all__ = ["JsonlStore"]
 
 SUFFIX = ".jsonl"
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}\Z")
 _BIG = 1 << 20  # bytes from which on a file is read in a thread
-
-
-class UnknownSession(SessionError, UnknownName):
-    """There is no session of this name; the hint lists close matches."""
 
 
 class JsonlStore(SessionStore):
@@ -66,15 +52,7 @@ class JsonlStore(SessionStore):
         directory: Path | None = None,
         fsync: Literal["auto", "always", "never"] | None = None,
     ) -> None:
-        config: SessionsConfig | None = host.config.section("sessions") if host is not None else None
-        if directory is None and config is not None:
-            directory = config.directory
-        if directory is None:
-            if host is None:
-                raise SessionError("the session store has no place", hint="give it a host or a directory")
-            directory = host.data_dir / "sessions"
-        self.directory = directory.expanduser()
-        self._fsync = fsync or (config.fsync if config is not None else "auto")
+        self.directory, self._fsync = place_of(host, directory, fsync)
 
     @classmethod
     def at(cls, directory: Path) -> JsonlStore:
@@ -108,7 +86,7 @@ class JsonlStore(SessionStore):
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
         path = self._path(session_id)
         if not path.is_file():
-            raise UnknownSession("session", session_id, self._ids())
+            raise UnknownSession(session_id, self._ids())
         if read_only:
             loaded = await _load(path)
             return JsonlSession(path, loaded.header, loaded.entries, foreign=loaded.foreign)
@@ -130,40 +108,18 @@ class JsonlStore(SessionStore):
             raise
         return JsonlSession(path, loaded.header, loaded.entries, file=file, lock=lock, size=size, fsync=self._fsync)
 
-    async def fork(self, session_id: str, entry_id: str | None, *, new_id: str | None = None) -> JsonlSession:
-        """A new session with what leads from the root to ``entry_id``, open for writing.
-
-        Entries keep ``id`` and ``seq``, so references among them hold. Labels of kept entries come along; the ledger does
-        not, since the old session has paid. The file is written under another name and renamed when it is whole.
-
-        Args:
-            session_id: the session to fork; it may be open elsewhere.
-            entry_id: the last entry that is kept; ``None``: none is.
-            new_id: default: a new one.
-
-        Raises:
-            SessionError: no such session or entry, or the place cannot be written. SessionCorrupt: the way to the root is
-            broken.
-        """
-        source = self._path(session_id)
-        if not source.is_file():
-            raise UnknownSession("session", session_id, self._ids())
-        loaded = await _load(source)
-        kept = path_to(loaded.entries, entry_id, where=str(source))
-        now = time.time()
-        header = replace(
-            loaded.header,
-            id=new_id or f"{int(now):08x}-{secrets.token_hex(5)}",
-            created=now,
-            version=SESSION_VERSION,
-            parent_session=session_id,
-        )
+    async def restore(self, header: SessionHeader, entries: Sequence[SessionEntry]) -> JsonlSession:
+        """Write a whole session to another name, rename it when it is whole, open it for writing."""
         path = self._path(header.id)
         self._prepare()
-        if path.exists():
-            raise _exists(path)
-        lines = b"".join([encode_header(header), *map(encode_entry, kept)])
-        await asyncio.to_thread(_write_whole, path, lines, self._fsync != "never")
+        lock = WriterLock(path.with_suffix(".lock"), header.id)
+        lock.acquire()  # whoever creates a session of this id has the lock while it looks
+        try:
+            if path.exists():
+                raise exists(path, path.name.removesuffix(SUFFIX))
+            await asyncio.to_thread(_write_whole, path, header, entries, self._fsync != "never")
+        finally:
+            lock.release()
         return await self.open(header.id)
 
     # --- all sessions -----------------------------------------------------------------------------------------
@@ -210,12 +166,7 @@ class JsonlStore(SessionStore):
         return [path.name.removesuffix(SUFFIX) for path in self._newest_first()]
 
     def _path(self, session_id: str) -> Path:
-        if not _ID.match(session_id):
-            raise SessionError(
-                f"{session_id!r} cannot be the id of a session",
-                hint="use letters, digits, '.', '_' and '-', at most 128",
-            )
-        return self.directory / f"{session_id}{SUFFIX}"
+        return self.directory / f"{check_id(session_id)}{SUFFIX}"
 
     def _prepare(self) -> None:
         try:
@@ -241,7 +192,7 @@ def _open_file(path: Path, flags: int) -> FileIO:
     try:
         return FileIO(path, "ab", opener=opener)
     except FileExistsError:
-        raise _exists(path) from None
+        raise exists(path, path.name.removesuffix(SUFFIX)) from None
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -256,7 +207,8 @@ def _repair(file: FileIO, loaded: Loaded) -> int:
     return loaded.size
 
 
-def _write_whole(path: Path, data: bytes, sync: bool) -> None:
+def _write_whole(path: Path, header: SessionHeader, entries: Sequence[SessionEntry], sync: bool) -> None:
+    data = b"".join([encode_header(header), *map(encode_entry, entries)])
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -271,10 +223,6 @@ def _write_whole(path: Path, data: bytes, sync: bool) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
-
-
-def _exists(path: Path) -> SessionError:
-    return SessionError("the session exists already", where=str(path), hint="open it, or choose another id")
 
 
 def _unwritable(path: Path, error: OSError) -> SessionError:

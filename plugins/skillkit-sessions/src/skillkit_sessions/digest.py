@@ -1,0 +1,166 @@
+"""What the database keeps beside the entries: counts for listings, and the full-text index.
+
+Appending does not touch them. They follow when a session is closed, and before a search; listings count what is new.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .codec import decode_entry, decode_header
+from .database import PLACES, Database
+from .listing import excerpt, text_in
+
+__all__ = ["digest_all", "digest_session", "rows", "search_database"]
+
+_BATCH = 2000  # entries per transaction
+_SHORTEST = 3  # characters that the index can find
+_PENDING = """
+SELECT key FROM sessions WHERE max(digested, key * :places) <
+  coalesce((SELECT max(place) FROM entries WHERE place BETWEEN key * :places AND (key + 1) * :places - 1), 0)
+"""
+_LIST = """
+SELECT key, id, created, header, digested, messages, title,
+  (SELECT ts FROM entries WHERE place BETWEEN key * :places AND (key + 1) * :places - 1
+   ORDER BY place DESC LIMIT 1) AS last
+FROM sessions ORDER BY coalesce(last, created) DESC, key DESC LIMIT :limit
+"""
+
+
+def digest_session(database: Database, key: int, *, timeout: float = 30.0) -> None:
+    """Take in what is new of one session."""
+    while _digest_batch(database, key, timeout):
+        pass
+
+
+def digest_all(database: Database) -> None:
+    """Take in what is new of every session."""
+    with database.connected() as connection:
+        keys = [key for (key,) in connection.execute(_PENDING, {"places": PLACES})]
+    for key in keys:
+        digest_session(database, key)
+
+
+def _digest_batch(database: Database, key: int, timeout: float) -> bool:
+    """Take in some entries; whether there may be more."""
+    with database.changing(timeout=timeout) as connection:
+        if database.foreign(connection):
+            return False
+        digested, messages, title = connection.execute(
+            "SELECT digested, messages, title FROM sessions WHERE key=?", (key,)
+        ).fetchone()
+        found = connection.execute(
+            "SELECT place, type, line FROM entries WHERE place > ? AND place < ? ORDER BY place LIMIT ?",
+            (max(digested, key * PLACES), (key + 1) * PLACES, _BATCH),
+        ).fetchall()
+        texts: list[tuple[int, str]] = []
+        for place, kind, line in found:
+            digested = place
+            messages += kind == "message"
+            try:
+                entry = decode_entry(line)
+            except ValueError:  # opening the session says what is wrong with it
+                continue
+            if kind == "session_info" and isinstance(entry.data.get("title"), str):
+                title = _clean(entry.data["title"])
+            texts.append((place, _clean("\n".join(text_in(entry)))))
+        connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", [t for t in texts if t[1]])
+        connection.execute(
+            "UPDATE sessions SET digested=?, messages=?, title=? WHERE key=?", (digested, messages, title, key)
+        )
+    return len(found) == _BATCH
+
+
+def _clean(text: str) -> str:
+    """What SQLite takes: no lone surrogates, no NUL."""
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
+# --- listings -----------------------------------------------------------------------------------------------------
+
+
+def rows(database: Database, limit: int | None) -> list[dict[str, Any]]:
+    """The rows of a listing, newest first; entries that were not taken in yet are counted."""
+    with database.connected() as connection:
+        found = connection.execute(_LIST, {"places": PLACES, "limit": -1 if limit is None else limit}).fetchall()
+        return [_row(connection, str(database.path), row) for row in found]
+
+
+def _row(connection: sqlite3.Connection, location: str, row: tuple[Any, ...]) -> dict[str, Any]:
+    key, session_id, created, header, digested, messages, title, last = row
+    new = (max(digested, key * PLACES), (key + 1) * PLACES)
+    (more,) = connection.execute(
+        "SELECT count(*) FROM entries WHERE place > ? AND place < ? AND type='message'", new
+    ).fetchone()
+    for (line,) in connection.execute(
+        "SELECT line FROM entries WHERE place > ? AND place < ? AND type='session_info' ORDER BY place", new
+    ):
+        try:
+            named = decode_entry(line).data.get("title")
+        except ValueError:
+            continue
+        title = named if isinstance(named, str) else title
+    out: dict[str, Any] = {
+        "id": session_id,
+        "created": created,
+        "updated": created if last is None else last,
+        "cwd": "",
+        "title": title,
+        "messages": messages + more,
+        "location": location,
+    }
+    try:
+        known = decode_header(header)
+    except ValueError as error:
+        return {**out, "error": f"{location}: session {session_id!r}: {error}"}
+    return {**out, "cwd": known.cwd, "title": title if title is not None else known.title}
+
+
+# --- search -------------------------------------------------------------------------------------------------------
+
+
+def search_database(database: Database, query: str, limit: int) -> list[Mapping[str, Any]]:
+    """Up to ``limit`` entries: first those that contain ``query`` as it is, then those with all its words; best first."""
+    words = query.casefold().split()
+    if not words:
+        return []
+    digest_all(database)
+    hits: dict[int, Mapping[str, Any]] = {}
+    with database.connected() as connection:
+        for wanted in [[query.casefold()]] + ([words] if len(words) > 1 else []):
+            for place, session_id, line in _candidates(connection, wanted):
+                if len(hits) >= limit:
+                    break
+                if place not in hits and (hit := _hit(session_id, line, wanted)) is not None:
+                    hits[place] = hit
+    return list(hits.values())
+
+
+def _candidates(connection: sqlite3.Connection, wanted: list[str]) -> Iterator[tuple[int, str, bytes]]:
+    """Entries that may contain every text in ``wanted``: by the index, or all of them where that cannot help."""
+    known = [w for w in wanted if len(w) >= _SHORTEST]
+    join = "JOIN sessions s ON s.key = e.place / ?"
+    if known:
+        match = " AND ".join('"{}"'.format(_clean(w).replace('"', '""')) for w in known)
+        sql = f"""SELECT e.place, s.id, e.line FROM words w JOIN entries e ON e.place = w.rowid {join}
+            WHERE words MATCH ? ORDER BY w.rank, e.place DESC"""  # noqa: S608 - no value is in it
+        yield from connection.execute(sql, (PLACES, match))
+    else:
+        yield from connection.execute(
+            f"SELECT e.place, s.id, e.line FROM entries e {join} ORDER BY e.place DESC",  # noqa: S608
+            (PLACES,),
+        )
+
+
+def _hit(session_id: str, line: bytes, wanted: list[str]) -> Mapping[str, Any] | None:
+    try:
+        entry = decode_entry(line)
+    except ValueError:
+        return None
+    texts = list(text_in(entry))
+    if not all(any(w in text.casefold() for text in texts) for w in wanted):
+        return None
+    shown = next(found for text in texts if (found := excerpt(text, wanted[0])) is not None)
+    return {"session_id": session_id, "entry_id": entry.id, "ts": entry.ts, "excerpt": shown}

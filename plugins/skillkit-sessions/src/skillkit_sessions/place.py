@@ -1,0 +1,55 @@
+"""Where sessions are kept, and what an id may look like."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillkit_core.errors import SessionError
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+    from .config import SessionsConfig
+
+__all__ = ["check_id", "exists", "place_of"]
+
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}\Z")
+
+
+def place_of(host: Host | None, directory: Path | None, fsync: str | None) -> tuple[Path, str]:
+    """The directory of the sessions, and the policy of fsync: what is given, else the section's, else the default.
+
+    Raises:
+        SessionError: neither a host nor a directory was given.
+    """
+    config: SessionsConfig | None = host.config.section("sessions") if host is not None else None
+    if directory is None and config is not None:
+        directory = config.directory
+    if directory is None:
+        if host is None:
+            raise SessionError("the session store has no place", hint="give it a host or a directory")
+        directory = host.data_dir / "sessions"
+    return directory.expanduser(), fsync or (config.fsync if config is not None else "auto")
+
+
+def check_id(session_id: str) -> str:
+    """``session_id``, if it can be one.
+
+    Raises:
+        SessionError: it cannot.
+    """
+    if not _ID.match(session_id):
+        raise SessionError(
+            f"{session_id!r} cannot be the id of a session",
+            hint="use letters, digits, '.', '_' and '-', at most 128",
+        )
+    return session_id
+
+
+def exists(where: Path, session_id: str) -> SessionError:
+    """The error for an id that is taken."""
+    return SessionError(
+        f"session {session_id!r} exists already", where=str(where), hint="open it, or choose another id"
+    )

@@ -1,0 +1,96 @@
+"""One open session in the database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
+from skillkit_core.errors import SessionError
+
+from .codec import encode_entry
+from .lock import WriterLock
+
+if TYPE_CHECKING:
+    from .sqlite_store import SqliteStore
+
+__all__ = ["SqliteSession"]
+
+
+class SqliteSession(SessionHandle):
+    """A session in a database.
+
+    Every entry is one committed statement before :meth:`append` returns: other processes see it, and it survives the death
+    of this one. With ``sync``, ``append`` also waits until the disk has it (in a thread; the loop goes on).
+
+    Attributes:
+        location: the database. foreign: why a session that was opened for writing is read-only all the same, or ``None``.
+    """
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        header: SessionHeader,
+        entries: list[SessionEntry],
+        *,
+        last: int,
+        lock: WriterLock | None = None,
+        fsync: str = "auto",
+        foreign: str | None = None,
+    ) -> None:
+        self.header = header
+        self.location = str(store.database.path)
+        self.read_only = lock is None
+        self.foreign = foreign
+        self._store = store
+        self._entries = entries
+        self._last = last
+        self._lock = lock
+        self._always = fsync == "always"
+        self._never = fsync == "never"
+        self._order = asyncio.Lock()
+        self._wrote = False
+        self._closed = False
+
+    async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
+        """Write ``entry`` at the end.
+
+        Raises:
+            SessionError: the session is read-only or closed, or the database refuses; the entry is then not in it.
+        """
+        if self._closed or self._lock is None:
+            raise self._refusal()
+        line = encode_entry(entry)
+        async with self._order:
+            await self._store.insert((self._last + 1, entry.type, entry.ts, line))
+            self._last += 1
+            self._wrote = True
+            self._entries.append(entry)
+        if (sync or self._always) and not self._never:
+            await self._store.sync()
+
+    def entries(self) -> Sequence[SessionEntry]:
+        """All entries in the order they were written. The list is the session's own: read it, do not change it."""
+        return self._entries
+
+    async def close(self) -> None:
+        """Let search and listings know the new entries, give the lock back. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._wrote:
+                await self._store.digest_soon(self._last)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def _refusal(self) -> SessionError:
+        if self._closed:
+            return SessionError("the session is closed", where=self.location)
+        if self.foreign is not None:
+            return SessionError(
+                f"the session is read-only: {self.foreign}", where=self.location, hint="upgrade SkillKit to write to it"
+            )
+        return SessionError("the session is open read-only", where=self.location)
