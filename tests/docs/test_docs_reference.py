@@ -83,7 +83,7 @@ def commands():
                     yield pytest.param(words, id=f"{page.relative_to(ROOT)}:{n}")
 
 
-@pytest.mark.parametrize("words", commands())
+@pytest.mark.parametrize("words", list(commands()))
 def test_a_call_of_a_bundled_action_has_arguments_that_exist(words):
     source = SkillSource("bundled", "bundled", ROOT / "skills" / "skillkit_bundled")
     skill = next(s for s in SkillFolderLoader().load(source).skills if s.name == words[0])
