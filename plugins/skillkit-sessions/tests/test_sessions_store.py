@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from skillkit_sessions import JsonlStore, SessionsConfig
 from skillkit_sessions.codec import decode_entry, encode_entry
 
-from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry, SessionHeader
+from skillkit_core.contracts.session_store import ENTRY_TYPES, SESSION_VERSION, SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError, UnknownName
 from skillkit_core.frozen import FrozenDict, freeze
 from skillkit_core.messages import (
