@@ -28,6 +28,7 @@ class Branches:
         children: the entries that follow an entry, by its id; below ``None`` the first ones. Notes (labels, usage, ...) are
             not in it; what follows a note follows the entry that the note was written after.
         labels: text by the id of the entry that it is on; the last one counts.
+        title: what the last ``session_info`` calls the session, if any does.
         leaf: the entry that the next one will follow; ``None``: none yet.
     """
 
@@ -38,6 +39,7 @@ class Branches:
         self.children: dict[str | None, list[SessionEntry]] = {}
         self.labels: dict[str, str] = {}
         self._above: dict[str, str | None] = {}
+        self.title: str | None = None
         leaf: str | None = None
         for entry in self.entries:
             parent = entry.parent_id
@@ -50,6 +52,8 @@ class Branches:
             self._above[entry.id] = named if entry.type == "leaf" else above
             if entry.type == "leaf":
                 leaf = named
+            elif entry.type == "session_info" and isinstance(entry.data.get("title"), str):
+                self.title = entry.data["title"]
             elif entry.type == "label" and isinstance(named, str):
                 text = entry.data.get("label")
                 if text:

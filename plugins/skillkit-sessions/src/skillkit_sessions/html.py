@@ -18,6 +18,8 @@ from .output import time_of
 __all__ = ["to_html"]
 
 _IMAGES = re.compile(r"image/(png|jpeg|gif|webp)\Z")
+_CODE = re.compile(r"`([^`\n]+)`")
+_BOLD = re.compile(r"\*\*([^*\n<>]+)\*\*")
 _STYLE = """
 :root{--bg:#fbfbf9;--card:#fff;--text:#1d1f23;--dim:#6a7078;--line:#e4e4df;--user:#2563a8;--user-bg:#eef4fb;
 --assistant:#5b4bb5;--tool:#8a6100;--bad:#b3261e;--code:#f4f4f0}
@@ -55,7 +57,7 @@ _OPEN = 12  # lines of a result that are shown without a click
 
 def to_html(header: SessionHeader, branches: Branches, path: list[SessionEntry]) -> str:
     """The page. Everything that was said is escaped; images are in it when they are in the session."""
-    title = escape(header.title or f"Session {header.id}")
+    title = escape(branches.title or header.title or f"Session {header.id}")
     about = [f"<p>{escape(word)}</p>" for word in _about(header, branches, path)]
     return "\n".join(
         [
@@ -132,13 +134,15 @@ def _result(part: Part) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text as paragraphs, fenced code as code; nothing else is interpreted."""
+    """Text as paragraphs, fenced and quoted code as code, bold as bold; nothing else is interpreted."""
     out: list[str] = []
     for n, piece in enumerate(re.split(r"^```[^\n]*\n(.*?)^```[ \t]*$\n?", text, flags=re.MULTILINE | re.DOTALL)):
         if n % 2:
             out.append(f"<pre>{escape(piece.rstrip())}</pre>")
         elif piece.strip():
-            out.append(f'<p class="text">{escape(piece.strip())}</p>')
+            plain = escape(piece.strip(), quote=False)
+            rich = _BOLD.sub(r"<b>\1</b>", _CODE.sub(r"<code>\1</code>", plain))
+            out.append(f'<p class="text">{rich}</p>')
     return "".join(out)
 
 

@@ -16,7 +16,7 @@ __all__ = ["to_markdown"]
 
 def to_markdown(header: SessionHeader, branches: Branches, path: list[SessionEntry]) -> str:
     """The entries of ``path`` as a document: a heading for each, calls and results in fences that nothing can end early."""
-    out = [f"# {_inline(header.title or header.id)}", ""]
+    out = [f"# {_inline(branches.title or header.title or header.id)}", ""]
     out.append(f"Session `{header.id}`, {time_of(header.created)}" + (f", `{header.cwd}`" if header.cwd else ""))
     if header.parent_session:
         out += ["", f"Forked from `{header.parent_session}`"]

@@ -136,9 +136,12 @@ def label(
 
     async def write(s: SessionStore) -> dict[str, Any]:
         async with _writing(s, session) as (open_session, branches):
-            target = branches.above(branches.find(entry))
-            if target is None:
-                raise UsageError("there is no entry to label at the start")
+            target = branches.find(entry)
+            if target is None or target != branches.above(target):
+                what = (
+                    f"{target} is a {branches.by_id[target].type} entry" if target else "there is no entry at the start"
+                )
+                raise UsageError(f"{what}: labels go on entries of the tree", hint="'skillkit sessions tree' draws it")
             if remove and target not in branches.labels:
                 raise UsageError(f"entry {target!r} has no label", where=branches.where)
             if branches.labels.get(target) != (words or None):

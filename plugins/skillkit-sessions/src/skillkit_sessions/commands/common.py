@@ -93,7 +93,7 @@ async def opened(store: SessionStore, name: str | None) -> AsyncIterator[tuple[S
         await handle.close()
 
 
-def header_json(handle: SessionHandle) -> dict[str, Any]:
+def header_json(handle: SessionHandle, branches: Branches | None = None) -> dict[str, Any]:
     """``id, version, created, cwd, title, parent_session, location``."""
     header = handle.header
     return {
@@ -101,7 +101,7 @@ def header_json(handle: SessionHandle) -> dict[str, Any]:
         "version": header.version,
         "created": header.created,
         "cwd": header.cwd,
-        "title": header.title,
+        "title": (branches.title if branches is not None else None) or header.title,
         "parent_session": header.parent_session,
         "location": handle.location,
     }

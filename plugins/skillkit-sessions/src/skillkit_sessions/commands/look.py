@@ -65,7 +65,7 @@ def show(
         found = branches.find(entry)
         entries = [branches.by_id[found]] if found is not None else []
     if as_json:
-        about = {"session": header_json(handle), "leaf": branches.leaf, "labels": branches.labels}
+        about = {"session": header_json(handle, branches), "leaf": branches.leaf, "labels": branches.labels}
         print_json({**about, "entries": [entry_json(e) for e in entries]})
         return
     if entry is None:
@@ -80,8 +80,8 @@ def _print_header(handle: SessionHandle, branches: Branches) -> None:
     tips = sum(not branches.children.get(e.id) for follow in branches.children.values() for e in follow)
     about.append(f"{len(branches.entries)} entries" + (f", {tips} branches" if tips > 1 else ""))
     print_text(", ".join(str(word) for word in about))
-    if header.title:
-        print_text(header.title)
+    if branches.title or header.title:
+        print_text(branches.title or header.title or "")
     if header.parent_session:
         print_text(f"forked from {header.parent_session}")
 
@@ -120,7 +120,7 @@ def tree(ctx: click.Context, session: str | None, store: str | None, as_json: bo
     handle, branches = work(ctx, store, read)
     if as_json:
         nodes = [_node_json(node, branches) for node in walk(branches)]
-        print_json({"session": header_json(handle), "leaf": branches.leaf, "entries": nodes})
+        print_json({"session": header_json(handle, branches), "leaf": branches.leaf, "entries": nodes})
         return
     _print_header(handle, branches)
     width = terminal_width() or _WIDTH
