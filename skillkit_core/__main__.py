@@ -1,6 +1,11 @@
 """``python -m skillkit_core`` is the command line."""
 
-from .cli.main import entry
+import sys
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # Python puts the current directory there; what lies in a project is no installed plugin
+
+    from .cli.main import entry
+
     entry()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Callable
 
 from .errors import RunAborted
 
 __all__ = ["AbortSignal"]
+
+log = logging.getLogger("skillkit.agent")
 
 
 class AbortSignal:
@@ -38,7 +41,10 @@ class AbortSignal:
             self.aborted = True
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
-            callback()
+            try:
+                callback()
+            except Exception:  # one that fails must not keep the others from ending their work
+                log.exception("a callback of an abort signal failed")
         return True
 
     def add_callback(self, callback: Callable[[], object]) -> Callable[[], None]:

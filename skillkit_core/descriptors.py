@@ -1,40 +1,21 @@
-"""What plugins hand to ``register``: small descriptions with a name and an import string, nothing heavy."""
+"""What plugins hand to ``register``: small descriptions with a name and an import string, nothing heavy.
+
+Every plugin imports this at every start, so the descriptions are named tuples: a frozen dataclass takes seven times as
+long to define.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from .errors import PluginError
+from .frozen import EMPTY
+from .importing import load_object
 
 __all__ = ["Command", "ConfigSection", "ContextProvider", "Factory", "Provider", "TokenEstimator", "load_object"]
 
 
-def load_object(target: Any) -> Any:
-    """The object that an import string ``"package.module:attribute"`` names; anything else comes back as it is.
-
-    Raises:
-        PluginError: the string is malformed, or the module has no such attribute.
-    """
-    if not isinstance(target, str):
-        return target
-    from importlib import import_module
-
-    module, sep, attribute = target.partition(":")
-    if not sep or not module or not attribute:
-        raise PluginError(f"{target!r} is not an import string", hint="write 'package.module:attribute'")
-    found: Any = import_module(module)
-    for part in attribute.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise PluginError(f"module {module!r} has no attribute {attribute!r}") from None
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Factory:
+class Factory(NamedTuple):
     """A named object that is made when it is first needed: runtimes, compactors, session stores, skill loaders.
 
     ``create`` is a callable, a class or an import string; it is called with the host (and ``config=`` section values
@@ -46,8 +27,7 @@ class Factory:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(NamedTuple):
     """An adapter plus endpoint and credentials.
 
     Attributes:
@@ -68,15 +48,14 @@ class Provider:
     base_url_env: str | None = None
     api_key_env: tuple[str, ...] = ()
     default_model: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = EMPTY
+    options: Mapping[str, Any] = EMPTY
     description: str = ""
     rank: int | None = None
     generic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command of the command line: its name, one line of help, and where its click command is."""
 
     name: str
@@ -85,16 +64,14 @@ class Command:
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigSection:
+class ConfigSection(NamedTuple):
     """The configuration of a plugin: ``model`` is a pydantic model or its import string; the section is called ``name``."""
 
     name: str
     model: type[Any] | str
 
 
-@dataclass(frozen=True, slots=True)
-class ContextProvider:
+class ContextProvider(NamedTuple):
     """A part of the system prompt: ``provide(agent) -> str | None``, asked once per run, lower ``order`` first."""
 
     name: str
@@ -102,8 +79,7 @@ class ContextProvider:
     order: int = 50
 
 
-@dataclass(frozen=True, slots=True)
-class TokenEstimator:
+class TokenEstimator(NamedTuple):
     """Estimates tokens of text: ``estimate(text) -> int`` for the models whose ids match one of the ``fnmatch`` patterns."""
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from .errors import ErrorKind
@@ -58,14 +59,14 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
 
             try:
                 when = parsedate_to_datetime(value).timestamp()
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
             if now is None:
                 import time
 
                 now = time.time()
             seconds = when - now
-        if seconds == seconds and seconds != float("inf"):
+        if math.isfinite(seconds):
             return max(0.0, seconds)
     return None
 

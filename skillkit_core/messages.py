@@ -61,11 +61,17 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Text. ``citations`` are the provider's own objects, kept as they came."""
+    """Text.
+
+    Attributes:
+        citations: the provider's own objects, kept as they came.
+        provider_data: further fields of the provider's own item, for replay to the same target only.
+    """
 
     type: ClassVar[str] = "text"
     text: str
     citations: tuple[Mapping[str, Any], ...] = ()
+    provider_data: Mapping[str, Any] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +266,10 @@ def _plain(obj: Any) -> dict[str, Any]:
     for f in fields(obj):
         value = getattr(obj, f.name)
         default = f.default
-        if value is default or value == default or value is None:
+        if value is None and default is not None:
+            out[f.name] = None  # a call whose arguments are no object says so, it does not become one without arguments
             continue
-        if f.name == "raw_args" and isinstance(obj, ToolCall) and not value:
+        if value is default or (value == default and isinstance(value, bool) == isinstance(default, bool)):
             continue
         out[f.name] = list(value) if type(value) is tuple else value
     return out
@@ -276,7 +283,7 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
         if f.name == "content":
             continue
         value = getattr(message, f.name)
-        if value is None or value == f.default or value == "":
+        if value is f.default or (value == f.default and isinstance(value, bool) == isinstance(f.default, bool)):
             continue
         if f.name == "usage":
             if value.total or value.raw:

@@ -148,26 +148,28 @@ class ModelRegistry(Registry[ModelDefinition]):
     kind = "model"
 
     def register(
-        self, name: ModelDefinition | str, item: ModelDefinition | None = None, source: str | None = None
+        self, model: ModelDefinition | str, item: ModelDefinition | None = None, source: str | None = None
     ) -> None:
         """Add a model: ``register(definition)`` or, as every registry, ``register(name, definition)``."""
-        model = name if isinstance(name, ModelDefinition) else item
-        if model is None:
+        found = model if isinstance(model, ModelDefinition) else item
+        if found is None:
             raise TypeError("register() wants a ModelDefinition")
-        super().register(f"{model.provider}/{model.id}" if model.provider else model.id, model, source)
+        super().register(f"{found.provider}/{found.id}" if found.provider else found.id, found, source)
 
-    def get(self, name: str) -> ModelDefinition | None:  # type: ignore[override]
-        """The model called ``name`` (``provider/id``, id or alias), or ``None``.
+    def get(self, model_id: str) -> ModelDefinition | None:  # type: ignore[override]
+        """The model called ``model_id`` (``provider/id``, id or alias), or ``None``.
 
         A bare id that several providers offer resolves to the provider that registered it first.
         """
-        if self.has(name):
-            return super().get(name)
+        if self.has(model_id):
+            return super().get(model_id)
         for model in self.items():
-            if model.id == name:
+            if model.id == model_id:
                 return model
         for model in self.items():
-            if name in model.aliases or (model.provider and name in {f"{model.provider}/{a}" for a in model.aliases}):
+            if model_id in model.aliases or (
+                model.provider and model_id in {f"{model.provider}/{a}" for a in model.aliases}
+            ):
                 return model
         return None
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from .errors import AmbiguousName, UnknownName
 
@@ -15,8 +14,7 @@ T = TypeVar("T")
 Names: TypeAlias = list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class Entry(NamedTuple, Generic[T]):
     """An item with its name and its ``source``: the plugin's name, or ``None`` for what an application added."""
 
     name: str
@@ -31,6 +29,8 @@ class Entry(Generic[T]):
 
 class Registry(Generic[T]):
     """Items by name. Two plugins may offer one name: then only ``name@plugin`` says which.
+
+    What an application registers itself (no source) is what its name means, whatever plugins offer.
 
     Thread-safe. Listings keep the order of registration, which the host makes the order of the plugins.
 
@@ -105,7 +105,7 @@ class Registry(Generic[T]):
                 entries = [e for e in self._entries.get(bare, ()) if e.source == source]
             if not entries:
                 raise self.unknown(name)
-            chosen = self.prefer.get(name)
+            chosen = self.prefer.get(name)  # None: what the application registered
             entries = [e for e in entries if e.source == chosen] or entries
             if len(entries) > 1 and not self._first_wins:
                 owners = [self._describe(e.source) if e.source else "the application" for e in entries]

@@ -18,7 +18,7 @@ CHECKED = frozenset(
         "type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties", "items",
         "prefixItems", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "minimum", "maximum",
         "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties", "propertyNames",
-        "anyOf", "oneOf", "allOf", "not", "$ref",
+        "anyOf", "oneOf", "allOf", "not", "$ref", "additionalItems",
     }
 )  # fmt: skip
 IGNORED = frozenset(
@@ -74,8 +74,27 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def _key(value: Any) -> Any:
+    """A hashable value that is equal for what JSON Schema calls equal: ``1`` and ``1.0`` are, ``1`` and ``true`` are not."""
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, Mapping):
+        return (dict, frozenset((k, _key(v)) for k, v in value.items()))
+    if isinstance(value, (list, tuple)):
+        return (list, tuple(_key(v) for v in value))
+    return value
+
+
 def _same(a: Any, b: Any) -> bool:
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
+    return bool(_key(a) == _key(b))
+
+
+def _search(pattern: str, value: str, path: str) -> bool | str:
+    """Whether the pattern is found, or what is wrong with the pattern."""
+    try:
+        return re.search(pattern, value) is not None
+    except re.error as error:
+        return _at(path, f"the schema's pattern {pattern!r} is not valid: {error}")
 
 
 def _resolve(ref: str, root: Any) -> Any:
@@ -161,7 +180,10 @@ def _check_object(
             known = True
             yield from _check(properties[name], inner, where, root, depth + 1)
         for pattern, sub in patterns.items():
-            if re.search(pattern, name):
+            found = _search(pattern, str(name), where)
+            if isinstance(found, str):
+                yield found
+            elif found:
                 known = True
                 yield from _check(sub, inner, where, root, depth + 1)
         if not known and extra is False:
@@ -177,22 +199,22 @@ def _check_object(
 def _check_string(schema: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
     yield from _check_length(schema, len(value), path, "Length", "characters")
     if (pattern := schema.get("pattern")) is not None:
-        try:
-            fits = re.search(pattern, value) is not None
-        except re.error as error:
-            yield _at(path, f"the schema's pattern {pattern!r} is not valid: {error}")
-            return
-        if not fits:
+        found = _search(pattern, value, path)
+        if isinstance(found, str):
+            yield found
+        elif not found:
             yield _at(path, f"must match {pattern!r}, not {_short(value)}")
 
 
 def _check_array(schema: Mapping[str, Any], value: Any, path: str, root: Any, depth: int) -> Iterator[str]:
-    first = schema.get("prefixItems") or ()
+    first, rest = schema.get("prefixItems") or (), schema.get("items")
+    if isinstance(rest, (list, tuple)):  # the older way to write prefixItems
+        first, rest = rest, schema.get("additionalItems")
     for i, inner in enumerate(value):
-        sub = first[i] if i < len(first) else schema.get("items")
+        sub = first[i] if i < len(first) else rest
         yield from _check(sub, inner, f"{path}[{i}]", root, depth + 1)
     yield from _check_length(schema, len(value), path, "Items", "items")
-    if schema.get("uniqueItems") and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
+    if schema.get("uniqueItems") and len({_key(v) for v in value}) < len(value):
         yield _at(path, "has an item twice")
 
 
@@ -216,5 +238,15 @@ def _check_number(schema: Mapping[str, Any], value: float, path: str) -> Iterato
         if bound is not None and not isinstance(bound, bool) and not holds(bound):
             yield _at(path, f"must be {words} {bound}, not {value}")
     step = schema.get("multipleOf")
-    if step and abs(value / step - round(value / step)) > 1e-9:
+    if step and not _multiple(value, step):
         yield _at(path, f"must be a multiple of {step}, not {value}")
+
+
+def _multiple(value: float, step: float) -> bool:
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0
+    try:
+        times = value / step
+        return abs(times - round(times)) <= 1e-9 * max(1.0, abs(times))
+    except (OverflowError, ValueError):  # infinite, or not a number
+        return False

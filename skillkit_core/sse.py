@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["SSEDecoder"]
 
+BOM = b"\xef\xbb\xbf"
+
 
 class SSEDecoder:
     r"""Incremental decoder of ``text/event-stream``; linear in the bytes, whatever the size of the pieces.
@@ -47,7 +49,7 @@ class SSEDecoder:
             self._pending = []
         if not self._started:
             self._started = True
-            data = data.removeprefix(b"\xef\xbb\xbf")
+            data = data.removeprefix(BOM)
         if b"\r" in data:
             self._skip_lf = data[-1:] == b"\r"
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -60,6 +62,8 @@ class SSEDecoder:
                 self._data.append(line[6:])
             elif not line:
                 self._dispatch(out)
+            elif line[:7] == b"event: ":
+                self._event = line[7:].decode("utf-8", "replace")
             else:
                 self._field(line)
         return out
@@ -70,7 +74,7 @@ class SSEDecoder:
         if self._pending:
             line = b"".join(self._pending)
             self._pending = []
-            self._field(line)
+            self._field(line if self._started else line.removeprefix(BOM))
         self._dispatch(out)
         return out
 

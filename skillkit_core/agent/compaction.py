@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Literal
 
@@ -9,7 +10,10 @@ from ..contracts.adapter import LLMRequest
 from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
 from ..events.results import BeforeCompactResult
 from ..events.types import BeforeCompactEvent, CompactionEndEvent, CompactionStartEvent
-from ..messages import LLMMessage, TextBlock, ToolResultMessage, UserMessage
+from ..messages import AgentMessage, TextBlock, ToolResultMessage, UserMessage
+from ..models import TokenUsage
+from ..stream import MessageBuilder
+from .repair import repair
 from .run import Run
 
 __all__ = ["compact_if_needed", "compact_now", "find_compactor"]
@@ -18,26 +22,29 @@ PROGRESS = 0.10  # what a compaction must free at least
 Reason = Literal["threshold", "overflow", "manual"]
 
 
+def threshold(run: Run) -> int:
+    """Tokens that the next request may carry before the history is shortened; 0: nobody knows."""
+    window = run.target.model.context_window if run.target is not None else 0
+    return window - min(run.agent.config.reserve_tokens, window // 4) if window > 0 else 0
+
+
 async def compact_if_needed(run: Run) -> None:
     """Compact when the next request would leave less than the reserve of the window."""
-    agent = run.agent
-    window = run.target.model.context_window if run.target is not None else 0
-    if not agent.config.compaction or agent.compaction_off or window <= 0:
+    agent, most = run.agent, threshold(run)
+    if not agent.config.compaction or agent.compaction_off or not most or agent.context_tokens() <= most:
         return
-    if agent.context_tokens() <= window - min(agent.config.reserve_tokens, window // 4):
-        return
-    if len(agent.host.compactors) or agent.host.impls("select_compactor"):
+    if len(agent.host.compactors) or agent.host.impls("select_compactor") or agent.events.has("before_compact"):
         await compact_now(run, "threshold")
 
 
 async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | None:
-    """The compactor that ``select_compactor`` chooses, else the only registered one."""
+    """The compactor that ``select_compactor`` chooses, else the configured one, else the first registered."""
     host = run.agent.host
     found: Compactor | None = await host.resolve("select_compactor", request=request)
     if found is not None:
         return found
-    names = host.compactors.list()
-    return host.compactors.get(names[0]) if names else None
+    name = host.config.get("compactor") or next(iter(host.compactors.list()), None)
+    return host.compactors.get(name) if name is not None else None
 
 
 def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
@@ -46,16 +53,22 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
     target = run.target
     window = target.model.context_window
 
-    async def complete(prompt: str, messages: Sequence[LLMMessage]) -> str:
+    async def complete(prompt: str, messages: Sequence[AgentMessage]) -> str:
         asked = LLMRequest(
             model=target.model,
-            messages=(*messages, UserMessage(content=(TextBlock(prompt),))),
+            messages=(*repair(tuple(messages)), UserMessage(content=(TextBlock(prompt),))),
             system="You summarise conversations.",
             signal=run.signal,
         )
-        message = await target.adapter.complete(asked)
-        await run.account(message.usage, purpose="compaction")
-        return message.text
+        builder = MessageBuilder()
+        async with contextlib.aclosing(target.adapter.stream(asked)) as stream:  # type: ignore[type-var]
+            async for event in stream:
+                builder.add(event)
+        failure = None if builder.error is None else str(builder.error)
+        await run.account(builder.usage or TokenUsage(), purpose="compaction", error=failure)
+        if builder.error is not None:
+            raise builder.error
+        return builder.text
 
     return CompactionRequest(
         messages=agent.session.messages,
@@ -95,8 +108,11 @@ async def compact_now(run: Run, reason: Reason) -> bool:
             keep = _legal_cut(agent.session.messages, result.keep_from)
             if keep > 0 and (result.summary or keep < len(agent.session.context)):
                 entry_id = await agent.session.append_compaction(result.summary, keep, before, result.details)
-                freed = before - agent.context_tokens()
-                outcome = "completed" if freed >= before * PROGRESS else "no_progress"
+                after, most = agent.context_tokens(), threshold(run)
+                enough = before - after >= before * PROGRESS and (not most or after <= most)
+                outcome = "completed" if enough else "no_progress"
+                if result.usage is not None:
+                    await run.account(result.usage, purpose="compaction")
     except Exception as error:  # noqa: BLE001 - a compactor that fails leaves the context as it was
         outcome = "failed"
         await agent.complain("compaction", f"the compactor failed: {type(error).__name__}: {error}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +14,7 @@ from ..abort import AbortSignal
 from ..contracts.approver import ApprovalDecision, ApprovalRequest
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
-from ..errors import ToolError
+from ..errors import AsyncHandlerError, ToolError
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
 from ..events.tool_call import ToolCallDecision
@@ -27,7 +28,17 @@ from ..events.types import (
     ToolResultEvent,
 )
 from ..frozen import EMPTY
-from ..messages import Block, Outcome, TextBlock, ToolCall, ToolResultMessage, blocks_of
+from ..messages import (
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    Outcome,
+    ProviderBlock,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    blocks_of,
+)
 from ..schema import validate
 from ..tools import Tool, ToolOutput
 from .text import clean, limit_text
@@ -37,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CallContext", "InProcessExecutor", "ToolBatch"]
 
+log = logging.getLogger("skillkit.agent")
 WITHHELD = "The result was withheld because a guard failed."
 
 
@@ -100,6 +112,7 @@ class Prepared:
     substitute: Any = UNSET
     terminate: bool = False
     started: bool = False
+    ended: bool = False
     begun_at: float = 0.0
     ctx: CallContext | None = None
     result: ToolResultMessage | None = None
@@ -114,6 +127,7 @@ class ToolBatch:
         self.items = [Prepared(call, i) for i, call in enumerate(calls)]
         self._updates: list[ToolExecutionUpdateEvent] = []
         self._pump: asyncio.Task[None] | None = None
+        self._over = False
 
     # --- before -----------------------------------------------------------------------------------------------
 
@@ -146,6 +160,7 @@ class ToolBatch:
         )
         if self.bus.has("before_tool_call") and not await self._guarded(item):
             return
+        await self.run.checkpoint()
         await self._start(item)
 
     def _unknown(self, name: str) -> str:
@@ -195,6 +210,8 @@ class ToolBatch:
                 answer = await agent.config.approver.approve(
                     ApprovalRequest(name, item.call.id, item.args, decision.questions, agent.agent_path)
                 )
+                if not isinstance(answer, ApprovalDecision):
+                    raise TypeError(f"it answered {type(answer).__name__} instead of ApprovalDecision")
             except Exception as error:  # noqa: BLE001 - fails closed: who cannot answer has not agreed
                 answer = ApprovalDecision("deny", f"the approver failed: {type(error).__name__}: {error}")
         if answer.decision == "defer":
@@ -238,6 +255,8 @@ class ToolBatch:
                 outcome = Outcome.error
         else:
             output, outcome = await self._execute(item)
+        if item.result is not None:
+            return  # it came too late: the run was aborted, and the call has its result
         duration = clock.monotonic() - item.begun_at
         await self._drain()
         output, outcome = await self._patched(item, output, outcome, duration)
@@ -256,14 +275,17 @@ class ToolBatch:
         call = _wrapped(self.run.agent.tool_wrappers(), event, body, self.bus.context)
         try:
             async with asyncio.timeout(tool.timeout):
-                output = await call()
-            if not isinstance(output, ToolOutput):
-                raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
+                output = _checked(tool, await call())
             return output, Outcome.error if output.is_error else Outcome.ok
         except TimeoutError as error:
             if tool.timeout is None:
                 return ToolOutput(f"TimeoutError: {error}", is_error=True), Outcome.error
             return ToolOutput(f"The tool did not finish within {tool.timeout:g} s.", is_error=True), Outcome.timeout
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return ToolOutput(f"The tool was cancelled from the inside: {error}", is_error=True), Outcome.error
         except ToolError as error:
             return ToolOutput(str(error), is_error=True), Outcome.error
         except Exception as error:  # noqa: BLE001 - a tool's failure is a result (spec, section 9.20)
@@ -293,19 +315,29 @@ class ToolBatch:
                 loop.call_soon_threadsafe(self._post, event)
 
     def _post(self, event: ToolExecutionUpdateEvent) -> None:
+        if self._over:
+            return
         if self._pump is None and self.bus.all_sync("tool_execution_update"):
-            self.bus.emit_sync(event)
+            try:
+                self.bus.emit_sync(event)
+            except AsyncHandlerError as error:  # it returned an awaitable all the same; the tool is not to blame
+                log.warning("%s", error)
             return
         self._updates.append(event)
         if self._pump is None:
             self._pump = asyncio.create_task(self._deliver())
+            self.run.tasks.add(self._pump)
 
     async def _deliver(self) -> None:
-        while self._updates:
-            updates, self._updates = self._updates, []
-            for event in updates:
-                await self.bus.emit(event)
-        self._pump = None
+        try:
+            while self._updates:
+                updates, self._updates = self._updates, []
+                for event in updates:
+                    await self.bus.emit(event)
+        finally:
+            if self._pump is not None:
+                self.run.tasks.discard(self._pump)
+            self._pump = None
 
     async def _drain(self) -> None:
         pump = self._pump
@@ -378,16 +410,21 @@ class ToolBatch:
         )
         if output.usage is not None:
             await self.run.account(output.usage, purpose="tool")
-        if self.bus.has("tool_execution_end"):
+        await self._end(item, output.details, duration)
+
+    async def _end(self, item: Prepared, details: Any, duration: float) -> None:
+        item.ended = True
+        result = item.result
+        if result is not None and self.bus.has("tool_execution_end"):
             await self.bus.emit(
                 self.bus.make(
                     ToolExecutionEndEvent,
                     tool_name=item.call.name,
                     tool_call_id=item.call.id,
-                    content=content,
-                    details=output.details,
-                    is_error=item.result.is_error,
-                    outcome=outcome,
+                    content=result.content,
+                    details=details,
+                    is_error=result.is_error,
+                    outcome=result.outcome,
                     duration=duration,
                 )
             )
@@ -403,9 +440,13 @@ class ToolBatch:
         alone = not self.run.agent.config.parallel_tools or any(
             (tool := tools.get(item.call.name)) is not None and tool.sequential for item in self.items
         )
+        await self._whole(self._one_by_one(steered) if alone else self._together(steered))
+
+    async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            await (self._one_by_one(steered) if alone else self._together(steered))
+            await work
         except asyncio.CancelledError:
+            self.run.closing = True
             await self._interrupt()
             raise
 
@@ -452,14 +493,18 @@ class ToolBatch:
         if tasks:
             _, left = await asyncio.wait(tasks, timeout=agent.config.abort_grace)
             agent.abandon(left)
-        if self._pump is not None:
-            self._pump.cancel()
+        self._over = True
         for item in self.items:
             if item.result is None:
                 await self._refuse(item, Outcome.interrupted, "Interrupted: the run was aborted.")
+            elif not item.ended:
+                await self._end(item, item.result.details, 0.0)
 
     async def truncated(self) -> None:
         """Answer every call of an answer that was cut off by its length limit."""
+        await self._whole(self._truncate())
+
+    async def _truncate(self) -> None:
         for item in self.items:
             text = "The answer was cut off by its length limit, so this call was not run. Make the call again, shorter."
             await self._refuse(item, Outcome.truncated, text)
@@ -473,6 +518,21 @@ class ToolBatch:
     def terminates(self) -> bool:
         """Whether every result wants the run to end."""
         return bool(self.items) and all(item.terminate for item in self.items)
+
+
+def _checked(tool: Tool, output: Any) -> ToolOutput:
+    """What a tool or a wrapper gave, or a :class:`ToolError` that says what is wrong with it."""
+    if not isinstance(output, ToolOutput):
+        raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
+    content = output.content
+    if isinstance(content, str):
+        return output
+    allowed = (TextBlock, ImageBlock, DocumentBlock, ProviderBlock)
+    if not isinstance(content, Sequence) or not all(isinstance(block, allowed) for block in content):
+        raise ToolError(
+            f"tool {tool.name!r} returned content that is neither text nor blocks of text, images and files"
+        )
+    return output
 
 
 def _as_output(value: Any) -> ToolOutput:

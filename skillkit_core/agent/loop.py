@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from ..errors import AgentError, ErrorKind, ProviderError
 from ..events.results import (
@@ -25,12 +26,14 @@ from ..events.types import (
     TurnEndEvent,
     TurnStartEvent,
 )
-from ..messages import AgentMessage, AssistantMessage, StopReason, ToolResultMessage, UserMessage
+from ..messages import AgentMessage, AssistantMessage, StopReason, TextBlock, ToolResultMessage, UserMessage
+from ..models import TokenUsage
 from ..stream import StreamEvent
 from .compaction import compact_if_needed, compact_now
 from .executor import ToolBatch
-from .run import Run
-from .step import ask_model
+from .queues import Kind
+from .run import LimitReached, Run
+from .step import ask_model, close_message, drop_answer, open_message
 
 __all__ = ["run_loop"]
 
@@ -42,14 +45,21 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage]) -> None:
     try:
         await _begin(run, prompt)
         await _turns(run)
-    except asyncio.CancelledError:
-        await _close_aborted(run)
-        if not run.signal.aborted:
+        await run.checkpoint()
+    except asyncio.CancelledError as cancelled:
+        task = asyncio.current_task()
+        if run.signal.aborted:
+            await _close_aborted(run)
+        elif task is not None and task.cancelling():
+            await _close_aborted(run)
             raise
+        else:  # nobody cancelled the run: a plugin let a CancelledError of its own escape
+            await _close_failed(run, AgentError("something in the run was cancelled from the inside"), cancelled)
     except Exception as error:  # noqa: BLE001 - whatever fails a run is its outcome
-        run.closing = True
-        run.outcome, run.error = "failed", error
-        await _keep_partial(run, StopReason.error)
+        if run.signal.aborted:
+            await _close_aborted(run)
+        else:
+            await _close_failed(run, error)
     finally:
         run.closing = True
         await _finish(run)
@@ -62,17 +72,19 @@ async def _begin(run: Run, prompt: Sequence[AgentMessage]) -> None:
     agent, bus = run.agent, run.agent.events
     run.target = await agent.current_target()
     run.system_prompt = agent.system_prompt()
-    extra: Sequence[AgentMessage] = ()
+    await _take(run, "next_run", "all")
+    for message in prompt:
+        await _say(run, message, sync=True)
     if bus.has("before_agent_start"):
-        text = prompt[-1].text if prompt else ""
-        answer = await bus.emit(bus.make(BeforeAgentStartEvent, prompt=text, system_prompt=run.system_prompt))
+        said = prompt[-1] if prompt else UserMessage()
+        images = tuple(block for block in said.content if not isinstance(block, TextBlock))
+        event = bus.make(BeforeAgentStartEvent, prompt=said.text, images=images, system_prompt=run.system_prompt)
+        answer = await bus.emit(event)
         if isinstance(answer, BeforeAgentStartResult):
             if isinstance(answer.system_prompt, str):
                 run.system_prompt = answer.system_prompt
-            if answer.messages is not UNSET:
-                extra = answer.messages  # type: ignore[assignment]
-    for message in (*prompt, *extra):
-        await _say(run, message, sync=True)
+            for message in answer.messages or ():
+                await _say(run, message, sync=True)
     run.started = True
     if bus.has("agent_start"):
         limits = agent.config.limits
@@ -94,23 +106,41 @@ async def _say(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
     run.messages.append(message)
 
 
+async def _take(run: Run, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> int:
+    """Say what waits in a queue; an item leaves its queue and is in the session, or it waits still (I14)."""
+    agent = run.agent
+    wanted = len(agent.queues.waiting(kind)) if mode == "all" else 1
+    said = 0
+    while said < wanted and (items := agent.queues.take(kind)):
+        try:
+            await _say(run, items[0].message(agent.clock.time()), sync=True)
+        except BaseException:
+            agent.queues.put_back(items[0])
+            raise
+        said += 1
+    if said:
+        run.compacted_for_overflow = False  # a new input (spec, section 7: once per conversational input)
+        agent.compaction_off = False
+    return said
+
+
 # --- the turns ----------------------------------------------------------------------------------------------------
 
 
 async def _turns(run: Run) -> None:
     continues, cut_off = 0, 0
     while True:
-        await _take_steering(run)
-        limit = run.limit_reached()
-        if limit is not None:
-            run.outcome, run.reason = "limit", limit
-            return
-        turn_messages = await _turn_start(run)
+        await run.checkpoint()
         await compact_if_needed(run)
-        message = await _answer(run, turn_messages)
+        await _take(run, "steer", run.agent.config.queue_mode)
+        try:
+            run.require_room()
+            message = await _answer(run, await _turn_start(run))
+        except LimitReached as limit:
+            run.outcome, run.reason = "limit", str(limit)
+            return
         batch = await _tools(run, message)
-        results = batch.results if batch is not None else []
-        stop = await _turn_end(run, message, results)
+        stop = await _turn_end(run, message, batch.results if batch is not None else [])
         run.turns += 1
         cut_off = cut_off + 1 if message.stop_reason is StopReason.length and message.tool_calls else 0
         if cut_off >= 2:
@@ -118,24 +148,17 @@ async def _turns(run: Run) -> None:
                 "the answer was cut off by its length limit twice in a row while it made tool calls",
                 hint="raise max_tokens or ask for smaller steps",
             )
+        await run.checkpoint()
         if stop is not None:
             run.reason = stop
             return
-        if batch is not None and not batch.terminates:
-            continue
-        if message.stop_reason is StopReason.pause:
+        if (batch is not None and not batch.terminates) or message.stop_reason is StopReason.pause:
             continue
         if run.agent.queues.waiting("steer"):
             continue
         more, continues = await _goes_on(run, continues)
         if not more:
             return
-
-
-async def _take_steering(run: Run) -> None:
-    agent = run.agent
-    for item in agent.queues.take("steer", agent.config.queue_mode):
-        await _say(run, item.message(agent.clock.time()), sync=True)
 
 
 async def _turn_start(run: Run) -> Sequence[AgentMessage] | None:
@@ -146,9 +169,9 @@ async def _turn_start(run: Run) -> Sequence[AgentMessage] | None:
     answer = await bus.emit(bus.make(TurnStartEvent, turn_index=run.turns, messages=agent.session.messages))
     if not isinstance(answer, TurnStartResult):
         return None
-    for message in answer.append if answer.append is not UNSET else ():  # type: ignore[union-attr]
+    for message in answer.append or ():
         await _say(run, message)
-    return None if answer.messages is UNSET else answer.messages  # type: ignore[return-value]
+    return answer.messages or None
 
 
 async def _answer(run: Run, turn_messages: Sequence[AgentMessage] | None) -> AssistantMessage:
@@ -159,6 +182,7 @@ async def _answer(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Ass
         if error.kind is not ErrorKind.overflow or run.compacted_for_overflow:
             raise
         run.compacted_for_overflow = True
+        await drop_answer(run)
         if not await compact_now(run, "overflow"):
             error.hint = (
                 error.hint or "the conversation is too long for the model: start a new one, or install a compactor"
@@ -174,21 +198,15 @@ async def _answer(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Ass
 async def _persist_answer(run: Run, message: AssistantMessage, *, sync: bool = False) -> AssistantMessage:
     """``message_end``, then the session: the answer is kept before any of its tools runs."""
     agent, bus = run.agent, run.agent.events
-    if bus.has("message_end"):
-        answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=agent.session.next_id()))
-        replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
-        if replaced is not UNSET and replaced is not message:
-            same = isinstance(replaced, AssistantMessage) and [c.id for c in replaced.tool_calls] == [
-                c.id for c in message.tool_calls
-            ]
-            if same:
-                assert isinstance(replaced, AssistantMessage)
-                message = replaced
-            else:
-                await agent.complain(
-                    "message_end", "a handler changed the role or the tool calls; its answer was ignored"
-                )
     message = agent.unique_calls(message)
+    if run.bracket == "none":
+        await open_message(run)  # an around-hook gave an answer that no stream brought
+    if run.bracket == "open":
+        run.bracket = "closed"
+        if bus.has("message_end"):
+            answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=agent.session.next_id()))
+            replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
+            message = replaced if isinstance(replaced, AssistantMessage) else message
     await agent.session.append_message(message, sync=sync)
     run.messages.append(message)
     run.builder = None
@@ -209,25 +227,46 @@ async def _tools(run: Run, message: AssistantMessage) -> ToolBatch | None:
         else:
             await batch.execute(lambda: skip and bool(agent.queues.waiting("steer")))
     finally:
-        for result in batch.results:
-            await _keep_result(run, result)
+        await _keep_results(run, batch.results)
     return batch
 
 
-async def _keep_result(run: Run, result: ToolResultMessage) -> None:
+async def _keep_results(run: Run, results: Sequence[ToolResultMessage]) -> None:
+    """Say and persist the results; an abort in the middle is passed on when all of them are kept (I1)."""
+    cancelled: asyncio.CancelledError | None = None
+    for result in results:
+        for step in (_result_start, _result_end, _result_kept):
+            try:
+                result = await step(run, result)
+            except asyncio.CancelledError as error:
+                run.closing, cancelled = True, error
+                if step is _result_kept:
+                    await _result_kept(run, result)
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _result_start(run: Run, result: ToolResultMessage) -> ToolResultMessage:
     bus = run.agent.events
     if bus.has("message_start"):
         await bus.emit(bus.make(MessageStartEvent, message=result, role="tool_result"))
-    if bus.has("message_end"):
-        answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.agent.session.next_id()))
-        replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
-        if isinstance(replaced, ToolResultMessage) and replaced.tool_call_id == result.tool_call_id:
-            result = replaced
-        elif replaced is not UNSET:
-            await run.agent.complain("message_end", "a handler changed the role or the call; its answer was ignored")
+    return result
+
+
+async def _result_end(run: Run, result: ToolResultMessage) -> ToolResultMessage:
+    bus = run.agent.events
+    if not bus.has("message_end"):
+        return result
+    answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.agent.session.next_id()))
+    replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
+    return replaced if isinstance(replaced, ToolResultMessage) else result
+
+
+async def _result_kept(run: Run, result: ToolResultMessage) -> ToolResultMessage:
     await run.agent.session.append_message(result)
     run.messages.append(result)
     run.push(StreamEvent("tool_result", result.text, tool_name=result.tool_name, tool_call_id=result.tool_call_id))
+    return result
 
 
 async def _turn_end(run: Run, message: AssistantMessage, results: Sequence[ToolResultMessage]) -> str | None:
@@ -261,10 +300,10 @@ async def _goes_on(run: Run, continues: int) -> tuple[bool, int]:
                 await _say(run, UserMessage(content=wanted, source="stop_hook"), sync=True)  # type: ignore[arg-type]
                 return True, continues + 1
             await agent.complain("before_agent_end", f"handlers made the run go on {MAX_CONTINUES} times; it ends now")
-    items = agent.queues.take("follow_up", agent.config.queue_mode)
-    for item in items:
-        await _say(run, item.message(agent.clock.time()), sync=True)
-    return bool(items), 0 if items else continues
+    if agent.queues.waiting("steer"):  # it came while the handlers were asked
+        return True, continues
+    said = await _take(run, "follow_up", agent.config.queue_mode)
+    return bool(said), 0 if said else continues
 
 
 # --- the end ------------------------------------------------------------------------------------------------------
@@ -275,7 +314,6 @@ async def _keep_partial(run: Run, reason: StopReason) -> None:
     builder = run.builder
     if builder is None or run.target is None:
         return
-    run.builder = None
     message = builder.message(
         provider=run.target.provider,
         api=run.target.adapter.api,
@@ -286,10 +324,16 @@ async def _keep_partial(run: Run, reason: StopReason) -> None:
     run.content = message.text or run.content
     run.stop_reason = reason
     if builder.empty:
-        if run.agent.events.has("message_end") and builder.stop_reason is not None:
-            await run.agent.events.emit(run.agent.events.make(MessageEndEvent, message=message, entry_id=""))
-        return
-    await _persist_answer(run, message, sync=True)
+        await close_message(run, message)
+    else:
+        await _persist_answer(run, message, sync=True)
+
+
+async def _close_failed(run: Run, error: Exception, cause: BaseException | None = None) -> None:
+    run.closing = True
+    error.__cause__ = error.__cause__ or cause
+    run.outcome, run.error = "failed", error
+    await _keep_partial(run, StopReason.error)
 
 
 async def _close_aborted(run: Run) -> None:
@@ -298,15 +342,14 @@ async def _close_aborted(run: Run) -> None:
     while run.signal.aborted and task is not None and task.uncancel() > 0:
         pass
     run.outcome, run.reason = "aborted", run.signal.reason or "aborted"
-    if run.builder is not None and run.builder.usage is not None and run.builder.stop_reason is None:
-        await run.account(run.builder.usage, error="aborted")
+    if run.unaccounted:
+        used = run.builder.usage if run.builder is not None else None
+        await run.account(used or TokenUsage(), error="aborted")
     await _keep_partial(run, StopReason.aborted)
 
 
 async def _finish(run: Run) -> None:
     agent, bus = run.agent, run.agent.events
-    if run.outcome == "failed" and run.signal.aborted:
-        run.outcome, run.reason = "aborted", run.signal.reason or "aborted"
     if run.started and bus.has("agent_end"):
         await bus.emit(
             bus.make(

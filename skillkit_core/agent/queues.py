@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,41 +39,51 @@ class Queues:
         self._count = itertools.count(1)
         self._consumed: set[str] = set()
         self._changed = changed
+        self._lock = threading.Lock()  # abort() clears from any thread
 
     def put(self, kind: Kind, text: str, images: Sequence[Block] = ()) -> str:
         """Queue a message; gives its id."""
         item = QueueItem(f"q{next(self._count)}", kind, text, tuple(images))
-        self._queues[kind].append(item)
+        with self._lock:
+            self._queues[kind].append(item)
         self._changed()
         return item.id
 
     def take(self, kind: Kind, mode: Literal["one_at_a_time", "all"] = "one_at_a_time") -> list[QueueItem]:
         """Consume the next item, or all of them."""
-        queue = self._queues[kind]
-        if not queue:
-            return []
-        items = [queue.popleft()] if mode == "one_at_a_time" else list(queue)
-        if mode == "all":
-            queue.clear()
-        self._consumed.update(item.id for item in items)
-        self._changed()
+        with self._lock:
+            queue = self._queues[kind]
+            items = list(queue) if mode == "all" else [queue.popleft()] if queue else []
+            if mode == "all":
+                queue.clear()
+            self._consumed.update(item.id for item in items)
+        if items:
+            self._changed()
         return items
+
+    def put_back(self, item: QueueItem) -> None:
+        """Undo a ``take``: what was taken could not be said after all."""
+        with self._lock:
+            self._queues[item.kind].appendleft(item)
+            self._consumed.discard(item.id)
+        self._changed()
 
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
         """Take an item out of its queue."""
-        for queue in self._queues.values():
-            for item in queue:
-                if item.id == item_id:
-                    queue.remove(item)
-                    self._changed()
-                    return "cancelled"
-        return "already_consumed" if item_id in self._consumed else "already_cleared"
+        with self._lock:
+            item = next((i for queue in self._queues.values() for i in queue if i.id == item_id), None)
+            if item is None:
+                return "already_consumed" if item_id in self._consumed else "already_cleared"
+            self._queues[item.kind].remove(item)
+        self._changed()
+        return "cancelled"
 
     def clear(self) -> list[QueueItem]:
         """Take out and return what waits for the running run; messages for the next run stay."""
-        items = [*self._queues["steer"], *self._queues["follow_up"]]
-        self._queues["steer"].clear()
-        self._queues["follow_up"].clear()
+        with self._lock:
+            items = [*self._queues["steer"], *self._queues["follow_up"]]
+            self._queues["steer"].clear()
+            self._queues["follow_up"].clear()
         if items:
             self._changed()
         return items

@@ -6,7 +6,8 @@ Deterministic, idempotent, free of clocks; what is legal already comes back as t
 2. Cut-off answers lose calls whose arguments never became whole and thinking that carries no signature, and get a note.
    First, because a removed call needs no result.
 3. Tool-call ids that were used before are made unique; their results follow.
-4. Every call gets exactly one result, in the order of the calls, right after them; results without a call go.
+4. Every call gets exactly one result, in the order of the calls, right after them; results without a call go. What was said
+   between a call and its result comes after the result; the next answer ends the waiting.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class Repairer:
         self.out: list[LLMMessage] = []
         self.changed = False
         self._seen: set[str] = set()
-        self._renamed: dict[str, str] = {}
+        self._renamed: dict[str, list[str]] = {}
+        self._waiting: list[LLMMessage] = []
         self._calls: dict[str, ToolCall] = {}
         self._results: dict[str, ToolResultMessage] = {}
         self._ts = 0.0
@@ -104,6 +106,8 @@ class Repairer:
 
     def _close(self) -> None:
         """Put the results of the open calls where they belong."""
+        if list(self._results) != [call_id for call_id in self._calls if call_id in self._results]:
+            self.changed = True
         for call_id, call in self._calls.items():
             result = self._results.get(call_id)
             if result is None:
@@ -113,6 +117,9 @@ class Repairer:
                 self.changed = True
             self.out.append(result)
         self._calls, self._results = {}, {}
+        if self._waiting:
+            self.out += self._waiting
+            self._waiting = []
 
     def _unique(self, message: AssistantMessage) -> AssistantMessage:
         renamed: dict[int, ToolCall] = {}
@@ -125,7 +132,7 @@ class Repairer:
                 base, n = call.id or "call", 2
                 while f"{base}_{n}" in self._seen:
                     n += 1
-                self._renamed.setdefault(call.id, f"{base}_{n}")
+                self._renamed.setdefault(call.id, []).append(f"{base}_{n}")
                 call = replace(call, id=f"{base}_{n}")
                 renamed[i] = call
             self._seen.add(call.id)
@@ -137,14 +144,13 @@ class Repairer:
 
     def _take_result(self, message: ToolResultMessage) -> None:
         call_id = message.tool_call_id
-        if (call_id not in self._calls or call_id in self._results) and call_id in self._renamed:
-            call_id = self._renamed[call_id]
+        if (call_id not in self._calls or call_id in self._results) and self._renamed.get(call_id):
+            call_id = self._renamed[call_id].pop(0)
             message = replace(message, tool_call_id=call_id)
         if call_id not in self._calls or call_id in self._results:
             self.changed = True  # a result without a call, or a second one
             return
-        expected = list(self._calls)[len(self._results)]
-        if expected != call_id:
+        if self._waiting:
             self.changed = True
         self._results[call_id] = message
         if len(self._results) == len(self._calls):
@@ -161,16 +167,16 @@ class Repairer:
             if isinstance(seen, ToolResultMessage):
                 self._take_result(seen)
                 continue
-            self._close()
-            if isinstance(seen, AssistantMessage):
-                whole = _uncut(seen)
-                if whole is not seen:
-                    self.changed = True
-                if whole is None:
-                    continue
+            if not isinstance(seen, AssistantMessage):
+                (self._waiting if self._calls else self.out).append(seen)
+                continue
+            whole = _uncut(seen)
+            if whole is not seen:
+                self.changed = True
+            if whole is not None:
+                self._close()
                 self._ts = whole.ts
-                seen = self._unique(whole)
-            self.out.append(seen)
+                self.out.append(self._unique(whole))
 
     def finish(self) -> list[LLMMessage]:
         """The legal history so far, calls that are still open answered. Ends this repairer's growth."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..abort import AbortSignal
 from ..errors import AgentError
@@ -19,7 +19,11 @@ from .target import Target
 if TYPE_CHECKING:
     from .runner import AgentRunner
 
-__all__ = ["Run"]
+__all__ = ["LimitReached", "Run"]
+
+
+class LimitReached(Exception):
+    """A limit of the run forbids another request; the text says which."""
 
 
 class Run:
@@ -45,21 +49,25 @@ class Run:
         self.content = ""
         self.stop_reason: StopReason | None = None
         self.started = self.closing = False
+        self.bracket: Literal["none", "open", "closed"] = "none"  # message_start and message_end of the answer
+        self.unaccounted = False  # a request was made that is not in the ledger yet
+        self.refusal: Exception | None = None  # a guard failed while the adapter was about to send
         self.compacted_for_overflow = False
         self.scratch: dict[str, Any] = agent.scratch
         self._streaming = streaming
         self._events: deque[StreamEvent] = deque()
         self._wake: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
-        self._ended = False
+        self._ended = self._closed = False
 
     # --- the stream -------------------------------------------------------------------------------------------
 
     MAX_WAITING = 10_000
 
     def push(self, event: StreamEvent) -> None:
-        """Hand a stream event to whoever iterates the run."""
-        if self._streaming:
+        """Hand a stream event to whoever iterates the run; nothing follows the first terminal one."""
+        if self._streaming and not self._closed:
+            self._closed = event.terminal
             self._events.append(event)
             if self._wake is not None and not self._wake.done():
                 self._wake.set_result(None)
@@ -93,18 +101,31 @@ class Run:
             self._wake = self.loop.create_future()
             await self._wake
 
+    async def checkpoint(self) -> None:
+        """End here if the run was aborted: what nobody suspends in does not go on for that.
+
+        ``abort()`` cancels the task of the run; the cancellation arrives when something suspends, and a handler may have
+        swallowed it.
+        """
+        if self.signal.aborted:
+            await asyncio.sleep(0)
+            self.closing = True
+            raise asyncio.CancelledError
+
     # --- the books --------------------------------------------------------------------------------------------
 
     async def account(self, usage: TokenUsage, *, purpose: str = "turn", error: str | None = None) -> None:
         """Write what a request used into the session's ledger and the run's sums."""
-        agent, target = self.agent, self.target
+        agent, target, session = self.agent, self.target, self.agent.open_session
+        if purpose == "turn":
+            self.unaccounted = False
         cost = target.model.cost_of(usage) if target is not None else None
         self.usage = self.usage + usage
         if usage.total:
             self.cost = None if cost is None or self.cost is None else self.cost + cost
         provider = target.provider if target is not None else ""
         model = target.model.id if target is not None else ""
-        if agent.session_id is not None:
+        if session is not None:
             data = {k: v for k, v in usage.to_dict().items() if v and k != "total"}
             data |= {"provider": provider, "model": model, "purpose": purpose}
             if cost is not None:
@@ -113,7 +134,7 @@ class Run:
                 data["raw"] = usage.raw
             if error is not None:
                 data["error"] = error
-            await agent.session.append("usage", data)
+            await session.append("usage", data)
         if agent.events.has("usage"):
             await agent.events.emit(
                 agent.events.make(UsageEvent, usage=usage, cost=cost, provider=provider, model=model, purpose=purpose)
@@ -133,6 +154,12 @@ class Run:
             if bound is not None and used >= bound:
                 return f"the limit of {bound:g} {unit} is reached"
         return None
+
+    def require_room(self) -> None:
+        """Raise :class:`LimitReached` when a limit forbids another request."""
+        reached = self.limit_reached()
+        if reached is not None:
+            raise LimitReached(reached)
 
     # --- the end ----------------------------------------------------------------------------------------------
 

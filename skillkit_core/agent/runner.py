@@ -14,7 +14,7 @@ from ..abort import AbortSignal
 from ..config import AgentConfig
 from ..context import ContextTransformer
 from ..descriptors import load_object
-from ..errors import AgentBusy, AgentError, NoActiveRun, ReentrancyError, UsageError
+from ..errors import AgentBusy, AgentError, AsyncHandlerError, NoActiveRun, ReentrancyError, UsageError
 from ..events.bus import EventBus, GuardFailed
 from ..events.context import HandlerContext
 from ..events.results import UNSET, ContextTransformResult, Handled, SessionStartResult, Transform, Unset
@@ -27,7 +27,7 @@ from ..events.types import (
     SessionShutdownEvent,
     SessionStartEvent,
 )
-from ..messages import AgentMessage, AssistantMessage, Block, LLMMessage, TextBlock, UserMessage, blocks_of
+from ..messages import AgentMessage, AssistantMessage, Block, LLMMessage, TextBlock, ToolCall, UserMessage, blocks_of
 from ..stream import StreamEvent
 from ..tools import Tool
 from .clock import Clock, SystemClock
@@ -96,6 +96,7 @@ class AgentRunner:
         self._given_session = session
         self._session: Session | None = session if isinstance(session, Session) else None
         self._opened = False
+        self._opening = asyncio.Lock()
         self._closed = False
         self._run: Run | None = None
         self._runs = 0
@@ -109,7 +110,12 @@ class AgentRunner:
         self._viewed = 0
         self._view_generation = -1
         self._call_ids: set[str] = set()
-        self._tokens = 0
+        self._calls_seen = 0
+        self._calls_generation = -1
+        self._tokens = self._counted = 0
+        self._counted_for: tuple[object, ...] = ()
+        self._estimate: Callable[[str], int] = estimate_tokens
+        self._tool_tokens: tuple[Sequence[Tool], int] = ((), 0)
         if self.config.api_key:
             host.remember_secret(self.config.api_key)
 
@@ -128,6 +134,11 @@ class AgentRunner:
         return self._session.id if self._session is not None else None
 
     @property
+    def open_session(self) -> Session | None:
+        """The session, ``None`` before it is open."""
+        return self._session
+
+    @property
     def messages(self) -> Sequence[AgentMessage]:
         """The conversation so far."""
         return self._session.messages if self._session is not None else ()
@@ -139,43 +150,50 @@ class AgentRunner:
 
     async def open(self) -> Session:
         """Open the session (the first run does it too); raises as :class:`SessionStore`."""
-        if self._opened:
-            return self.session
-        self._opened = True
-        reason: Literal["new", "resume", "startup"] = "new"
-        if self._session is None:
-            given = self._given_session
-            if given is None:
-                self._session = await Session.create(None, self.clock.time, cwd=str(self.cwd))
-            else:
-                store = self.host.session_store()
-                if given == "new":
-                    self._session = await Session.create(store, self.clock.time, cwd=str(self.cwd))
-                else:
-                    self._session = await Session.open(store, str(given), self.clock.time)
-                    reason = "resume"
-        elif self._session.entries:
-            reason = "resume"
-        self.events.session_id = self._session.id
+        async with self._opening:
+            if self._opened:
+                return self.session
+            reason = await self._open()
+            self._opened = True
         if self.events.has("session_start"):
-            event = self.events.make(SessionStartEvent, reason=reason, path=self._session.location)
+            event = self.events.make(SessionStartEvent, reason=reason, path=self.session.location)
             answer = await self.events.emit(event)
             if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
                 for message in answer.context:  # type: ignore[union-attr]
-                    await self._session.append_message(message)
-        return self._session
+                    await self.session.append_message(message)
+        return self.session
+
+    async def _open(self) -> Literal["new", "resume"]:
+        given, cwd, clock = self._given_session, str(self.cwd), self.clock.time
+        reason: Literal["new", "resume"] = "new"
+        if isinstance(given, Session):
+            self._session = given
+            reason = "resume" if given.entries else "new"
+        elif given is None:
+            self._session = await Session.create(None, clock, cwd=cwd)
+        elif given == "new":
+            self._session = await Session.create(self.host.session_store(), clock, cwd=cwd)
+        else:
+            self._session = await Session.open(self.host.session_store(), str(given), clock)
+            reason = "resume"
+        self.events.session_id = self._session.id
+        return reason
 
     async def aclose(self) -> None:
         """End the run, emit ``session_shutdown`` once, close the session, and the host if it is this agent's own."""
         if self._closed:
             return
+        self._refuse_reentry("aclose")
         self._closed = True
         self.abort("the agent was closed")
         await self.wait_idle()
         if self._opened and self.events.has("session_shutdown"):
             await self.events.emit(self.events.make(SessionShutdownEvent, reason="exit"))
-        for task in self._abandoned:
+        left = set(self._abandoned)
+        for task in left:
             task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=self.config.abort_grace)
         if self._session is not None:
             await self._session.close()
         if self._owns_host:
@@ -210,11 +228,12 @@ class AgentRunner:
             return self._outcome(run)
         answer: AgentResponse | None = None
         failure: BaseException | None = None
-        async for item in self._stream(message, images, streaming=False):
-            if isinstance(item, AgentResponse):
-                answer = item
-            elif isinstance(item, AgentError):
-                failure = item
+        async with contextlib.aclosing(self._stream(message, images, streaming=False)) as items:
+            async for item in items:
+                if isinstance(item, AgentResponse):
+                    answer = item
+                elif isinstance(item, AgentError):
+                    failure = item
         if failure is not None:
             raise failure
         assert answer is not None
@@ -298,23 +317,29 @@ class AgentRunner:
                 raise
         except Exception as error:  # noqa: BLE001 - the caller gets it as the run's failure
             run.outcome, run.error = "failed", error
-            run.push(StreamEvent("error", error=run.failure()))
         finally:
-            if run.outcome == "aborted" and not run.started:
-                run.push(StreamEvent("error", error=run.failure()))
-            self._run = None
-            run.end()
-            await self._settled()
+            run.closing = True
+            failure = run.failure()
+            if failure is not None:
+                run.push(StreamEvent("error", error=failure))  # the loop has said it already, if it got that far
+            await self._settled(run)
 
-    async def _settled(self) -> None:
-        if self.events.has("agent_settled"):
-            await self.events.emit(self.events.make(AgentSettledEvent))
-        self.events.run_id = None
+    async def _settled(self, run: Run) -> None:
+        try:
+            if self.events.has("agent_settled"):
+                await self.events.emit(self.events.make(AgentSettledEvent))
+        finally:
+            self._run = None
+            self.events.run_id = None
+            run.end()
         callbacks, self._idle = self._idle, []
         for callback in callbacks:
-            answer = callback()
-            if asyncio.iscoroutine(answer):
-                await answer
+            try:
+                answer = callback()
+                if asyncio.iscoroutine(answer):
+                    await answer
+            except Exception as error:  # noqa: BLE001 - the run is over; what comes after it cannot change its outcome
+                await self.complain("when_idle", f"{type(error).__name__}: {error}")
 
     async def _accept(self, run: Run, text: str, images: Sequence[Block]) -> list[AgentMessage] | None:
         """Ask the handlers of ``input``; the messages to begin with, or ``None`` when the matter is dealt with."""
@@ -329,9 +354,7 @@ class AgentRunner:
         if not content:
             raise UsageError("there is nothing to say: the message is empty")
         self.compaction_off = False
-        waiting = self.queues.take("next_run", "all")
-        now = self.clock.time()
-        return [*(item.message(now) for item in waiting), UserMessage(content=content, ts=now)]
+        return [UserMessage(content=content, ts=self.clock.time())]
 
     async def _input(
         self, text: str, images: Sequence[Block], delivery: Delivery
@@ -370,13 +393,13 @@ class AgentRunner:
         Raises:
             NoActiveRun: nothing runs. UsageError: the message is a ``/command``.
         """
-        if self._run is None or self._run.closing:
+        if not self._steerable:
             raise NoActiveRun("there is no run to steer", hint="use chat()")
         return await self._enqueue("steer", message, images)
 
     async def follow_up(self, message: str, *, images: Sequence[Block] = ()) -> str:
         """Say something when the active run would end; without a run it waits for the next one. Gives the item's id."""
-        if self._run is None or self._run.closing:
+        if not self._steerable:
             return self.next_run(message, images=images)
         return await self._enqueue("follow_up", message, images)
 
@@ -384,15 +407,24 @@ class AgentRunner:
         """Put a message in front of the next prompt; it survives an abort. Gives the item's id."""
         return self.queues.put("next_run", clean(message), images)
 
+    @property
+    def _steerable(self) -> bool:
+        """Whether the active run will still look into its queues."""
+        run = self._run
+        return run is not None and not run.closing and not run.signal.aborted
+
     async def _enqueue(self, delivery: Delivery, message: str, images: Sequence[Block]) -> str:
         if message.startswith("/"):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
         accepted = await self._input(message, images, delivery)
         if isinstance(accepted, Handled):
             return ""
-        if self._run is None or self._run.closing:
+        if not self._steerable:
             raise NoActiveRun("the run ended before the message could be queued", hint="use chat()")
-        return self.queues.put("steer" if delivery == "steer" else "follow_up", *accepted)
+        text, blocks = accepted
+        if not text and not blocks:
+            raise UsageError("there is nothing to say: the message is empty")
+        return self.queues.put("steer" if delivery == "steer" else "follow_up", text, blocks)
 
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
         """Take a queued message back by its id."""
@@ -411,7 +443,7 @@ class AgentRunner:
         items = self.queues.clear()
 
         def cancel() -> None:
-            if run.task is not None and not run.closing and not run.task.done():
+            if run.task is not None and not run.closing and not run.task.done() and not run.task.cancelling():
                 run.task.cancel()
 
         try:
@@ -468,11 +500,15 @@ class AgentRunner:
             follow_up=waiting["follow_up"],
             next_run=waiting["next_run"],
         )
-        if bus.all_sync("queue_update"):
-            with contextlib.suppress(RuntimeError):
+        try:
+            here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if bus.loop is None or bus.loop.is_closed() or (here is bus.loop and bus.all_sync("queue_update")):
+            with contextlib.suppress(AsyncHandlerError):  # an async handler has no loop to run on here
                 bus.emit_sync(event)
-        elif bus.loop is not None and not bus.loop.is_closed():
-            bus.emit_threadsafe(event)
+        else:
+            bus.emit_threadsafe(event)  # handlers run on the thread of the loop, also when another one aborts
 
     # --- model and tools --------------------------------------------------------------------------------------
 
@@ -546,6 +582,11 @@ class AgentRunner:
             base_url=given.base_url if own else get("base_url"),
         )
 
+    @property
+    def target(self) -> Target | None:
+        """The model and adapter that answered last, or answer now; ``None`` before the first run."""
+        return self._target
+
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""
         self.own_tools = (*(t for t in self.own_tools if t.name != tool.name), tool)
@@ -586,20 +627,31 @@ class AgentRunner:
         if self._view_generation != session.generation:
             self._view, self._viewed = Repairer(), 0
             self._view_generation = session.generation
-            self._tokens = 0
-        new = session.context[self._viewed :]
-        if new:
+        if len(session.context) > self._viewed:
+            new = session.context[self._viewed :]
             self._view.extend(new)
             self._viewed += len(new)
-            self._tokens += sum(estimate_message(m) for m in new)
         if self._view.settled:
             return tuple(self._view.out)
         return repair(tuple(session.context))
 
     def context_tokens(self) -> int:
-        """Estimate of the tokens that the next request carries."""
-        self.view()
-        return self._tokens + estimate_tokens(self.system_prompt_cached())
+        """Estimate of the tokens that the next request carries: messages, system prompt and tools."""
+        session = self.session
+        tools = self.toolbox.tools()
+        model = self._target.model.id if self._target is not None else ""
+        counted = (session.generation, model, self.host.token_estimators.version)
+        if counted != self._counted_for:
+            self._counted_for, self._counted, self._tokens = counted, 0, 0
+            self._estimate = estimator_for(self.host, model)
+        if len(session.context) > self._counted:
+            new = session.context[self._counted :]
+            self._tokens += sum(estimate_message(m, self._estimate) for m in new)
+            self._counted += len(new)
+        if self._tool_tokens[0] is not tools:
+            described = sum(self._estimate(f"{t.name}{t.description}{dict(t.parameters)}") for t in tools)
+            self._tool_tokens = (tools, described)
+        return self._tokens + self._tool_tokens[1] + self._estimate(self.system_prompt_cached())
 
     def system_prompt_cached(self) -> str:
         """The system prompt of the active run."""
@@ -607,24 +659,31 @@ class AgentRunner:
 
     def unique_calls(self, message: AssistantMessage) -> AssistantMessage:
         """``message`` with tool-call ids that the session has not seen before (spec, section 9.18)."""
-        from ..messages import ToolCall
-
+        known = self._known_calls()
+        own: set[str] = set()
         blocks: list[Block] = []
-        changed = False
-        if not self._call_ids and self._session is not None:
-            for old in self._session.context:
-                if isinstance(old, AssistantMessage):
-                    self._call_ids.update(c.id for c in old.tool_calls)
         for block in message.content:
             if isinstance(block, ToolCall):
                 new, n = block.id or "call", 2
-                while new in self._call_ids:
+                while new in known or new in own:
                     new, n = f"{block.id or 'call'}_{n}", n + 1
-                self._call_ids.add(new)
+                own.add(new)
                 if new != block.id:
-                    block, changed = replace(block, id=new), True
+                    block = replace(block, id=new)
             blocks.append(block)
-        return replace(message, content=tuple(blocks)) if changed else message
+        content = tuple(blocks)
+        return message if content == message.content else replace(message, content=content)
+
+    def _known_calls(self) -> set[str]:
+        """The ids of the calls in the session; what is new since the last look is added."""
+        session = self.session
+        if self._calls_generation != session.generation:
+            self._calls_generation, self._calls_seen = session.generation, 0
+        for message in session.context[self._calls_seen :]:
+            if isinstance(message, AssistantMessage):
+                self._call_ids.update(call.id for call in message.tool_calls)
+        self._calls_seen = len(session.context)
+        return self._call_ids
 
     async def transform_context(self, messages: Sequence[AgentMessage]) -> list[AgentMessage]:
         """What ``context_transform`` handlers make of ``messages``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..contracts.session_store import (
@@ -193,10 +194,12 @@ class Session:
 
     async def append_message(self, message: AgentMessage, *, sync: bool = False) -> str:
         """Write a message and put it into the context; gives the entry's id."""
+        if not message.ts:
+            message = replace(message, ts=self._clock())
         data = message_to_dict(message)
         data.pop("ts", None)
         kind = "custom_message" if isinstance(message, CustomMessage) else "message"
-        entry_id = await self.append(kind, {"message": data}, sync=sync, ts=message.ts or None)
+        entry_id = await self.append(kind, {"message": data}, sync=sync, ts=message.ts)
         self.context.append(message)
         self.context_ids.append(entry_id)
         return entry_id

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings
 from ..errors import AgentError, ErrorKind, ProviderError
-from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult
+from ..events.bus import GuardFailed
+from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
 from ..events.types import (
     AfterProviderResponseEvent,
     BeforeProviderRequestEvent,
@@ -22,15 +23,16 @@ from ..events.types import (
     RetryScheduledEvent,
     RetryStartEvent,
 )
+from ..frozen import freeze
 from ..http import redact_headers
-from ..messages import AgentMessage, AssistantMessage, LLMMessage, UserMessage
+from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason
 from ..models import TokenUsage
 from ..stream import MessageBuilder, StreamEvent
 from .executor import _wrapped
 from .repair import repair
 from .run import Run
 
-__all__ = ["ask_model"]
+__all__ = ["ask_model", "close_message", "drop_answer", "open_message"]
 
 
 async def _transformed(run: Run, messages: Sequence[LLMMessage]) -> Sequence[LLMMessage]:
@@ -46,14 +48,36 @@ async def _transformed(run: Run, messages: Sequence[LLMMessage]) -> Sequence[LLM
         )
     )
     wanted = result.messages if isinstance(result, ContextTransformResult) else UNSET
-    if wanted is UNSET or wanted is messages:
+    if isinstance(wanted, Unset) or wanted is messages:
         return messages
-    assert not isinstance(wanted, type(UNSET))
     repaired = repair(tuple(wanted))
-    if not any(isinstance(m, (UserMessage, AssistantMessage)) for m in repaired):
-        await run.agent.complain("context_transform", "a handler left no message to send; its answer was ignored")
+    if not repaired:
+        await run.agent.complain("context_transform", "repair left no message to send; the answer was ignored")
         return messages
     return repaired
+
+
+async def open_message(run: Run) -> None:
+    """``message_start`` of an answer."""
+    run.bracket = "open"
+    if run.agent.events.has("message_start"):
+        await run.agent.events.emit(run.agent.events.make(MessageStartEvent, message=None, role="assistant"))
+
+
+async def close_message(run: Run, message: AssistantMessage) -> None:
+    """``message_end`` of an answer that is not kept; it has no entry."""
+    bus = run.agent.events
+    if run.bracket == "open":
+        run.bracket = "closed"
+        if bus.has("message_end"):
+            await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=""))
+
+
+async def drop_answer(run: Run) -> None:
+    """Forget an attempt that failed: its brackets are closed, it is never persisted."""
+    if run.builder is not None:
+        await close_message(run, _message(run, run.builder))
+        run.builder = None
 
 
 def _settings(run: Run) -> ModelSettings:
@@ -66,7 +90,7 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
     """The request for the next answer."""
     agent = run.agent
     run.target = target = await agent.current_target()
-    messages = agent.view() if turn_messages is None else repair(tuple(turn_messages))
+    messages = agent.view() if turn_messages is None else repair(tuple(turn_messages)) or agent.view()
     if agent.events.has("context_transform"):
         messages = await _transformed(run, messages)
     bus = agent.events
@@ -76,9 +100,16 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
         payload: Mapping[str, Any], headers: Mapping[str, str]
     ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
         event = bus.make(
-            BeforeProviderRequestEvent, model=target.model, headers=redact_headers(headers), payload=payload
+            BeforeProviderRequestEvent,
+            model=target.model,
+            headers=freeze(redact_headers(headers)),
+            payload=freeze(payload),
         )
-        answer = await bus.emit(event)
+        try:
+            answer = await bus.emit(event)
+        except GuardFailed as error:
+            run.refusal = error  # whatever the adapter makes of it, this is why the turn fails
+            raise
         if isinstance(answer, ProviderRequestResult):
             if answer.payload is not UNSET:
                 payload = answer.payload  # type: ignore[assignment]
@@ -90,7 +121,9 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
     async def on_response(status: int, headers: Mapping[str, str]) -> None:
         latency = agent.clock.monotonic() - started
         await bus.emit(
-            bus.make(AfterProviderResponseEvent, status=status, headers=redact_headers(headers), latency=latency)
+            bus.make(
+                AfterProviderResponseEvent, status=status, headers=freeze(redact_headers(headers)), latency=latency
+            )
         )
 
     return LLMRequest(
@@ -121,21 +154,22 @@ async def _receive(run: Run, request: LLMRequest, builder: MessageBuilder) -> No
                     break
                 if not started:
                     started = True
-                    if bus.has("message_start"):
-                        await bus.emit(bus.make(MessageStartEvent, message=None, role="assistant"))
+                    await open_message(run)
                 push(event)
                 if "message_update" in bus.table:
                     await bus.emit(bus.make(MessageUpdateEvent, event=event, _builder=builder))
                 if run.crowded:
                     await run.breathe()
+                if run.signal.aborted:
+                    await run.checkpoint()
     except Exception as error:  # noqa: BLE001 - an adapter must not raise; one that does is an error of its own
         if builder.stop_reason is None:
             wrapped = error if isinstance(error, ProviderError) else _unexpected(run, error)
             add(StreamEvent("error", error=wrapped))
     if builder.stop_reason is None:
         add(StreamEvent("error", error=ProviderError("the answer ended without its end mark", kind=ErrorKind.protocol)))
-    if not started and bus.has("message_start"):
-        await bus.emit(bus.make(MessageStartEvent, message=None, role="assistant"))
+    if not started:
+        await open_message(run)
 
 
 def _unexpected(run: Run, error: Exception) -> ProviderError:
@@ -159,32 +193,48 @@ def _message(run: Run, builder: MessageBuilder) -> AssistantMessage:
 
 
 async def _attempt(run: Run, turn_messages: Sequence[AgentMessage] | None) -> MessageBuilder:
-    """Make one request and account for it."""
+    """One attempt at an answer, around-hooks included; each request that they make is accounted for."""
+    await run.checkpoint()
+    run.builder, run.bracket = None, "none"
     request = await build_request(run, turn_messages)
-    builder = run.builder = MessageBuilder()
-    run.requests += 1
+    wrappers = run.agent.model_wrappers()
+    if not wrappers:
+        return await _request(run, request)
 
     async def body() -> AssistantMessage:
-        await _receive(run, request, builder)
+        builder = await _request(run, request)
         if builder.error is not None:
             raise builder.error
         return _message(run, builder)
 
-    wrappers = run.agent.model_wrappers()
-    if wrappers:
-        try:
-            message = await _wrapped(wrappers, request, body, run.agent.events.context)()
-        except Exception as error:  # noqa: BLE001 - a wrapper's failure fails the step it wraps (spec, section 4)
-            if builder.error is None:
-                builder.error = error if isinstance(error, ProviderError) else _unexpected(run, error)
-        else:
-            builder = run.builder = _replaced(message)
-    else:
-        await _receive(run, request, builder)
-    usage = builder.usage or TokenUsage()
-    failure = None if builder.error is None else str(builder.error)
-    if builder.usage is not None or failure is None:
-        await run.account(usage, error=failure)
+    try:
+        message = await _wrapped(wrappers, request, body, run.agent.events.context)()
+        if not isinstance(message, AssistantMessage):
+            raise TypeError(f"wrap_model_call returned {type(message).__name__} instead of an AssistantMessage")
+    except Exception as error:  # noqa: BLE001 - a wrapper's failure fails the step it wraps (spec, section 4)
+        if run.refusal is not None:
+            raise run.refusal from None
+        builder = run.builder = run.builder or MessageBuilder()
+        if not isinstance(error, ProviderError):
+            error = AgentError(f"a wrap_model_call hook failed: {type(error).__name__}: {error}")
+        builder.error = error
+        builder.stop_reason = StopReason.error
+        return builder
+    run.builder = builder = _replaced(message)
+    return builder
+
+
+async def _request(run: Run, request: LLMRequest) -> MessageBuilder:
+    """Make one request, read its answer, write it into the books."""
+    await drop_answer(run)  # an around-hook asks again
+    run.refusal, run.bracket = None, "none"
+    builder = run.builder = MessageBuilder()
+    run.requests += 1
+    run.unaccounted = True
+    await _receive(run, request, builder)
+    await run.account(builder.usage or TokenUsage(), error=None if builder.error is None else str(builder.error))
+    if run.refusal is not None:
+        raise run.refusal
     return builder
 
 
@@ -228,16 +278,14 @@ async def ask_model(run: Run, turn_messages: Sequence[AgentMessage] | None = Non
             if attempt > 1 and bus.has("retry_end"):
                 await bus.emit(bus.make(RetryEndEvent, attempt=attempt, success=True))
             return _message(run, builder)
-        if run.signal.aborted:
-            raise error
+        await run.checkpoint()
         delay = _delay(run, error, attempt) if isinstance(error, ProviderError) else None
         if delay is None:
             if attempt > 1 and bus.has("retry_end"):
                 await bus.emit(bus.make(RetryEndEvent, attempt=attempt, success=False))
             raise error if isinstance(error, ProviderError) else AgentError(str(error))
-        if bus.has("message_end"):  # the brackets of the failed attempt; it is never persisted
-            await bus.emit(bus.make(MessageEndEvent, message=_message(run, builder), entry_id=""))
-        run.builder = None
+        await drop_answer(run)
+        run.require_room()
         attempt += 1
         if bus.has("retry_scheduled"):
             await bus.emit(bus.make(RetryScheduledEvent, attempt=attempt, delay=delay, error=str(error)))

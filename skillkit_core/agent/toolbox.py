@@ -23,20 +23,28 @@ class Toolbox:
         self._tools: tuple[Tool, ...] = ()
         self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
+        self._failed: set[int] = set()
 
-    def _dynamic(self, item: ToolSet) -> tuple[Tool, ...]:
+    def _dynamic(self, item: ToolSet, source: str | None) -> tuple[Tool, ...]:
         found = self._factories.get(id(item))
         if found is None:
             found = self._factories[id(item)] = (item, load_object(item.factory))
-        answer = found[1](self._agent)
-        return answer if type(answer) is tuple else tuple(answer)
+        try:
+            answer = found[1](self._agent)
+            return answer if type(answer) is tuple else tuple(answer)
+        except Exception as error:  # noqa: BLE001 - a plugin that cannot list its tools now has none now
+            if id(item) not in self._failed:
+                self._failed.add(id(item))
+                text = f"tool set {item.name!r} failed: {type(error).__name__}: {error}"
+                self._agent.host.note(source or "application", text, stage="tools")
+            return ()
 
     def tools(self) -> tuple[Tool, ...]:
         """What the model may call now, sorted by name."""
         agent = self._agent
         registry = agent.host.tools
         entries = registry.entries()
-        dynamic = [self._dynamic(e.item) if isinstance(e.item, ToolSet) else None for e in entries]
+        dynamic = [self._dynamic(e.item, e.source) if isinstance(e.item, ToolSet) else None for e in entries]
         key = (registry.version, agent.own_tools, *(id(d) for d in dynamic))
         if key != self._key or not self._key:
             self._build(list(zip(entries, dynamic, strict=True)))
@@ -46,10 +54,14 @@ class Toolbox:
 
     def _build(self, found: list[tuple[Any, tuple[Tool, ...] | None]]) -> None:
         config = self._agent.config
+        prefer = self._agent.host.tools.prefer
+        own = {tool.name for tool in self._agent.own_tools}
         by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in self._agent.own_tools}
         for entry, dynamic in found:
             for tool in (entry.item,) if dynamic is None else dynamic:
-                by_name.setdefault(tool.name, (tool, entry.source))
+                chosen = prefer.get(tool.name) == entry.source and tool.name not in own
+                if chosen or tool.name not in by_name:
+                    by_name[tool.name] = (tool, entry.source)
         allowed = frozenset(config.allow_tools) | frozenset(self._agent.host.config.get("tools.allow", ()))
         names = sorted(
             name

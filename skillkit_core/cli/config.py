@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import ConfigError
+from ..errors import ConfigError, UnknownName
 from ..settings.trust import Trust
-from .output import echo, json_option, print_json, style, table
+from .output import echo, fields, json_option, print_json, short_path, style, table
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -23,10 +23,13 @@ def config() -> None:
 
 
 def _shown(value: Any) -> str:
-    if value is None:
+    value = _plain(value)
+    if value in (None, "", {}):
         return "-"
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, list):
         return ", ".join(str(v) for v in value) or "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return str(value)
 
 
@@ -35,35 +38,44 @@ def _shown(value: Any) -> str:
 @json_option
 @click.pass_obj
 def show(state: Any, prefix: str | None, as_json: bool) -> None:
-    """Every setting with its value and where it comes from; PREFIX narrows it (for example 'bash')."""
+    """Show every setting, its value and its origin.
+
+    PREFIX narrows it to a section or a setting, for example 'bash' or 'limits.turns'.
+    """
     host: Host = state.host
     host.check_config()
-    rows = [r for r in host.config.values() if prefix is None or r[0] == prefix or r[0].startswith(f"{prefix}.")]
+    every = list(host.config.values())
+    rows = [r for r in every if prefix is None or r[0] == prefix or r[0].startswith(f"{prefix}.")]
+    if not rows and prefix is not None:
+        raise UnknownName(
+            "setting", prefix, {part for key, *_ in every for part in (key, key.rpartition(".")[0]) if part}
+        )
     if as_json:
         print_json({key: {"value": _plain(value), "origin": origin} for key, value, origin in rows})
         return
     table(
         ["setting", "value", "from"],
-        [[key, _shown(value), origin] for key, value, origin in rows],
+        [[key, _shown(value), short_path(origin.removesuffix(f": {key}"))] for key, value, origin in rows],
         styles=lambda i, cell: {"bold": True} if i == 0 else {"dim": True} if i == 2 and cell == "default" else {},
     )
 
 
 def _plain(value: Any) -> Any:
+    """A setting as JSON has it; secrets are masked."""
+    from pydantic_core import to_jsonable_python
+
     if hasattr(value, "get_secret_value"):
         return "***"
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(v) for v in value]
-    return value
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)
+    return to_jsonable_python(value, fallback=str)
 
 
 @config.command()
 @json_option
 @click.pass_obj
 def path(state: Any, as_json: bool) -> None:
-    """The files and directories that are used."""
+    """Show which files and directories are used."""
     host: Host = state.host
     found = {
         "user": str(host.config_dir / "config.yaml"),
@@ -75,7 +87,8 @@ def path(state: Any, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    table(["what", "where"], [[k, v] for k, v in found.items()])
+    trusted = "yes" if found.pop("project_trusted") else "no; skillkit config trust"
+    fields([*((name, short_path(str(value))) for name, value in found.items()), ("project trusted", trusted)])
 
 
 @config.command()
@@ -83,14 +96,14 @@ def path(state: Any, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.pass_obj
 def init(state: Any, project: bool, force: bool) -> None:
-    """Create a configuration file in which every setting is explained."""
+    """Create a file that explains every setting."""
     host: Host = state.host
     target = (host.cwd / ".skillkit" if project else host.config_dir) / "config.yaml"
     if target.exists() and not force:
         raise ConfigError("exists already", where=str(target), hint="edit it, or replace it with --force")
     text = _template(host)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", where=str(target)) from None
@@ -102,27 +115,31 @@ def init(state: Any, project: bool, force: bool) -> None:
 def _template(host: Host) -> str:
     from ..settings.schema import CoreSettings
 
-    lines = ["# SkillKit configuration. Remove the '#' in front of what you want to change.", ""]
+    lines = ["# SkillKit configuration. Remove the '# ' in front of what you want to change.", ""]
     lines += _section_lines(CoreSettings, 0)
     for name, model in host.section_models():
-        lines += ["", f"# {name}:", *_section_lines(model, 1)]
+        if own := _section_lines(model, 1):
+            lines += ["", f"# {name}:", *own]
     return "\n".join(lines) + "\n"
 
 
 def _section_lines(model: Any, depth: int) -> list[str]:
+    """The settings of a model with their defaults, commented out: YAML once the marks are removed."""
     import json
 
     out: list[str] = []
     pad = "# " + "  " * depth
     for name, info in model.model_fields.items():
-        nested = info.annotation if hasattr(info.annotation, "model_fields") else None
-        if nested is not None:
-            out += [f"{pad}{name}:", *_section_lines(nested, depth + 1)]
+        if hasattr(info.annotation, "model_fields"):
+            out += [f"{pad}{name}:", *_section_lines(info.annotation, depth + 1)]
             continue
-        default = info.get_default(call_default_factory=True)
-        text = json.dumps(default, default=str, ensure_ascii=False)
-        comment = f"  # {info.description}" if info.description else ""
-        out.append(f"{pad}{name}: {text}{comment}")
+        about = " ".join((info.description or "").split())
+        if info.is_required():
+            text, about = "", f"required; {about}" if about else "required"
+        else:
+            default = _plain(info.get_default(call_default_factory=True))
+            text = " " + json.dumps(default, default=str, ensure_ascii=False)
+        out.append(f"{pad}{name}:{text}" + (f"  # {about}" if about else ""))
     return out
 
 
@@ -133,7 +150,11 @@ def _section_lines(model: Any, depth: int) -> list[str]:
 @json_option
 @click.pass_obj
 def trust(state: Any, folder: Path, revoke: bool, show_all: bool, as_json: bool) -> None:
-    """Trust a folder: its configuration, skills and hooks count from now on."""
+    """Trust a folder, so that what it holds counts.
+
+    Nothing from a project folder (configuration, skills, hooks, plugins) counts before the folder, or one above it, is
+    trusted. FOLDER is the current directory unless given.
+    """
     trusted = Trust(state.host.data_dir)
     if show_all:
         folders = trusted.folders()
@@ -144,7 +165,13 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, as_json: bool)
         return
     if revoke:
         removed = trusted.remove(folder)
-        echo(f"{folder.resolve()} is {'no longer' if removed else 'not'} trusted")
+        if as_json:
+            print_json({"folder": str(folder.resolve()), "trusted": trusted.is_trusted(folder)})
+        else:
+            echo(f"{folder.resolve()} is {'no longer' if removed else 'not'} trusted")
         return
     real = trusted.add(folder)
-    echo(f"{style('✓', fg='green')} {real} is trusted")
+    if as_json:
+        print_json({"folder": real, "trusted": True})
+    else:
+        echo(f"{style('✓', fg='green')} {real} is trusted")

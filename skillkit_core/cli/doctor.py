@@ -11,8 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import SkillKitError
-from .output import echo, json_option, print_json, style
-from .plugins import collect_all
+from .output import echo, json_option, print_json, short_path, style, wrap
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -37,10 +36,12 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         return f"{sum(origin != 'default' for *_, origin in host.config.values())} settings differ from the defaults"
 
     def loading() -> str:
-        collect_all(host)
+        host.collect_all()
         errors = [p for p in host.problems if p.severity == "error"]
         if errors:
-            raise SkillKitError(f"{len(errors)} problems", hint="see 'skillkit plugins doctor'")
+            raise SkillKitError(
+                f"{len(errors)} problem{'s' if len(errors) > 1 else ''}", hint="see 'skillkit plugins doctor'"
+            )
         return f"{len(host.plugins)} loaded"
 
     def provider() -> str:
@@ -62,7 +63,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         probe = host.data_dir / ".writable"
         probe.write_text("")
         probe.unlink()
-        return f"data in {host.data_dir}"
+        return f"data in {short_path(str(host.data_dir))}"
 
     check("version", version)
     check("configuration", configuration)
@@ -84,7 +85,10 @@ def _checks(host: Host) -> list[dict[str, Any]]:
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Check the installation and say what to do; exit code 1 if something is wrong."""
+    """Check the installation and say what to do.
+
+    The exit code is 1 if something is wrong.
+    """
     host: Host = ctx.obj.host
     rows = _checks(host)
     ok = all(row["ok"] for row in rows)
@@ -94,5 +98,6 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
         width = max(len(row["check"]) for row in rows)
         for row in rows:
             mark = style("✓", fg="green") if row["ok"] else style("✗", fg="red")
-            echo(f"{mark} {row['check'].ljust(width)}  {row['message']}")
+            for i, line in enumerate(wrap(row["message"], width + 4)):
+                echo(f"{mark} {row['check'].ljust(width)}  {line}" if i == 0 else " " * (width + 4) + line)
     ctx.exit(0 if ok else 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from .. import __version__
-from ..errors import SkillKitError, UsageError, close_matches
-from .output import echo, error_line, style
+from ..errors import SkillKitError, UnknownName, UsageError
+from .output import columns, echo, error_line, style
 
 if TYPE_CHECKING:
+    from ..descriptors import Command
     from ..host.manager import Host
+    from ..registry import Entry
 
 __all__ = ["CliState", "entry", "root", "run"]
 
@@ -24,6 +27,7 @@ CORE_COMMANDS = {
     "plugins": ("skillkit_core.cli.plugins:plugins", "List, inspect and check plugins."),
 }
 EXIT_INTERRUPTED = 130
+MAX_WIDTH = 100
 
 
 class CliState:
@@ -65,6 +69,7 @@ def _selection(options: dict[str, Any]) -> Any:
         if not name:
             raise UsageError(f"-P {item} names no plugin", hint="write -P NAME or -P no:NAME")
         (disable if off else enable)[name] = f"-P {item}"
+        (enable if off else disable).pop(name, None)  # the last word counts
     names = tuple(n.strip() for n in only.split(",") if n.strip()) if only is not None else None
     return Selection(names, "--plugins", enable, disable, bool(options.get("only_default")))
 
@@ -80,13 +85,19 @@ def _state(ctx: click.Context) -> CliState:
 class RootGroup(click.Group):
     """The root command; commands are imported when they are called."""
 
+    def _offered(self, ctx: click.Context) -> dict[str, Entry[Command]]:
+        """The plugins' commands by the name that means them; those of the core keep their names."""
+        commands = _state(ctx).host.commands
+        entries = commands.entries()
+        return {e.address if e.name in CORE_COMMANDS else commands.name_of(e): e for e in entries}
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Commands of the core and of the plugins, sorted."""
-        return sorted({*CORE_COMMANDS, *_state(ctx).host.commands.list()})
+        return sorted({*CORE_COMMANDS, *self._offered(ctx)})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The click command called ``name``."""
-        from ..descriptors import load_object
+        from ..importing import load_object
 
         if name in CORE_COMMANDS:
             return cast(click.Command, load_object(CORE_COMMANDS[name][0]))
@@ -110,16 +121,15 @@ class RootGroup(click.Group):
         name = args[0]
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
-        known = self.list_commands(ctx)
-        close = close_matches(name, known)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
-        raise UsageError(f"no such command {name!r}", hint=hint)
+        raise UnknownName("command", name, self.list_commands(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One line per command; plugins' modules are not imported for it."""
         helps = {name: text for name, (_, text) in CORE_COMMANDS.items()}
-        commands = _state(ctx).host.commands
-        helps |= {e.name: e.item.help for e in commands.entries() if not e.item.hidden}
+        try:
+            helps |= {name: e.item.help for name, e in self._offered(ctx).items() if not e.item.hidden}
+        except SkillKitError as error:  # help is shown all the same
+            error_line(f"{error} (the commands of plugins are not listed)")
         rows = [(style(name, fg="cyan"), helps[name]) for name in sorted(helps)]
         with formatter.section(style("Commands", bold=True)):
             formatter.write_dl(rows)
@@ -127,7 +137,7 @@ class RootGroup(click.Group):
 
 @click.group(
     cls=RootGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_WIDTH},
     invoke_without_command=True,
 )
 @click.option("--plugins", metavar="A,B", help="Run exactly these plugins.")
@@ -155,48 +165,77 @@ def root(ctx: click.Context, /, **options: Any) -> None:
 def run(argv: Sequence[str]) -> int:
     """Run the command line and give its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     debug = "--debug" in argv or bool(os.environ.get("SKILLKIT_DEBUG"))
+    _open_streams()
     try:
-        code = root.main(args=list(argv), prog_name="skillkit", standalone_mode=False)
+        code = _invoke(list(argv))
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         echo("", err=True)
         return EXIT_INTERRUPTED
     except click.ClickException as error:
-        _click_error(error)
-        return 2
+        return _click_error(error)
     except SkillKitError as error:
         if debug:
             raise
         error_line(str(error))
         return error.exit_code
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()
         return 0
+    except OSError as error:
+        if debug:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        error_line(f"{place}{error.strerror or error}")
+        _silence_stdout()
+        return 1
     except Exception as error:
         if debug:
             raise
-        error_line(f"internal error: {type(error).__name__}: {error}; run with --debug for the traceback and report it")
+        text = " ".join(str(error).split())
+        error_line(f"internal error: {type(error).__name__}: {text}; run with --debug for the traceback and report it")
         return 1
 
 
-def _click_error(error: click.ClickException) -> None:
-    """Click's errors in one line, with the command whose help says more."""
-    text = error.format_message().replace("\n", " ").rstrip(".")
+def _invoke(argv: list[str]) -> Any:
+    """Call the root command. Click's own ``main`` is for shell completion only: it would end a broken pipe in an error."""
+    if "_SKILLKIT_COMPLETE" in os.environ:
+        return root.main(args=argv, prog_name="skillkit")
+    with root.make_context("skillkit", argv, terminal_width=min(MAX_WIDTH, columns())) as ctx:
+        return root.invoke(ctx)
+
+
+def _open_streams() -> None:
+    """Standard streams that the caller closed become the null device: writing to them is no error."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - lives as long as the process
+
+
+def _click_error(error: click.ClickException) -> int:
+    """Click's errors in one line, with the command whose help says more; a group without a command shows its help."""
     ctx = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and ctx is not None:  # as click before 8.2
+        echo(ctx.get_help())
+        return 0
+    text = " ".join(error.format_message().split()).rstrip(".")
     path = ctx.command_path if ctx is not None else "skillkit"
-    error_line(f"{text}; see '{path} --help'")
+    error_line(f"{text} (see '{path} --help')")
+    return 2
 
 
 def _silence_stdout() -> None:
-    """The reader of a pipe has gone: nothing more to say, and nothing to complain about at exit."""
+    """Nobody reads any more, or nothing can be written: nothing to say, and nothing to complain about at exit."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
 
 
 def entry() -> None:
     """The console script."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # the process ends: looking through every object for cycles would be a tenth of a short command
+    sys.exit(code)

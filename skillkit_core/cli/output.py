@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, TypeVar
@@ -12,15 +11,18 @@ import click
 
 __all__ = [
     "colourful",
+    "columns",
     "echo",
     "error_line",
     "fields",
     "json_option",
     "print_json",
+    "short_path",
     "shorten",
     "style",
     "table",
     "terminal_width",
+    "wrap",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,7 +65,18 @@ def json_option(function: F) -> F:
 
 def terminal_width() -> int | None:
     """Columns of the terminal, ``None`` when stdout is not one."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return columns() if sys.stdout.isatty() else None
+
+
+def columns() -> int:
+    """Columns that a text may take: ``COLUMNS``, else the terminal's, else 80."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def shorten(text: str, width: int) -> str:
@@ -81,7 +94,7 @@ def table(
 ) -> None:
     """Print rows in aligned columns.
 
-    On a terminal the headers are dim and the last column is cut at the window's edge; when piped nothing is cut.
+    On a terminal the headers are dim and the widest columns are cut until the table fits; when piped nothing is cut.
 
     Args:
         right: indexes of columns that are aligned to the right.
@@ -92,8 +105,8 @@ def table(
         return
     widths = [max(len(h), *(len(r[i]) for r in cells)) for i, h in enumerate(headers)]
     width = terminal_width()
-    if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
-        widths[-1] = max(12, width - sum(widths[:-1]) - 2 * (len(widths) - 1))
+    if width is not None:
+        _fit(widths, width - 2 * (len(widths) - 1))
 
     def line(row: Sequence[str], head: bool) -> str:
         out = []
@@ -110,15 +123,44 @@ def table(
         echo(line(row, False))
 
 
+def _fit(widths: list[int], room: int) -> None:
+    """Make the widest columns narrower until all fit, none below twelve characters."""
+    while sum(widths) > room and max(widths) > 12:
+        widest = max(range(len(widths)), key=lambda i: (widths[i], i))
+        widths[widest] -= 1
+
+
 def fields(pairs: Iterable[tuple[str, Any]]) -> None:
-    """Print names and values below each other; empty values are left out, lists go one to a line."""
+    """Print names and values below each other; empty values are left out, lists go one to a line.
+
+    On a terminal long values go on below their beginning.
+    """
     shown = [(name, value) for name, value in pairs if value not in (None, "", [], (), {})]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
         lines = [str(v) for v in value] if isinstance(value, (list, tuple)) else [str(value)]
+        lines = [piece for line in lines for piece in wrap(line, width + 2)]
         for i, text in enumerate(lines):
             label = name.ljust(width) if i == 0 else " " * width
             echo(f"{style(label, dim=True)}  {text}")
+
+
+def wrap(text: str, used: int) -> list[str]:
+    """``text`` in lines that fit the terminal beside ``used`` columns; one line when piped."""
+    width = terminal_width()
+    if width is None or len(text) <= width - used or "\x1b" in text:
+        return [text]
+    from textwrap import wrap as fill
+
+    return fill(text, max(20, width - used), break_long_words=False, break_on_hyphens=False)
+
+
+def short_path(text: str) -> str:
+    """A text with the home directory as ``~`` on a terminal, unchanged when piped."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - pathlib is not imported for this
+    if terminal_width() is None or len(home) < 2:
+        return text
+    return f"~{text[len(home) :]}" if text.startswith(home + os.sep) else text
 
 
 def error_line(text: str) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UnknownName
-from ..host.collect import KINDS
-from .output import echo, fields, json_option, print_json, style, table
+from .output import echo, fields, json_option, print_json, short_path, style, table
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -38,7 +37,10 @@ def _row(decision: Decision) -> dict[str, Any]:
 @json_option
 @click.pass_obj
 def list_(state: Any, as_json: bool) -> None:
-    """Installed plugins in the order they run. Nothing is imported: 'doctor' tells whether they load."""
+    """List installed plugins in the order they run.
+
+    Nothing is imported for it: 'skillkit plugins doctor' tells whether they load.
+    """
     host: Host = state.host
     rows = [_row(d) for d in host.decisions]
     if as_json:
@@ -60,24 +62,22 @@ def list_(state: Any, as_json: bool) -> None:
     )
 
 
-def collect_all(host: Host) -> None:
-    """Ask every plugin for everything it brings, so that every problem shows."""
-    host.load()
-    for kind in KINDS:
-        host.registry(kind)
-
-
 @plugins.command()
 @click.argument("name")
 @json_option
 @click.pass_obj
 def info(state: Any, name: str, as_json: bool) -> None:
-    """What one plugin is and brings."""
+    """Show what one plugin is and brings.
+
+    NAME is the plugin's name, as 'skillkit plugins list' shows it.
+    """
     host: Host = state.host
     decisions = [d for d in host.decisions if d.name == name]
     if not decisions:
         raise UnknownName("plugin", name, [d.name for d in host.decisions])
-    collect_all(host)
+    host.collect_all()
+    from ..host.kinds import KINDS
+
     decision = decisions[0]
     loaded = host.plugins.get(name)
     problems = [p for p in host.problems if p.plugin == name]
@@ -101,7 +101,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
             ("state", f"{status} ({decision.reason})"),
             ("distribution", f"{data['distribution']} {data['version']}"),
             ("module", data["entry_point"]),
-            ("location", data["location"]),
+            ("location", short_path(data["location"])),
             ("hooks", ", ".join(data["hooks"])),
             *((kind.replace("_", " "), ", ".join(names)) for kind, names in data["items"].items()),
             ("problems", [str(p) for p in problems]),
@@ -113,9 +113,12 @@ def info(state: Any, name: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Load every plugin that is enabled and report what is wrong; exit code 1 if anything is."""
+    """Load every plugin and report what is wrong.
+
+    Disabled plugins are left alone. The exit code is 1 if anything is wrong. With 'skillkit --debug' tracebacks follow.
+    """
     host: Host = ctx.obj.host
-    collect_all(host)
+    host.collect_all()
     errors = [p for p in host.problems if p.severity == "error"]
     if as_json:
         print_json(
@@ -127,15 +130,20 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
             }
         )
     else:
-        report(host)
+        report(host, tracebacks=ctx.obj.debug)
     ctx.exit(1 if errors else 0)
 
 
-def report(host: Host) -> None:
+def report(host: Host, tracebacks: bool) -> None:
     """Print the problems of a host, or that there are none."""
     for problem in host.problems:
         mark = style("✗", fg="red") if problem.severity == "error" else style("!", fg="yellow")
-        echo(f"{mark} {problem}")
+        owner = f" ({problem.distribution} {problem.version})" if problem.distribution else ""
+        echo(f"{mark} {style(problem.plugin, bold=True)}{owner}, {problem.stage}: {problem.message}")
+        if problem.remedy:
+            echo(f"  {style(problem.remedy, dim=True)}")
+        if tracebacks and problem.traceback:
+            echo(style(problem.traceback, dim=True))
     count = len(host.plugins)
     broken = len({p.plugin for p in host.problems if p.severity == "error"})
     text = f"{count} plugin{'s' if count != 1 else ''} loaded"

@@ -91,6 +91,7 @@ class LLMAdapter(ABC):
     """
 
     api: ClassVar[str] = ""
+    progressive: ClassVar[bool] = True  # whether it calls a tool to learn of more tools; offer all at once where not
     provider: str = ""
 
     @abstractmethod

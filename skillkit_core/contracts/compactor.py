@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..abort import AbortSignal
-from ..messages import AgentMessage, LLMMessage
+from ..messages import AgentMessage
 from ..models import ModelDefinition, TokenUsage
 
 __all__ = ["CompactionRequest", "CompactionResult", "Compactor"]
@@ -23,7 +23,8 @@ class CompactionRequest:
         reason: why now.
         tokens: estimate of the next request; ``window``: the model's; ``budget``: what should be left at most.
         estimate: tokens of any messages.
-        complete: asks the run's model with a prompt and gives its text (the usage goes to the books).
+        complete: asks the run's model with a prompt behind some of the messages, made legal first, and gives its text (the
+            usage goes to the books).
     """
 
     messages: Sequence[AgentMessage]
@@ -34,7 +35,7 @@ class CompactionRequest:
     budget: int
     signal: AbortSignal
     estimate: Callable[[Sequence[AgentMessage]], int]
-    complete: Callable[[str, Sequence[LLMMessage]], Awaitable[str]]
+    complete: Callable[[str, Sequence[AgentMessage]], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)

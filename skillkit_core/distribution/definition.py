@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from os.path import isfile, join
+from typing import Any, NamedTuple
 
 from .. import __version__
 from ..errors import ConfigError, UnknownName, close_matches
 from ..host.discovery import EntryPoint
+from ..host.kinds import KINDS
+from ..host.policy import preferred
+from ..settings.config import CORE_KEYS, Layer
 from ..settings.documents import Document, read_document
 
 __all__ = ["Distribution", "load_distribution", "read_distribution"]
@@ -19,31 +22,29 @@ _KEYS = ("schema_version", "name", "core", "extends", "plugins", "policy", "over
 _POLICY = ("only_listed",)
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(NamedTuple):
     """A distribution.
 
     Attributes:
         name: its name. path: its file.
         plugins: plugin names, in order, the extended distribution's first.
-        config: sections of configuration by plugin, below everything the user sets.
-        defaults: core settings, below everything the user sets.
+        layers: its settings, below everything the user sets; the extended distribution's first.
         overrides: kind of item (``adapters``, ``tools``, ...) to name to the plugin that has it.
         only_listed: other installed plugins do not run.
     """
 
     name: str
-    path: Path
+    path: str
     plugins: tuple[str, ...] = ()
-    config: Mapping[str, Any] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    overrides: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    layers: tuple[Layer, ...] = ()
+    overrides: Mapping[str, Mapping[str, str]] = {}
     only_listed: bool = False
 
 
 def _expect(document: Document, key: str, value: Any, kind: type, what: str) -> Any:
     if not isinstance(value, kind):
-        raise ConfigError(f"must be {what}, not {value!r}", where=document.where(key))
+        shown = "missing" if value is None else repr(value)
+        raise ConfigError(f"must be {what}, not {shown}", where=document.where(key))
     return value
 
 
@@ -55,10 +56,12 @@ def _no_unknown(document: Document, given: Mapping[str, Any], known: Sequence[st
             raise ConfigError(f"unknown key {key!r}", where=document.where(f"{prefix}{key}"), hint=hint)
 
 
-def _plugins(document: Document, given: Any) -> tuple[list[str], dict[str, Any]]:
+def _plugins(document: Document) -> tuple[list[str], dict[str, Any], dict[str, str]]:
+    """The plugins in order, their settings, and where in the document the settings of each stand."""
     names: list[str] = []
     config: dict[str, Any] = {}
-    for i, item in enumerate(_expect(document, "plugins", given, list, "a list")):
+    places: dict[str, str] = {}
+    for i, item in enumerate(_expect(document, "plugins", document.data.get("plugins", []), list, "a list")):
         if isinstance(item, str):
             name = item
         else:
@@ -67,10 +70,24 @@ def _plugins(document: Document, given: Any) -> tuple[list[str], dict[str, Any]]
             name = _expect(document, f"plugins.{i}.id", item.get("id"), str, "a plugin's name")
             if item.get("config") is not None:
                 config[name] = _expect(document, f"plugins.{i}.config", item["config"], dict, "a mapping")
+                places[name] = f"plugins.{i}.config"
         if name in names:
             raise ConfigError(f"plugin {name!r} is listed twice", where=document.where(f"plugins.{i}"))
         names.append(name)
-    return names, config
+    return names, config, places
+
+
+def _settings(document: Document, config: Mapping[str, Any], places: Mapping[str, str]) -> Layer:
+    """The settings of a distribution as a layer whose places are the document's own paths."""
+    defaults: Mapping[str, Any] = _expect(document, "defaults", document.data.get("defaults", {}), dict, "a mapping")
+    _no_unknown(document, defaults, [k for k in CORE_KEYS if k != "distribution"], "defaults.")
+
+    def where(key: str) -> str:
+        head, dot, rest = key.partition(".")
+        inside = f"{places[head]}{dot}{rest}" if head in places else f"defaults.{key}"
+        return document.where(inside)
+
+    return Layer("distribution", {**defaults, **config}, where)
 
 
 def _in_range(version: str, wanted: str) -> bool:
@@ -80,21 +97,61 @@ def _in_range(version: str, wanted: str) -> bool:
         numbers = [int(n) for n in re.findall(r"\d+", text)]
         return tuple((*numbers, 0, 0, 0)[:3])
 
-    compare = {
-        ">=": lambda a, b: a >= b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
-        "<": lambda a, b: a < b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
-    }  # fmt: skip
+    have = key(version)
     for part in filter(None, (p.strip() for p in wanted.split(","))):
-        match = re.fullmatch(r"(>=|<=|==|!=|>|<)\s*([0-9.]+)", part)
+        match = re.fullmatch(r"(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)", part)
         if match is None:
             raise ValueError(part)
-        if not compare[match[1]](key(version), key(match[2])):
+        bound = key(match[2])
+        fits = {
+            ">=": have >= bound, "<=": have <= bound, ">": have > bound,
+            "<": have < bound, "==": have == bound, "!=": have != bound,
+        }  # fmt: skip
+        if not fits[match[1]]:
             return False
     return True
 
 
+def _check_head(document: Document) -> str:
+    """Check schema version and core range; the distribution's name."""
+    data = document.data
+    _no_unknown(document, data, _KEYS)
+    version = data.get("schema_version")
+    if version != 1 or isinstance(version, bool):
+        raise ConfigError(f"must be 1, not {version!r}", where=document.where("schema_version"))
+    name: str = _expect(document, "name", data.get("name"), str, "a name")
+    core = _expect(document, "core", data.get("core", ""), str, "a version range in quotes")
+    try:
+        fits = _in_range(__version__, core)
+    except ValueError as error:
+        hint = "write something like '>=0.1,<0.2'"
+        raise ConfigError(f"{str(error)!r} is not a version bound", where=document.where("core"), hint=hint) from None
+    if not fits:
+        raise ConfigError(f"wants skillkit-core {core}, this is {__version__}", where=document.where("core"))
+    return name
+
+
+def _overrides(document: Document, plugins: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    overrides: Mapping[str, Any] = _expect(document, "overrides", document.data.get("overrides", {}), dict, "a mapping")
+    _no_unknown(document, overrides, KINDS, "overrides.")
+    for kind, chosen in overrides.items():
+        _expect(document, f"overrides.{kind}", chosen, dict, "a mapping of names to plugins")
+        for name, plugin in chosen.items():
+            if plugin not in plugins:
+                close = close_matches(str(plugin), plugins, 1)
+                raise ConfigError(
+                    f"{plugin!r} is not a plugin that this distribution lists",
+                    where=document.where(f"overrides.{kind}.{name}"),
+                    hint=f"did you mean {close[0]!r}?" if close else None,
+                )
+    return overrides
+
+
 def read_distribution(
-    path: Path, installed: Sequence[EntryPoint] = (), cache: Path | None = None, _seen: tuple[str, ...] = ()
+    path: str | os.PathLike[str],
+    installed: Sequence[EntryPoint] = (),
+    cache: str | os.PathLike[str] | None = None,
+    _seen: tuple[str, ...] = (),
 ) -> Distribution:
     """Read ``distribution.yaml`` at ``path`` and what it extends.
 
@@ -103,50 +160,51 @@ def read_distribution(
     """
     document = read_document(path, cache)
     if document is None:
-        raise ConfigError("there is no such file", where=str(path))
-    data = document.data
-    _no_unknown(document, data, _KEYS)
-    if data.get("schema_version") != 1:
-        raise ConfigError("must be 1", where=document.where("schema_version"))
-    name = _expect(document, "name", data.get("name"), str, "a name")
-    core = _expect(document, "core", data.get("core", ""), str, "a version range")
-    try:
-        fits = _in_range(__version__, core)
-    except ValueError as error:
-        raise ConfigError(f"{error} is not a version bound", where=document.where("core")) from None
-    if not fits:
-        raise ConfigError(f"wants skillkit-core {core}, this is {__version__}", where=document.where("core"))
-    names, config = _plugins(document, data.get("plugins", []))
-    policy = _expect(document, "policy", data.get("policy", {}), dict, "a mapping")
+        raise ConfigError("there is no such file", where=os.fspath(path))
+    name = _check_head(document)
+    names, config, places = _plugins(document)
+    policy = _expect(document, "policy", document.data.get("policy", {}), dict, "a mapping")
     _no_unknown(document, policy, _POLICY, "policy.")
     only = _expect(document, "policy.only_listed", policy.get("only_listed", False), bool, "true or false")
-    defaults = _expect(document, "defaults", data.get("defaults", {}), dict, "a mapping")
-    overrides = _expect(document, "overrides", data.get("overrides", {}), dict, "a mapping")
-    for kind, chosen in overrides.items():
-        _expect(document, f"overrides.{kind}", chosen, dict, "a mapping of names to plugins")
-    found = Distribution(name, path, tuple(names), config, defaults, overrides, only)
-    base_name = data.get("extends")
-    if base_name is None:
-        return found
-    if base_name in (*_seen, name):
-        raise ConfigError("extends itself", where=document.where("extends"))
-    try:
-        base = load_distribution(base_name, installed, cache, (*_seen, name))
-    except UnknownName as error:
-        raise ConfigError(str(error), where=document.where("extends")) from None
+    base = _base(document, name, installed, cache, _seen)
+    plugins = (*base.plugins, *(p for p in names if p not in base.plugins)) if base else tuple(names)
+    overrides = {kind: dict(chosen) for kind, chosen in (base.overrides if base else {}).items()}
+    for kind, chosen in _overrides(document, plugins).items():
+        overrides.setdefault(kind, {}).update(chosen)
+    layers = (*(base.layers if base else ()), _settings(document, config, places))
     return Distribution(
-        name,
-        path,
-        (*base.plugins, *(p for p in names if p not in base.plugins)),
-        {**base.config, **config},
-        {**base.defaults, **defaults},
-        {**base.overrides, **overrides},
-        only or base.only_listed,
+        name, document.path, plugins, layers, overrides, only or (base is not None and base.only_listed)
     )
 
 
+def _base(
+    document: Document,
+    name: str,
+    installed: Sequence[EntryPoint],
+    cache: str | os.PathLike[str] | None,
+    seen: tuple[str, ...],
+) -> Distribution | None:
+    """The distribution that a document extends."""
+    if document.data.get("extends") is None:
+        return None
+    wanted: str = _expect(document, "extends", document.data["extends"], str, "a distribution's name")
+    if wanted in (*seen, name):
+        raise ConfigError("extends itself", where=document.where("extends"))
+    if wanted.endswith((".yaml", ".yml")):
+        wanted = join(os.path.dirname(document.path), wanted)
+    if len(seen) > 10:
+        raise ConfigError("extends itself, or too many others", where=document.where("extends"))
+    try:
+        return load_distribution(wanted, installed, cache, (*seen, name))
+    except UnknownName as error:
+        raise ConfigError(error.message, where=document.where("extends"), hint=error.hint) from None
+
+
 def load_distribution(
-    name: str, installed: Sequence[EntryPoint], cache: Path | None = None, _seen: tuple[str, ...] = ()
+    name: str,
+    installed: Sequence[EntryPoint],
+    cache: str | os.PathLike[str] | None = None,
+    _seen: tuple[str, ...] = (),
 ) -> Distribution:
     """The installed distribution called ``name``, or the one in the file that ``name`` is the path of.
 
@@ -154,25 +212,35 @@ def load_distribution(
         UnknownName: no such distribution. ConfigError: its file is wrong.
     """
     if name.endswith((".yaml", ".yml")):
-        return read_distribution(Path(name), installed, cache, _seen)
-    for entry in installed:
-        if entry.name == name:
-            path = locate(entry)
-            if path is None:
-                raise ConfigError(
-                    "has no distribution.yaml", where=f"distribution {name!r} ({entry.distribution} {entry.version})"
-                )
-            return read_distribution(path, installed, cache, _seen)
-    raise UnknownName("distribution", name, [e.name for e in installed])
+        return read_distribution(name, installed, cache, _seen)
+    same = [e for e in installed if e.name == name]
+    if not same:
+        raise UnknownName("distribution", name, [e.name for e in installed])
+    entry = preferred(same)
+    path = locate(entry)
+    if path is None:
+        raise ConfigError(
+            "has no distribution.yaml",
+            where=f"distribution {name!r} ({entry.distribution} {entry.version})",
+            hint=f"pip install --force-reinstall {entry.distribution}",
+        )
+    return read_distribution(path, installed, cache, _seen)
 
 
-def locate(entry: EntryPoint) -> Path | None:
-    """The ``distribution.yaml`` in the package that the entry point names."""
+def locate(entry: EntryPoint) -> str | None:
+    """The ``distribution.yaml`` in the package that the entry point names; nothing of the package is imported."""
     from importlib.machinery import PathFinder
 
-    found = PathFinder.find_spec(entry.value)
-    for place in (found.submodule_search_locations or ()) if found else ():
-        path = Path(place) / "distribution.yaml"
-        if path.is_file():
+    places: list[str] | None = None
+    name = ""
+    for part in entry.value.partition(":")[0].split("."):
+        name = f"{name}.{part}" if name else part
+        found = PathFinder.find_spec(name, places)
+        if found is None or found.submodule_search_locations is None:
+            return None
+        places = list(found.submodule_search_locations)
+    for place in places or ():
+        path = join(place, "distribution.yaml")
+        if isfile(path):
             return path
     return None

@@ -11,17 +11,19 @@ import logging
 import threading
 import time
 import traceback
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from ..errors import AsyncHandlerError, EventRecursionError, SkillKitError, UsageError
+from ..frozen import freeze
 from ..hookspecs.markers import EXTRAS, Phase
+from ..messages import StopReason
 from .context import HandlerContext
 from .drive import drive
 from .fold import NO_ANSWER, Fold
 from .results import EventResult
+from .tool_call import decide
 from .types import ALIASES, EVENTS, Event, HandlerErrorEvent, event_type
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["EventBus", "GuardFailed", "HandlerRecord"]
 
 PHASES: Mapping[str, int] = {"rewrite": 0, "first": 1, "normal": 2, "last": 3, "guard": 4}
+GUARD = PHASES["guard"]
 OBSERVER = 5
 INTERCEPTOR_SECONDS = 30.0
 GUARD_SECONDS = 60.0
@@ -42,10 +45,8 @@ HandlerFunction: TypeAlias = Callable[..., Any]
 H = TypeVar("H", bound=HandlerFunction)
 E = TypeVar("E", bound=Event)
 Unsubscribe: TypeAlias = Callable[[], None]
-_records_of: weakref.WeakKeyDictionary[Host, tuple[Any, Mapping[str, list[HandlerRecord]]]] = (
-    weakref.WeakKeyDictionary()
-)
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("skillkit_event_depth", default=0)
+_in_sync: contextvars.ContextVar[bool] = contextvars.ContextVar("skillkit_emit_sync", default=False)
 
 
 class GuardFailed(SkillKitError):
@@ -69,6 +70,10 @@ class HandlerRecord:
     tools: frozenset[str] | None = None
     only: Callable[[Any], bool] | None = None
     alive: bool = field(default=True)
+    filtered: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.filtered = self.tools is not None or self.only is not None
 
     @property
     def label(self) -> str:
@@ -90,15 +95,19 @@ def _is_async(function: HandlerFunction) -> bool:
 
 
 def _takes_ctx(function: HandlerFunction) -> bool:
+    if not callable(function):
+        raise UsageError(f"handler {function!r} is not callable")
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return False
+        return False  # a builtin that cannot say what it takes
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p for p in positional if p.default is p.empty]
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if rest and len(required) <= 2 and not named:
         return True
-    if not positional or len(required) > 2:
+    if not positional or len(required) > 2 or named:
         raise UsageError(f"handler {function!r} must take (event) or (event, ctx)")
     return len(required) == 2 or (len(positional) >= 2 and positional[1].name == "ctx")
 
@@ -118,7 +127,6 @@ def _from_impl(impl: Any, event: str) -> HandlerRecord:
 
         function.__qualname__ = getattr(inner, "__qualname__", "handler")
     timeout = extras.get("timeout")
-    tools = extras.get("tools")
     return HandlerRecord(
         function,
         names != ("event",),
@@ -126,18 +134,14 @@ def _from_impl(impl: Any, event: str) -> HandlerRecord:
         PHASES[phase],
         timeout if timeout is not None else _default_timeout(event, phase),
         impl.plugin_name,
-        frozenset(tools) if tools else None,
+        _tool_names(extras.get("tools")),
     )
 
 
-def _plugin_records(host: Host) -> Mapping[str, list[HandlerRecord]]:
-    """The records of all plugin implementations, made once for every set of plugins and shared by all buses."""
-    kept = _records_of.get(host)
-    plugins = tuple(host.plugins.values())
-    if kept is None or kept[0] != plugins:
-        found = {name: [_from_impl(i, name) for i in host.impls(name)] for name in EVENTS}
-        kept = _records_of[host] = (plugins, {name: records for name, records in found.items() if records})
-    return kept[1]
+def _tool_names(tools: Iterable[str] | None) -> frozenset[str] | None:
+    if tools is None:
+        return None
+    return frozenset((tools,) if isinstance(tools, str) else tools)
 
 
 def _default_timeout(event: str, phase: str) -> float:
@@ -149,7 +153,9 @@ def _default_timeout(event: str, phase: str) -> float:
 
 def _is_response(event: Any) -> bool:
     message = event.message
-    return getattr(message, "role", "") == "assistant" and not message.tool_calls
+    if getattr(message, "role", "") != "assistant" or message.tool_calls:
+        return False
+    return message.stop_reason not in (StopReason.aborted, StopReason.error)  # nor is an attempt that failed
 
 
 class EventBus:
@@ -180,8 +186,9 @@ class EventBus:
         self._seq = itertools.count(1)
         self._lock = threading.RLock()
         self._handlers: dict[str, list[HandlerRecord]] = {}
-        self._observers: list[tuple[HandlerRecord, frozenset[str] | None]] = []
-        self._impls: Mapping[str, list[HandlerRecord]] = {}
+        self._observers: dict[str, list[HandlerRecord]] = {}
+        self._impls: Mapping[str, Mapping[Any, HandlerRecord]] = {}
+        self._reports: set[asyncio.Task[None]] = set()
         self.table: dict[str, tuple[HandlerRecord, ...]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         if host is not None:
@@ -254,7 +261,7 @@ class EventBus:
             _is_async(handler),
             PHASES[phase],
             timeout if timeout is not None else _default_timeout(name, phase),
-            tools=frozenset(tools) if tools is not None else None,
+            tools=_tool_names(tools),
             only=_is_response if event == "response" else None,
         )
         with self._lock:
@@ -271,19 +278,28 @@ class EventBus:
         return unsubscribe
 
     def observe(self, handler: HandlerFunction, events: Iterable[str | type[Event]] | None = None) -> Unsubscribe:
-        """See events without a say, after everybody else; default: all of them. Returns a function to remove it."""
-        names = None if events is None else frozenset(event_type(e).type for e in events)
-        record = HandlerRecord(handler, _takes_ctx(handler), _is_async(handler), OBSERVER, INTERCEPTOR_SECONDS)
+        """See events without a say, after everybody else; default: all of them. Returns a function to remove it.
+
+        Observers see the final form of an event, also when a handler stopped the others or a guard failed.
+        """
+        names = tuple(EVENTS) if events is None else tuple({event_type(e).type for e in events})
+        takes_ctx, is_async = _takes_ctx(handler), _is_async(handler)
+        records = {
+            name: HandlerRecord(handler, takes_ctx, is_async, OBSERVER, _default_timeout(name, "last"))
+            for name in names
+        }
         with self._lock:
-            self._observers.append((record, names))
-            self._compile(*(names or EVENTS))
+            for name, record in records.items():
+                self._observers.setdefault(name, []).append(record)
+            self._compile(*names)
 
         def unsubscribe() -> None:
             with self._lock:
-                if record.alive:
-                    record.alive = False
-                    self._observers = [(r, n) for r, n in self._observers if r is not record]
-                    self._compile(*(names or EVENTS))
+                for name, record in records.items():
+                    if record.alive:
+                        record.alive = False
+                        self._observers[name].remove(record)
+                self._compile(*names)
 
         return unsubscribe
 
@@ -311,18 +327,24 @@ class EventBus:
         """Take up the plugins of the host again, after one came or went."""
         if self._host is None:
             return
-        impls = _plugin_records(self._host)
+        records: Mapping[str, Mapping[Any, HandlerRecord]] | None = self._host.handler_records
+        if records is None:  # made once for a set of plugins, shared by all buses of the host
+            found = {name: {impl: _from_impl(impl, name) for impl in self._host.impls(name)} for name in EVENTS}
+            records = self._host.handler_records = {name: impls for name, impls in found.items() if impls}
         with self._lock:
-            names = {*self._impls, *impls}
-            self._impls = impls
+            names = {*self._impls, *records}
+            for name, old in self._impls.items():
+                for impl, record in old.items():
+                    record.alive = impl in records.get(name, {})  # an emit that goes on must not call what is gone
+            self._impls = records
             self._compile(*names)
 
     def _compile(self, *names: str) -> None:
         table = dict(self.table)
         for name in names:
-            records = [*self._impls.get(name, ()), *self._handlers.get(name, ())]
+            records = [*self._impls.get(name, {}).values(), *self._handlers.get(name, ())]
             records.sort(key=lambda r: r.phase)  # stable: plugins before session handlers, each in their own order
-            records += [r for r, only in self._observers if only is None or name in only]
+            records += self._observers.get(name, ())
             if records:
                 table[name] = tuple(records)
             else:
@@ -348,6 +370,7 @@ class EventBus:
         if event in ALIASES:
             raise UsageError(f"{event!r} is an alias", hint=f"emit {ALIASES[event]!r}")
         values = dict(data) if isinstance(data, Mapping) else {} if data is None else {"data": data}
+        values = {k: freeze(v) if isinstance(v, (dict, list)) else v for k, v in values.items()}
         cls = event_type(event, aliases=False)
         try:
             return self.make(cls, **values)
@@ -373,13 +396,11 @@ class EventBus:
 
     async def _dispatch(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
         depth = _depth.get()
-        if depth >= MAX_DEPTH:
+        if depth >= MAX_DEPTH and event.type != "handler_error":  # the report of this very error must get through
             raise EventRecursionError(f"{event.type!r} was emitted from handlers more than {MAX_DEPTH} levels deep")
         token = _depth.set(depth + 1)
         try:
             if event.guard == "always":
-                from .tool_call import decide
-
                 return await decide(self, event, records)
             return await self._run(event, records)
         finally:
@@ -387,45 +408,95 @@ class EventBus:
 
     async def _run(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
         fold: Fold | None = None
-        for record in records:
-            if not record.alive or ((record.tools or record.only) and not record.wants(event)):
-                continue
-            try:
-                answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
-                if answer is None:
-                    continue
-                if not isinstance(answer, EventResult):
-                    answer = await self._await(answer, record)
-                if answer is None or record.phase == OBSERVER:
-                    continue
-                self.check_answer(event, answer)
-                if fold is None:
-                    fold = Fold(event)
-                fold.add(answer)
-                event = fold.event
-                if fold.stopped:
+        refusal: GuardFailed | None = None
+        debug = self.debug
+        try:
+            for record in records:
+                if record.phase == OBSERVER:
                     break
-            except Exception as error:
-                await self.failed(record, event, error)
-                if event.guard and record.phase == PHASES["guard"]:
-                    raise GuardFailed(record, event.type, error) from error
+                if not record.alive or (record.filtered and not record.wants(event)):
+                    continue
+                try:
+                    if debug:
+                        answer = self._timed(record, event)
+                    else:
+                        answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+                    if answer is None:
+                        continue
+                    if not isinstance(answer, EventResult):
+                        answer = await self._await(answer, record)
+                        if answer is None:
+                            continue
+                    self.check_answer(event, answer)
+                    if fold is None:
+                        fold = Fold(event)
+                    surplus = fold.add(answer)
+                    event = fold.event
+                    if surplus:
+                        await self.failed(record, event, UsageError(f"another handler gave {surplus!r} first"))
+                    if fold.stopped:
+                        break
+                except Exception as error:  # noqa: BLE001 - discarded and reported (spec, section 4)
+                    await self.failed(record, event, error)
+                    if event.guard and record.phase == GUARD:
+                        refusal = GuardFailed(record, event.type, error)
+                        refusal.__cause__ = error
+                        break
+        except BaseException:
+            self.tell(event, records)
+            raise
+        if records[-1].phase == OBSERVER:
+            await self.observed(event, records)
+        if refusal is not None:
+            raise refusal
         return NO_ANSWER if fold is None else fold.result()
+
+    def _timed(self, record: HandlerRecord, event: Any) -> Any:
+        """Call a handler in debug mode: what keeps the loop from its work is said."""
+        started = time.perf_counter()
+        answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+        seconds = time.perf_counter() - started
+        if seconds > SLOW_SECONDS:
+            log.warning("handler %s held the loop for %.0f ms on %s", record.label, seconds * 1000, event.type)
+        return answer
 
     async def _await(self, answer: Any, record: HandlerRecord) -> Any:
         return await drive(answer, record.timeout) if inspect.isawaitable(answer) else answer
 
     async def call(self, record: HandlerRecord, event: Any) -> Any:
         """Call one handler and check the type of its answer; whatever it raises passes."""
-        answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+        answer = self._timed(record, event) if self.debug else self._plain(record, event)
         if answer is not None and not isinstance(answer, EventResult):
             answer = await self._await(answer, record)
         if answer is not None and record.phase != OBSERVER:
             self.check_answer(event, answer)
         return answer
 
+    def _plain(self, record: HandlerRecord, event: Any) -> Any:
+        return record.function(event, self.context) if record.takes_ctx else record.function(event)
+
+    async def observed(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
+        """Show an event to those who only look; what they return does not matter."""
+        for record in records:
+            if record.phase != OBSERVER or not record.alive:
+                continue
+            try:
+                await self.call(record, event)
+            except Exception as error:  # noqa: BLE001 - reported (spec, section 4)
+                await self.failed(record, event, error)
+
+    def tell(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
+        """Show an event whose handling was cut off to the observers that need no waiting, so that brackets balance."""
+        for record in records:
+            if record.phase == OBSERVER and record.alive and not record.is_async:
+                try:
+                    self._plain(record, event)
+                except Exception as error:  # noqa: BLE001 - nobody can be told in the middle of a cancellation
+                    log.warning("handler %s failed on %s: %r", record.label, event.type, error)
+
     @staticmethod
     def check_answer(event: Any, answer: Any) -> None:
-        """Raise ``TypeError`` when ``answer`` is nothing that this event's handlers may return."""
+        """Raise ``TypeError`` or ``ValueError`` when ``answer`` is nothing that this event's handlers may return."""
         wanted = event.answer
         if wanted is None:
             raise TypeError(f"{event.type!r} is only observed, the handler returned {type(answer).__name__}")
@@ -433,6 +504,7 @@ class EventBus:
             raise TypeError(
                 f"{event.type!r} wants {wanted.__name__} or None, the handler returned {type(answer).__name__}"
             )
+        answer.check(event)
 
     async def failed(self, record: HandlerRecord, event: Any, error: BaseException) -> None:
         """Report a handler's failure once."""
@@ -449,10 +521,16 @@ class EventBus:
             error=f"{type(error).__name__}: {error}",
             traceback=trace,
         )
-        try:
+        if _in_sync.get() and not self.all_sync("handler_error"):
+            report = asyncio.get_running_loop().create_task(self._report(problem))
+            self._reports.add(report)
+            report.add_done_callback(self._reports.discard)
+        else:
             await self.emit(problem)
-        except EventRecursionError as recursion:
-            log.warning("%s", recursion)
+
+    async def _report(self, problem: HandlerErrorEvent) -> None:
+        _in_sync.set(False)
+        await self.emit(problem)
 
     def emit_sync(self, event: Event | str, data: Any = None) -> EventResult:
         """Emit from code that is not async.
@@ -472,12 +550,15 @@ class EventBus:
             names = ", ".join(r.label for r in records if r.is_async)
             raise AsyncHandlerError(f"{event.type!r} has async handlers ({names})", hint="await emit() instead")
         work = self._dispatch(event, records)
+        token = _in_sync.set(True)
         try:
             work.send(None)
         except StopIteration as stop:
             found: EventResult = stop.value
             return found
-        work.close()
+        finally:
+            _in_sync.reset(token)
+            work.close()
         raise AsyncHandlerError(f"a sync handler of {event.type!r} returned an awaitable", hint="await emit() instead")
 
     def emit_threadsafe(self, event: Event | str, data: Any = None) -> Any:

@@ -35,23 +35,28 @@ def _drive(awaitable: Awaitable[Any], timeout: float) -> Generator[Any, Any, Any
         if task is not None:
             task.cancel()
 
+    def expired(error: BaseException) -> BaseException:
+        """What to raise now that the time is over; a cancellation from outside at the same moment comes first."""
+        assert task is not None
+        others = task.uncancel() > requested
+        _end(iterator, error)
+        return asyncio.CancelledError() if others else HandlerTimeout(f"it did not finish within {timeout:g} s")
+
     timer = loop.call_later(timeout, expire)
     try:
         while True:
             try:
                 sent = yield pending
             except BaseException as error:
-                if fired and isinstance(error, asyncio.CancelledError) and task is not None:
-                    others = task.uncancel() > requested
-                    _end(iterator, error)
-                    if others:
-                        raise
-                    raise HandlerTimeout(f"it did not finish within {timeout:g} s") from None
+                if fired and isinstance(error, (Exception, asyncio.CancelledError)):
+                    raise expired(error) from None
                 throw = getattr(iterator, "throw", None)
                 if throw is None:
                     raise
                 pending = throw(error)
             else:
+                if fired:  # something below the handler swallowed the cancellation
+                    raise expired(asyncio.CancelledError())
                 pending = iterator.send(sent) if sent is not None else next(iterator)
     except StopIteration as stop:
         return stop.value
@@ -61,14 +66,13 @@ def _drive(awaitable: Awaitable[Any], timeout: float) -> Generator[Any, Any, Any
 
 def _end(iterator: Any, error: BaseException) -> None:
     """Let the handler see the cancellation; if it goes on waiting it is closed: its time is over."""
-    try:
-        iterator.throw(error)
-    except BaseException:  # noqa: BLE001 - the handler's answer to its own cancellation does not matter
-        return
-    try:
-        iterator.close()
-    except BaseException:  # noqa: BLE001
-        return
+    for end in (lambda: iterator.throw(error), iterator.close):
+        try:
+            end()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # noqa: BLE001 - the handler's answer to its own cancellation does not matter
+            return
 
 
 async def drive(awaitable: Awaitable[Any], timeout: float | None) -> Any:

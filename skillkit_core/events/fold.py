@@ -42,18 +42,23 @@ class Fold:
         self.stopped = False
         self._values: dict[str, Any] = {}
 
-    def add(self, answer: EventResult) -> None:
-        """Take one more answer."""
+    def add(self, answer: EventResult) -> str | None:
+        """Take one more answer, already checked; gives a field that came too late to count."""
         if getattr(answer, "stops", False):
             self.last, self.stopped = answer, True
-            return
-        if self.last is None or _rules(type(answer)):
+            return None
+        rules = _rules(type(answer))
+        if self.last is None or rules:
             self.last = answer
-        for name, rule in _rules(type(answer)):
+        surplus = None
+        for name, rule in rules:
             value = getattr(answer, name)
             if value is UNSET:
                 continue
+            if rule is Merge.first and name in self._values:
+                surplus = name
             self._merge(name, rule, _normal(name, value))
+        return surplus
 
     def _merge(self, name: str, rule: Merge, value: Any) -> None:
         values = self._values

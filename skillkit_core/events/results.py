@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, Literal, cast, final
 
 from ..contracts.compactor import CompactionResult
 from ..frozen import FrozenDict, freeze
-from ..messages import AgentMessage, Block, CustomMessage
+from ..messages import BLOCK_TYPES, AgentMessage, AssistantMessage, Block, CustomMessage, LLMMessage
 from ..models import TokenUsage
+from ..tools import ToolOutput
 
 __all__ = [
     "UNSET",
@@ -45,7 +46,7 @@ class Unset:
     def __repr__(self) -> str:
         return "UNSET"
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
 
 
@@ -78,12 +79,62 @@ class EventResult:
         """The fields that hold an opinion."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not UNSET}
 
+    def check(self, event: Any) -> None:
+        """Raise ``TypeError`` or ``ValueError`` when this cannot be an answer to ``event``: it is discarded then."""
+
+
+def _messages(value: Any, name: str) -> None:
+    if value is UNSET:
+        return
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise TypeError(f"{name} must be a sequence of messages, not {type(value).__name__}")
+    for message in value:
+        if not isinstance(message, AgentMessage):
+            raise TypeError(f"{name} must hold messages, not {type(message).__name__}")
+
+
+def _blocks(value: Any, name: str) -> None:
+    if value is UNSET or isinstance(value, str):
+        return
+    if not isinstance(value, Sequence):
+        raise TypeError(f"{name} must be text or a sequence of blocks, not {type(value).__name__}")
+    for block in value:
+        if not isinstance(block, tuple(BLOCK_TYPES.values())):
+            raise TypeError(f"{name} must hold blocks, not {type(block).__name__}")
+
+
+def _typed(value: Any, name: str, *kinds: type[Any]) -> None:
+    if value is not UNSET and not isinstance(value, kinds):
+        raise TypeError(f"{name} must be {' or '.join(k.__name__ for k in kinds)}, not {type(value).__name__}")
+
+
+def _sendable(messages: Any) -> None:
+    _messages(messages, "messages")
+    if messages is not UNSET and not any(_says_something(m) for m in messages):
+        raise ValueError("no message is left to send")
+
+
+def _says_something(message: AgentMessage) -> bool:
+    if isinstance(message, CustomMessage):
+        return message.in_context and bool(message.content)
+    return isinstance(message, LLMMessage) and message.role != "tool_result"
+
+
+def _call_ids(message: AgentMessage) -> list[str]:
+    if isinstance(message, AssistantMessage):
+        return [call.id for call in message.tool_calls]
+    return [str(getattr(message, "tool_call_id", ""))]
+
 
 @dataclass(frozen=True, slots=True)
 class SessionStartResult(EventResult):
     """Messages to put into the context of the new session."""
 
     context: Sequence[CustomMessage] | Unset = _merge(Merge.concat)
+
+    def check(self, event: Any) -> None:
+        """Only messages."""
+        _messages(self.context, "context")
 
 
 class InputResult(EventResult):
@@ -104,6 +155,11 @@ class Transform(InputResult):
     text: str | Unset = _merge(Merge.chain)
     images: Sequence[Block] | Unset = _merge(Merge.chain)
 
+    def check(self, event: Any) -> None:
+        """Text and blocks."""
+        _typed(self.text, "text", str)
+        _blocks(self.images, "images")
+
 
 @dataclass(frozen=True, slots=True)
 class Handled(InputResult):
@@ -120,6 +176,11 @@ class BeforeAgentStartResult(EventResult):
     messages: Sequence[AgentMessage] | Unset = _merge(Merge.concat)
     system_prompt: str | Unset = _merge(Merge.chain)
 
+    def check(self, event: Any) -> None:
+        """Messages and text."""
+        _messages(self.messages, "messages")
+        _typed(self.system_prompt, "system_prompt", str)
+
 
 @dataclass(frozen=True, slots=True)
 class TurnStartResult(EventResult):
@@ -128,12 +189,21 @@ class TurnStartResult(EventResult):
     append: Sequence[AgentMessage] | Unset = _merge(Merge.concat)
     messages: Sequence[AgentMessage] | Unset = _merge(Merge.chain)
 
+    def check(self, event: Any) -> None:
+        """Messages; something must be left to send."""
+        _messages(self.append, "append")
+        _sendable(self.messages)
+
 
 @dataclass(frozen=True, slots=True)
 class ContextTransformResult(EventResult):
     """The messages of this one request. They are repaired before they leave; the session is untouched."""
 
     messages: Sequence[AgentMessage] | Unset = _merge(Merge.chain)
+
+    def check(self, event: Any) -> None:
+        """Messages; something must be left to send (spec, section 9.29)."""
+        _sendable(self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +214,26 @@ class ProviderRequestResult(EventResult):
     headers: Mapping[str, str] | Unset = _merge(Merge.patch)
     options: Mapping[str, Any] | Unset = _merge(Merge.patch)
 
+    def check(self, event: Any) -> None:
+        """Mappings."""
+        for name in ("payload", "headers", "options"):
+            _typed(getattr(self, name), name, Mapping)
+
 
 @dataclass(frozen=True, slots=True)
 class MessageEndResult(EventResult):
     """Replace the message before it is persisted: same role, same tool-call ids, or it is ignored with an error."""
 
     message: AgentMessage | Unset = _merge(Merge.chain)
+
+    def check(self, event: Any) -> None:
+        """Same role and same tool-call ids as the message of the event (spec, section 9.30)."""
+        if self.message is UNSET:
+            return
+        _typed(self.message, "message", AgentMessage)
+        old, new = event.message, cast(Any, self.message)
+        if old is not None and (old.role != new.role or _call_ids(old) != _call_ids(new)):
+            raise ValueError("a replaced message must keep its role and its tool-call ids")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +243,7 @@ class ReplaceArgs:
     args: Mapping[str, Any]
 
     def __post_init__(self) -> None:
+        _typed(self.args, "args", Mapping)
         object.__setattr__(self, "args", freeze(self.args))
 
 
@@ -186,6 +271,19 @@ class ToolCallEventResult(EventResult):
         if isinstance(self.args, Mapping) and type(self.args) is not FrozenDict:
             object.__setattr__(self, "args", freeze(self.args))
 
+    def check(self, event: Any) -> None:
+        """The types of all fields: what cannot be understood blocks the call instead of being guessed at."""
+        _typed(self.block, "block", bool)
+        _typed(self.reason, "reason", str)
+        _typed(self.terminate, "terminate", bool)
+        for name in ("ask", "ask_key"):
+            _typed(getattr(self, name), name, str, type(None))
+        _typed(self.args, "args", Mapping, ReplaceArgs, type(None))
+        if not isinstance(self.result, ToolOutput):
+            _blocks(self.result, "result")
+        elif not isinstance(self.result.content, str):
+            _blocks(self.result.content, "result.content")
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResultEventResult(EventResult):
@@ -197,6 +295,13 @@ class ToolResultEventResult(EventResult):
     terminate: bool | Unset = _merge(Merge.chain)
     usage: TokenUsage | Unset | None = _merge(Merge.chain)
 
+    def check(self, event: Any) -> None:
+        """The types of all fields."""
+        _blocks(self.content, "content")
+        _typed(self.is_error, "is_error", bool)
+        _typed(self.terminate, "terminate", bool)
+        _typed(self.usage, "usage", TokenUsage, type(None))
+
 
 @dataclass(frozen=True, slots=True)
 class TurnEndResult(EventResult):
@@ -205,12 +310,21 @@ class TurnEndResult(EventResult):
     stop: bool | Unset = _merge(Merge.any)
     reason: str | Unset = _merge(Merge.joined)
 
+    def check(self, event: Any) -> None:
+        """The types of all fields."""
+        _typed(self.stop, "stop", bool)
+        _typed(self.reason, "reason", str)
+
 
 @dataclass(frozen=True, slots=True)
 class BeforeAgentEndResult(EventResult):
     """Text that makes the run go on; at most three times in a row."""
 
     continue_with: str | Unset = _merge(Merge.joined)
+
+    def check(self, event: Any) -> None:
+        """Text."""
+        _typed(self.continue_with, "continue_with", str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +333,8 @@ class BeforeCompactResult(EventResult):
 
     cancel: bool | Unset = _merge(Merge.any)
     compaction: CompactionResult | Unset = _merge(Merge.first)
+
+    def check(self, event: Any) -> None:
+        """The types of all fields."""
+        _typed(self.cancel, "cancel", bool)
+        _typed(self.compaction, "compaction", CompactionResult)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["ToolCallDecision", "decide", "merge_patch"]
 
 GUARD = 4
-OBSERVER = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,56 +56,107 @@ def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str
     return out
 
 
+NOTHING = ToolCallEventResult()
+
+
 class _Decider:
     def __init__(self, bus: EventBus, event: ToolCallEvent) -> None:
         self.bus = bus
         self.event = event
-        self.questions: dict[HandlerRecord, Question] = {}
-        self.substitute: Any = UNSET
-        self.terminate = False
+        self.answers: dict[HandlerRecord, ToolCallEventResult] = {}  # in the order in which they were first asked
         self.changed_by: HandlerRecord | None = None
         self.blocks: list[tuple[str, str | None]] = []
 
     async def ask(self, record: HandlerRecord) -> ToolCallEventResult | None:
-        """The handler's answer; a failure of any kind is a block that names it."""
+        """The handler's answer; a failure of any kind is a block that names it (spec, section 4)."""
         try:
-            answer = await self.bus.call(record, self.event)
-        except Exception as error:  # noqa: BLE001 - fails closed (spec, section 4)
+            answer: ToolCallEventResult | None = await self.bus.call(record, self.event)
+        except Exception as error:  # noqa: BLE001 - fails closed
             await self.bus.failed(record, self.event, error)
-            if record.phase != OBSERVER:
-                reason = f"{record.label} failed, so the call is blocked: {type(error).__name__}: {error}"
-                self.blocks.append((reason, record.plugin))
+            reason = f"{record.label} failed, so the call is blocked: {type(error).__name__}: {error}"
+            self.blocks.append((reason, record.plugin))
             return None
-        return None if record.phase == OBSERVER else answer
-
-    def take(self, record: HandlerRecord, answer: ToolCallEventResult) -> None:
-        """Everything in an answer but its arguments."""
-        if answer.block:
+        self.answers[record] = answer or NOTHING  # a second answer, on the final arguments, replaces the first
+        if answer is not None and answer.block:
             self.blocks.append((answer.reason or f"blocked by {record.label}", record.plugin))
-        if answer.ask is not None:
-            self.questions[record] = Question(answer.ask, record.plugin, answer.ask_key)
-        elif record in self.questions:
-            del self.questions[record]
-        if answer.result is not UNSET and self.substitute is UNSET:
-            self.substitute = answer.result
-        self.terminate = self.terminate or answer.terminate
+        return answer
 
-    def rewritten(self, answer: ToolCallEventResult) -> Mapping[str, Any] | None:
-        """The arguments that an answer asks for, or ``None`` when it leaves them alone."""
-        if answer.args is None:
+    def rewritten(self, answer: ToolCallEventResult | None) -> Mapping[str, Any] | None:
+        """The arguments that an answer asks for, or ``None`` when it leaves them as they are."""
+        if answer is None or answer.args is None:
             return None
         if isinstance(answer.args, ReplaceArgs):
-            return answer.args.args
-        merged: Mapping[str, Any] = freeze(merge_patch(self.event.args, answer.args))
-        return merged
+            args = answer.args.args
+        else:
+            args = freeze(merge_patch(self.event.args, answer.args))
+        return None if same_json(args, self.event.args) else args
 
-    def blocked(self) -> ToolCallDecision:
-        reasons = list(dict.fromkeys(reason for reason, _ in self.blocks))
-        return ToolCallDecision(True, "; ".join(reasons), self.blocks[0][1], self.event.args, terminate=self.terminate)
+    async def before_guards(self, records: tuple[HandlerRecord, ...]) -> None:
+        """Everybody before the guards in turn, each seeing the changes of those before it."""
+        saw: dict[HandlerRecord, Mapping[str, Any]] = {}
+        phase = 0
+        for record in records:
+            if record.phase >= GUARD or (self.blocks and record.phase != phase):
+                break
+            if not _wants(record, self.event):
+                continue
+            phase = record.phase
+            args = self.rewritten(await self.ask(record))
+            if args is not None and not self.blocks:
+                self.event = replace(self.event, args=args)
+                self.changed_by = record
+            saw[record] = self.event.args
+        for record, args in saw.items():
+            if self.blocks:
+                return
+            if record.alive and not same_json(args, self.event.args):
+                await self.again(record)
+
+    async def again(self, record: HandlerRecord) -> None:
+        """Ask a handler that looked before the last change once more; it may not change anything now."""
+        if self.rewritten(await self.ask(record)) is not None and not self.blocks:
+            self.blocks.append((f"{record.label} keeps changing the arguments (unstable)", record.plugin))
+
+    async def guards(self, records: tuple[HandlerRecord, ...]) -> None:
+        """The guards, on what will run."""
+        for record in records:
+            if record.phase != GUARD or not _wants(record, self.event):
+                continue
+            answer = await self.ask(record)
+            if answer is not None and answer.args is not None:
+                error = TypeError("a guard may not change arguments")
+                await self.bus.failed(record, self.event, error)
+                self.blocks.append((f"{record.label} is a guard and may not change arguments", record.plugin))
+
+    def decision(self) -> ToolCallDecision:
+        """All answers as one: block over ask over substitute over allow."""
+        answers = self.answers
+        terminate = any(answer.terminate for answer in answers.values())
+        if self.blocks:
+            reasons = "; ".join(dict.fromkeys(reason for reason, _ in self.blocks))
+            return ToolCallDecision(True, reasons, self.blocks[0][1], self.event.args, terminate=terminate)
+        changed = self.changed_by
+        return ToolCallDecision(
+            args=self.event.args,
+            changed_by=changed.label if changed is not None else None,
+            plugin=changed.plugin if changed is not None else None,
+            questions=tuple(Question(a.ask, r.plugin, a.ask_key) for r, a in answers.items() if a.ask is not None),
+            result=next((a.result for a in answers.values() if a.result is not UNSET), UNSET),
+            terminate=terminate,
+        )
+
+
+def same_json(a: Any, b: Any) -> bool:
+    """Whether two JSON values are the same; ``True`` and ``1`` are not, nor are ``1`` and ``1.0``."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(same_json(v, b[k]) for k, v in a.items())
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(same_json(x, y) for x, y in zip(a, b, strict=True))
+    return type(a) is type(b) and bool(a == b)
 
 
 def _wants(record: HandlerRecord, event: Any) -> bool:
-    return record.alive and (not (record.tools or record.only) or record.wants(event))
+    return record.alive and (not record.filtered or record.wants(event))
 
 
 async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerRecord, ...]) -> ToolCallDecision:
@@ -114,49 +164,15 @@ async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerReco
 
     First everybody before phase ``guard``, each seeing the changes of those before it. Whoever looked before the last
     change is asked once more on the final arguments and may not change them again. Then the guards, on what will run.
-    A block ends it at once; blocks of handlers that said it together are joined.
+    After a block only the rest of its phase is asked, so that all reasons of one level are told; then it ends.
     """
     work = _Decider(bus, event)
-    saw: dict[HandlerRecord, Mapping[str, Any]] = {}
-    before = [r for r in records if r.phase < GUARD and _wants(r, event)]
-    for record in before:
-        answer = await work.ask(record)
-        saw[record] = work.event.args
-        if answer is not None:
-            work.take(record, answer)
-            args = work.rewritten(answer)
-            if args is not None and args != work.event.args:
-                work.event = replace(work.event, args=args)
-                work.changed_by = record
-                saw[record] = args
-        if work.blocks:
-            return work.blocked()
-    for record in before:
-        if saw[record] == work.event.args or not record.alive:
-            continue
-        answer = await work.ask(record)
-        if answer is not None:
-            work.take(record, answer)
-            args = work.rewritten(answer)
-            if args is not None and args != work.event.args:
-                work.blocks.append((f"{record.label} keeps changing the arguments (unstable)", record.plugin))
-        if work.blocks:
-            return work.blocked()
-    for record in records:
-        if record.phase < GUARD or not _wants(record, work.event):
-            continue
-        answer = await work.ask(record)
-        if answer is not None:
-            if answer.args is not None:
-                work.blocks.append((f"{record.label} is a guard and may not change arguments", record.plugin))
-            work.take(record, answer)
-        if work.blocks:
-            return work.blocked()
-    return ToolCallDecision(
-        args=work.event.args,
-        changed_by=work.changed_by.label if work.changed_by else None,
-        plugin=work.changed_by.plugin if work.changed_by else None,
-        questions=tuple(work.questions.values()),
-        result=work.substitute,
-        terminate=work.terminate,
-    )
+    try:
+        await work.before_guards(records)
+        if not work.blocks:
+            await work.guards(records)
+    except BaseException:
+        bus.tell(work.event, records)
+        raise
+    await bus.observed(work.event, records)
+    return work.decision()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from ..errors import UnknownName
 from ..frozen import EMPTY
 from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResultMessage
 from ..models import ModelDefinition, TokenUsage
@@ -490,11 +491,11 @@ def event_type(event: str | type[Event], *, aliases: bool = True) -> type[Event]
         UnknownName: there is no such event.
     """
     if isinstance(event, type):
+        if not issubclass(event, Event) or event.type not in EVENTS:
+            raise UnknownName("event class", event.__name__, [c.__name__ for c in EVENTS.values()])
         return event
     name = ALIASES.get(event, event) if aliases else event
     cls = EVENTS.get(name)
     if cls is None:
-        from ..errors import UnknownName
-
         raise UnknownName("event", event, [*EVENTS, *(ALIASES if aliases else ())])
     return cls

@@ -43,7 +43,7 @@ def host_configure(host: Host, config: Any) -> None:
         @hookimpl
         def host_configure(host, config):
             if config and config.strict:
-                host.note("strict mode")
+                host.note("acme", "strict mode")
 
     Since 0.1.
     """

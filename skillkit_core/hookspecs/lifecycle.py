@@ -95,7 +95,7 @@ def before_agent_start(
 
         @hookimpl
         def before_agent_start(event):
-            return BeforeAgentStartResult(system_prompt=event.system_prompt + "\nAnswer in French.")
+            return BeforeAgentStartResult(system_prompt=event.system_prompt + "\\nAnswer in French.")
 
     Since 0.1.
     """

@@ -95,8 +95,8 @@ def resolve_secret(name: str, host: Host) -> str | None:
 def select_compactor(request: CompactionRequest, host: Host) -> Compactor | Awaitable[Compactor | None] | None:
     """Choose the compactor for one compaction.
 
-    When: the core has decided to compact. Stops at the first non-None answer; none: the configured one, else the only
-    registered one, else no compaction.
+    When: the core has decided to compact. Stops at the first non-None answer; none: ``compactor`` of the configuration,
+    else the first registered, else no compaction.
 
     Example::
 

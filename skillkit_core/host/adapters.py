@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -68,9 +67,10 @@ class AdapterRegistry(Registry[Item]):
         target = item.apis.get(api)
         if target is None:
             raise UnknownName(f"api of provider {name!r}", api, item.apis)
-        base_url = base_url or self._base_url(item)
+        own = base_url or self._own_base_url(item)
+        base_url = own or item.base_url
         api_key = api_key or self.api_key(item)
-        if not api_key and item.api_key_env and base_url is None:
+        if not api_key and item.api_key_env and own is None:
             raise UsageError(
                 f"provider {name!r} needs an API key",
                 hint=f"set {' or '.join(item.api_key_env)}, or use '--provider offline' to run without a model",
@@ -91,8 +91,11 @@ class AdapterRegistry(Registry[Item]):
             raise UsageError("a registry without a host cannot make adapters", hint="register a finished adapter")
         return self._host
 
-    def _base_url(self, item: Provider) -> str | None:
-        return (os.environ.get(item.base_url_env) if item.base_url_env else None) or item.base_url
+    def _own_base_url(self, item: Provider) -> str | None:
+        """The endpoint that the user put in place of the provider's; it need not want a key."""
+        if not item.base_url_env or self._host is None:
+            return None
+        return self._host.environ.get(item.base_url_env) or None
 
     def api_key(self, item: Provider) -> str | None:
         """The provider's key: the first of its variables that is set, else what a credentials plugin holds."""
@@ -104,8 +107,7 @@ class AdapterRegistry(Registry[Item]):
         """Whether the provider can be asked without further settings."""
         if not item.api_key_env:
             return True
-        own = bool(item.base_url_env and os.environ.get(item.base_url_env))
-        return own or self.api_key(item) is not None
+        return self._own_base_url(item) is not None or self.api_key(item) is not None
 
     def default(self) -> str | None:
         """The provider of a bare run: the usable one with the lowest rank, ``None`` when there is none."""
@@ -119,6 +121,10 @@ class AdapterRegistry(Registry[Item]):
     def _forget(self, entry: Entry[Item]) -> None:
         for key in [k for k in self._made if k[0] == id(entry)]:
             del self._made[key]
+
+    def made(self) -> list[LLMAdapter]:
+        """The adapters that exist already."""
+        return list(self._made.values())
 
     async def close(self) -> None:
         """Close every adapter that was made here."""

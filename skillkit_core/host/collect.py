@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..descriptors import Command, ConfigSection, ContextProvider, Factory, Provider, TokenEstimator
 from ..errors import PluginError
+from ..settings.config import CORE_KEYS
 
 if TYPE_CHECKING:
     from .manager import Host
 
-__all__ = ["KINDS", "ask", "item_types"]
+__all__ = ["ask", "item_types"]
 
 
 def item_types(name: str) -> tuple[type[Any], ...]:
@@ -37,23 +38,6 @@ def item_types(name: str) -> tuple[type[Any], ...]:
     return (plain.get(name, Factory),)
 
 
-KINDS = (
-    "adapters",
-    "models",
-    "runtimes",
-    "compactors",
-    "tools",
-    "skill_sources",
-    "skill_loaders",
-    "session_stores",
-    "token_estimators",
-    "context_providers",
-    "credentials",
-    "commands",
-    "config",
-)
-
-
 def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
     """What ``plugin`` hands to ``register`` in its implementation of ``register_<kind>``.
 
@@ -67,6 +51,8 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
         if not isinstance(item, types):
             names = " or ".join(t.__name__ for t in types)
             raise PluginError(f"register_{kind} takes {names}, not {type(item).__name__}")
+        if kind == "config" and item.name in CORE_KEYS:
+            raise PluginError(f"section {item.name!r} is the core's", hint="name it after the plugin")
         items.append(item)
 
     arguments: dict[str, Any] = {"register": register, "host": host}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import traceback
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from types import ModuleType
 from typing import Any
 
-from pluggy import PluginManager, PluginValidationError
+from pluggy import HookCaller, PluginManager, PluginValidationError
 
 from .. import API_VERSION
 from ..errors import PluginError, SkillKitError
@@ -22,8 +23,15 @@ __all__ = ["Failure", "SkillKitPluginManager", "import_plugin", "isolated", "new
 class SkillKitPluginManager(PluginManager):
     """pluggy's manager, for specs, validation and unregistering. It never dispatches lifecycle events."""
 
+    _mark = f"{PROJECT}_impl"
+
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        """As pluggy's, but a name that cannot even be read is left alone instead of ending the registration."""
+        """As pluggy's, but a name that cannot even be read is left alone instead of ending the registration.
+
+        Most names of a module are no hooks; pluggy's own look at them is as careful as it is slow.
+        """
+        if isinstance(plugin, ModuleType) and not hasattr(vars(plugin).get(name), self._mark):
+            return None
         try:
             return super().parse_hookimpl_opts(plugin, name)
         except AttributeError:
@@ -79,6 +87,8 @@ def isolated(
             message = str(error)
         else:
             message = f"{type(error).__name__}: {error}"
+        import traceback
+
         raise Failure(
             Diagnostic(
                 plugin,
@@ -98,17 +108,18 @@ def import_plugin(entry: EntryPoint, seconds: float) -> Any:
     Raises:
         Failure: at stage ``import`` or ``api``.
     """
-    about = {"distribution": entry.distribution, "version": entry.version}
-    with isolated(entry.name, "import", seconds=seconds, **about):
+    with isolated(entry.name, "import", distribution=entry.distribution, version=entry.version, seconds=seconds):
         from importlib import import_module
 
         module, _, attribute = entry.value.partition(":")
-        plugin: Any = import_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the command, which may print JSON
+            plugin: Any = import_module(module)
         for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)
         if isinstance(plugin, type):
             plugin = plugin()
-    check_api(entry.name, plugin, **about)
+    with isolated(entry.name, "api", distribution=entry.distribution, version=entry.version):
+        check_api(entry.name, plugin, entry.distribution)
     return plugin
 
 
@@ -116,40 +127,38 @@ def check_api(name: str, plugin: Any, distribution: str | None = None, version: 
     """Refuse a plugin that was written for another plugin API (``skillkit_api = N`` in the plugin).
 
     Raises:
-        Failure: at stage ``api``.
+        PluginError: it was.
     """
     wanted = getattr(plugin, "skillkit_api", API_VERSION)
     if wanted != API_VERSION:
         newer = isinstance(wanted, int) and wanted > API_VERSION
-        remedy = "update skillkit-core" if newer else f"update {distribution or name}"
-        message = f"it is written for plugin API {wanted!r}, this is {API_VERSION}"
-        raise Failure(Diagnostic(name, "api", message, remedy, distribution, version))
+        hint = "update skillkit-core" if newer else f"update {distribution or name}"
+        raise PluginError(f"it is written for plugin API {wanted!r}, this is {API_VERSION}", hint=hint)
 
 
-def check_hooks(manager: PluginManager, name: str, plugin: Any, lifecycle: frozenset[str]) -> None:
-    """Refuse implementations of hooks that nobody defined, and wrappers of lifecycle hooks.
+def check_hooks(manager: PluginManager, plugin: Any, callers: Iterable[HookCaller]) -> None:
+    """Refuse implementations of hooks that nobody defined, wrappers of lifecycle hooks, and phases that are none.
+
+    Args:
+        callers: the hooks that ``plugin`` implements.
 
     Raises:
-        PluginError: names the function, and close matches.
+        PluginError: names the hook, and close matches.
     """
     from ..errors import close_matches
+    from ..hookspecs import lifecycle
 
-    for caller in manager.get_hookcallers(plugin) or ():
-        for impl in caller.get_hookimpls():
-            if impl.plugin is not plugin:
-                continue
-            if not caller.has_spec() and not impl.optionalhook:
-                known = [h for h in vars(manager.hook) if not h.startswith("_") and getattr(manager.hook, h).has_spec()]
-                close = close_matches(caller.name, known, 2)
-                hint = (
-                    f"did you mean {' or '.join(close)}?" if close else "mark it optionalhook=True if it may be absent"
-                )
-                raise PluginError(f"unknown hook {caller.name!r}", hint=hint)
-            if caller.name in lifecycle and (impl.wrapper or impl.hookwrapper):
-                raise PluginError(
-                    f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
-                )
-            extras = getattr(impl.function, EXTRAS, None) or {}
-            phase = extras.get("phase")
-            if phase not in (None, "rewrite", "first", "normal", "last", "guard"):
-                raise PluginError(f"hook {caller.name!r}: unknown phase {phase!r}")
+    for caller in callers:
+        impl = next(i for i in caller.get_hookimpls() if i.plugin is plugin)
+        if not caller.has_spec() and not impl.optionalhook:
+            hooks = {name: hook for name, hook in vars(manager.hook).items() if isinstance(hook, HookCaller)}
+            close = close_matches(caller.name, [name for name, hook in hooks.items() if hook.has_spec()], 2)
+            hint = f"did you mean {' or '.join(close)}?" if close else "mark it optionalhook=True if it may be absent"
+            raise PluginError(f"unknown hook {caller.name!r}", hint=hint)
+        if (impl.wrapper or impl.hookwrapper) and hasattr(lifecycle, caller.name):
+            raise PluginError(
+                f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
+            )
+        phase = (getattr(impl.function, EXTRAS, None) or {}).get("phase")
+        if phase not in (None, "rewrite", "first", "normal", "last", "guard"):
+            raise PluginError(f"hook {caller.name!r}: unknown phase {phase!r}")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from ..errors import UnknownName
+from ..errors import UnknownName, UsageError
 from .discovery import EntryPoint
 
-__all__ = ["Decision", "Selection", "decide"]
+__all__ = ["Decision", "Selection", "decide", "preferred", "unknown_plugin"]
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """What the user asked for.
 
     Attributes:
@@ -24,13 +23,12 @@ class Selection:
 
     only: tuple[str, ...] | None = None
     only_origin: str = "--plugins"
-    enable: Mapping[str, str] = field(default_factory=dict)
-    disable: Mapping[str, str] = field(default_factory=dict)
+    enable: Mapping[str, str] = {}
+    disable: Mapping[str, str] = {}
     only_default: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """Whether an installed plugin runs, and why."""
 
     entry: EntryPoint
@@ -44,8 +42,15 @@ class Decision:
         return self.entry.name
 
 
-def _preferred(entries: Sequence[EntryPoint]) -> EntryPoint:
-    """Of several distributions that offer one plugin name: ``skillkit-<name>`` itself, else the first by name.
+def unknown_plugin(name: str, known: Iterable[str], origin: str) -> UnknownName:
+    """The error for a plugin that ``origin`` names and nobody installed."""
+    error = UnknownName("plugin", name, known)
+    error.where = origin
+    return error
+
+
+def preferred(entries: Sequence[EntryPoint]) -> EntryPoint:
+    """Of several distributions that offer one name: ``skillkit-<name>`` itself, else the first by name.
 
     A stranger cannot take over ``permissions`` by choosing a distribution name that sorts early.
     """
@@ -69,18 +74,24 @@ def decide(
         only_listed: the distribution allows nothing else.
 
     Raises:
-        UnknownName: ``selection`` names a plugin that is not installed.
+        UnknownName: ``selection`` wants a plugin that is not installed; ``where`` says who named it.
+        UsageError: only the default plugins are wanted, and no distribution says which these are.
     """
     by_name: dict[str, list[EntryPoint]] = {}
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
-    for asked in (*(selection.only or ()), *selection.enable):
+    wanted = dict.fromkeys(selection.only or (), selection.only_origin) | dict(selection.enable)
+    for asked, origin in wanted.items():
         if asked not in by_name:
-            raise UnknownName("plugin", asked, by_name)
+            raise unknown_plugin(asked, by_name, origin)
+    if selection.only_default and distribution is None:
+        raise UsageError(
+            "--only-default-plugins needs a distribution", hint="install one, or name it with --distribution"
+        )
     position = {name: i for i, name in enumerate(listed)}
     out: list[Decision] = []
     for name, same in by_name.items():
-        chosen = _preferred(same)
+        chosen = preferred(same)
         enabled, reason = _verdict(name, selection, position, only_listed, distribution)
         for entry in same:
             if entry is chosen:

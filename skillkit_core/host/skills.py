@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..contracts.skill_loader import SkillSource
-from ..skills import Skill, SkillRegistry
+from ..contracts.skill_loader import LoadedSkills, SkillSource
+from ..skills import Skill, SkillProblem, SkillRegistry
 from .loading import Failure, isolated
 
 if TYPE_CHECKING:
+    from ..registry import Entry
     from .manager import Host
 
 __all__ = ["load_skills"]
@@ -16,35 +17,36 @@ __all__ = ["load_skills"]
 RANK = {"project": 0, "user": 1, "plugin": 2, "bundled": 3, "extra": 4}
 
 
-def _read(host: Host) -> list[tuple[SkillSource, list[Skill]]]:
-    out: list[tuple[SkillSource, list[Skill]]] = []
-    loaders = host.skill_loaders
-    for entry in host.skill_sources.entries():
-        source: SkillSource = entry.item
-        names = [source.loader] if source.loader else loaders.list()
-        for name in names:
+def _load(host: Host, entry: Entry[SkillSource]) -> LoadedSkills:
+    """What the first loader that accepts a source finds in it; what goes wrong is its plugin's problem."""
+    source, loaders = entry.item, host.skill_loaders
+    failed = False
+    for name in [source.loader] if source.loader else loaders.list():
+        plugin = entry.source or "application"
+        if name in loaders:
             plugin = loaders.entry(name).source or "application"
-            try:
-                with isolated(plugin, "load skills", seconds=0):
-                    loader = loaders.get(name)
-                    if not loader.accepts(source):
-                        continue
-                    found = loader.load(source)
-            except Failure as failure:
-                host.problems.append(failure.diagnostic)
-                continue
-            out.append((source, list(found.skills)))
-            host.skill_problems.extend((source.name, problem) for problem in found.problems)
-            break
-    return out
+        try:
+            with isolated(plugin, "load skills", seconds=0, **host.owner(plugin)):
+                loader = loaders.get(name)
+                if loader.accepts(source):
+                    return loader.load(source)
+        except Failure as failure:
+            host.report(failure.diagnostic)
+            failed = True
+    nobody = SkillProblem("no-loader", "no installed loader reads this source", "warning")
+    return LoadedSkills(problems=() if failed else (nobody,))
 
 
 def load_skills(host: Host, registry: SkillRegistry) -> None:
     """Fill ``registry``: project beats user beats plugin beats bundled beats extra; losers are ``source:name``."""
-    for skill in registry.items():
-        registry.unregister_by_source(skill.source)
+    for name in {e.source for e in registry.entries() if e.source is not None}:
+        registry.unregister_by_source(name)
     host.skill_problems.clear()
-    loaded = _read(host)
+    loaded: list[tuple[SkillSource, list[Skill]]] = []
+    for entry in host.skill_sources.entries():
+        found = _load(host, entry)
+        loaded.append((entry.item, list(found.skills)))
+        host.skill_problems.extend((entry.item.name, problem) for problem in found.problems)
     loaded.sort(key=lambda pair: RANK[pair[0].kind])  # stable: the order of the sources within a kind
     for source, skills in loaded:
         for skill in skills:

@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..descriptors import ConfigSection, load_object
-from ..errors import ConfigError, close_matches
+from ..errors import ConfigError, PluginError, close_matches
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer"]
+    from ..descriptors import ConfigSection
+
+__all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer", "section_model"]
 
 CORE_KEYS = (
     "model", "provider", "api", "base_url", "system_prompt", "thinking", "distribution", "runtime",
-    "plugins", "session", "limits", "tools",
+    "compactor", "plugins", "session", "limits", "tools",
 )  # fmt: skip
 _NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
+_ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+def _itself(key: str) -> str:
+    return key
+
+
+class Layer(NamedTuple):
     """One source of settings. ``where(dotted key)`` says where a value stands, for errors and for ``config show``."""
 
     name: str
     data: Mapping[str, Any]
-    where: Callable[[str], str] = field(default=lambda key: key)
+    where: Callable[[str], str] = _itself
 
 
-def environment_layer(environ: Mapping[str, str]) -> Layer:
+class _Variable(str):
+    """The text of an environment variable: where a list is wanted, it is one with commas."""
+
+    __slots__ = ()
+
+
+def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) -> Layer:
     """``SKILLKIT_MODEL=x`` sets ``model``, ``SKILLKIT_BASH__TIMEOUT=5`` sets ``bash.timeout``.
 
-    A list is written with commas. Variables that are no setting (``SKILLKIT_HOME``, ``SKILLKIT_PLUGINS``) are left out.
+    A list is written with commas, the dash of a section's name as an underscore. An empty variable counts as not set.
+    Variables that are no setting (``SKILLKIT_HOME``, ``SKILLKIT_PLUGINS``) are left out.
+
+    Args:
+        sections: names of sections, for those that a variable cannot spell.
     """
+    spelled = {name.replace("-", "_"): name for name in sections if "-" in name}
     data: dict[str, Any] = {}
     names: dict[str, str] = {}
     for variable in sorted(environ):
-        if not variable.startswith("SKILLKIT_") or variable in _NOT_SETTINGS:
+        if not variable.startswith("SKILLKIT_") or variable in _NOT_SETTINGS or not environ[variable]:
             continue
         parts = variable.removeprefix("SKILLKIT_").lower().split("__")
         if len(parts) == 1 and parts[0] not in CORE_KEYS:
             continue  # not ours: other programs use the prefix too
+        parts[0] = spelled.get(parts[0], parts[0])
         names[".".join(parts)] = variable
-        _put(data, parts, environ[variable])
+        _put(data, parts, _Variable(environ[variable]))
     return Layer("environment", data, lambda key: _variable(key, names))
 
 
 def _variable(key: str, names: Mapping[str, str]) -> str:
-    return names.get(key) or "SKILLKIT_" + key.upper().replace(".", "__")
+    while key:
+        for name, variable in names.items():
+            if name == key or name.startswith(f"{key}."):
+                return variable
+        key = key.rpartition(".")[0]
+    return "the environment"
 
 
 def flag_layer(values: Mapping[str, Any]) -> Layer:
@@ -71,10 +93,14 @@ def _put(data: dict[str, Any], parts: Sequence[str], value: Any) -> None:
 
 
 def _get(data: Any, parts: Sequence[str]) -> Any:
+    """The value at a path, ``_ABSENT`` where there is none."""
     for part in parts:
-        if not isinstance(data, Mapping) or part not in data:
-            return None
-        data = data[part]
+        if isinstance(data, Mapping) and part in data:
+            data = data[part]
+        elif isinstance(data, (list, tuple)) and part.isdecimal() and int(part) < len(data):
+            data = data[int(part)]
+        else:
+            return _ABSENT
     return data
 
 
@@ -86,13 +112,30 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def section_model(section: ConfigSection) -> Any:
+    """The pydantic model of a section.
+
+    Raises:
+        PluginError: it cannot be imported, or is no pydantic model.
+    """
+    from ..importing import load_object
+
+    try:
+        model = load_object(section.model)
+    except ImportError as error:
+        raise PluginError(f"its model cannot be loaded: {error}", where=f"section {section.name!r}") from error
+    if not hasattr(model, "model_validate"):
+        raise PluginError(f"{section.model!r} is no pydantic model", where=f"section {section.name!r}")
+    return model
+
+
 class Config:
     """The configuration of a host.
 
     Args:
         layers: lowest first.
         sections: the sections that plugins declared, asked for when the configuration is validated.
-        known: names of installed plugins, whose sections are no mistake while the plugin is disabled.
+        known: names of plugins that do not run, whose sections are no mistake meanwhile.
     """
 
     def __init__(
@@ -108,6 +151,11 @@ class Config:
         self._checked = False
         self._data: dict[str, Any] | None = None
 
+    def put_below(self, layers: Sequence[Layer]) -> None:
+        """Add layers under all that are there."""
+        self.layers[:0] = layers
+        self._data = None
+
     @property
     def data(self) -> Mapping[str, Any]:
         """All layers merged, not validated."""
@@ -120,27 +168,28 @@ class Config:
 
     def raw(self, key: str) -> Any:
         """The value of a dotted key before validation, ``None`` when nobody set it."""
-        return _get(self.data, key.split("."))
+        found = _get(self.data, key.split("."))
+        return None if found is _ABSENT else found
 
     def origin(self, key: str) -> str | None:
         """Where the value of a dotted key was set: the place in the highest layer that has it."""
         for layer in reversed(self.layers):
-            if _get(layer.data, key.split(".")) is not None:
-                return layer.where(key)
+            if _get(layer.data, key.split(".")) is not _ABSENT:
+                return str(layer.where(key))
         return None
 
     def section(self, name: str) -> Any:
         """The validated section of plugin ``name``, or ``None`` when the plugin declared none.
 
         Raises:
-            ConfigError: a value does not fit; names file, line and path.
+            ConfigError: a value does not fit; names file, line and path. PluginError: the section itself is broken.
         """
         if name not in self._valid:
             declared = self._sections().get(name)
             if declared is None:
                 return None
             given = self.data.get(name)
-            self._valid[name] = self._validate(load_object(declared.model), {} if given is None else given, name)
+            self._valid[name] = self._validate(section_model(declared), {} if given is None else given, name)
         return self._valid[name]
 
     @property
@@ -166,6 +215,8 @@ class Config:
     def check(self) -> None:
         """Validate everything: the core's keys, every section, and that there are no unknown keys.
 
+        A section that its plugin got wrong is passed over: that is no mistake of whoever wrote the configuration.
+
         Raises:
             ConfigError: the first thing that is wrong.
         """
@@ -177,27 +228,33 @@ class Config:
             for key in layer.data:
                 if key not in known:
                     close = close_matches(str(key), known, 1)
-                    hint = f"did you mean {close[0]!r}?" if close else "no installed plugin has such a section"
+                    hint = f"did you mean {close[0]!r}?" if close else "no plugin that runs has such a section"
                     raise ConfigError(f"unknown setting {key!r}", where=layer.where(str(key)), hint=hint)
         _ = self.core
         for name in sections:
-            self.section(name)
+            with suppress(PluginError):
+                self.section(name)
         self._checked = True
 
     def _validate(self, model: type[BaseModel], given: Any, prefix: str) -> BaseModel:
         from pydantic import ValidationError
 
         if isinstance(given, Mapping):
-            given = _split_lists(model, given)
+            given = _prepared(model, given)
         try:
             return model.model_validate(given)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             path = ".".join([*([prefix] if prefix else []), *(str(p) for p in first["loc"])])
             raise self._explain(path, first, model) from None
+        except Exception as error:
+            owner = f"section {prefix!r}" if prefix else "the core's settings"
+            raise PluginError(f"its validation failed: {type(error).__name__}: {error}", where=owner) from error
 
     def _explain(self, path: str, problem: Mapping[str, Any], model: type[BaseModel]) -> ConfigError:
-        where = next((layer.where(path) for layer in reversed(self.layers) if self._mentions(layer, path)), path)
+        where = self._place(path)
+        if problem["type"] in ("model_type", "dict_type"):
+            return ConfigError(f"must be a mapping of settings, not {problem.get('input')!r}", where=where)
         if problem["type"] == "extra_forbidden":
             name = path.rpartition(".")[2]
             close = close_matches(name, _field_names(model), 1)
@@ -207,17 +264,22 @@ class Config:
         shown = repr(problem.get("input"))
         return ConfigError(f"{message}, not {shown if len(shown) < 60 else shown[:57] + '...'}", where=where)
 
-    @staticmethod
-    def _mentions(layer: Layer, path: str) -> bool:
+    def _place(self, path: str) -> str:
+        """Where ``path`` was said: the highest layer that has it, or else the most of it."""
         parts = path.split(".")
-        return any(_get(layer.data, parts[:n]) is not None for n in range(len(parts), max(0, len(parts) - 2), -1))
+        for n in range(len(parts), 0, -1):
+            for layer in reversed(self.layers):
+                if _get(layer.data, parts[:n]) is not _ABSENT:
+                    return str(layer.where(path))
+        return path
 
     def values(self) -> Iterator[tuple[str, Any, str]]:
         """Every setting with its effective value and its origin (``default`` where nobody set it), sorted by key."""
         rows: list[tuple[str, Any, str]] = []
-        for prefix, section in [("", self.core), *((n, self.section(n)) for n in self._sections())]:
-            if section is not None:
-                rows.extend(self._rows(prefix, section))
+        rows.extend(self._rows("", self.core))
+        for name in self._sections():
+            with suppress(PluginError):
+                rows.extend(self._rows(name, self.section(name)))
         yield from sorted(rows, key=lambda r: r[0])
 
     def _rows(self, prefix: str, section: Any) -> Iterator[tuple[str, Any, str]]:
@@ -239,13 +301,26 @@ def _field_names(model: Any) -> list[str]:
     return names
 
 
-def _split_lists(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Text for a list field, as environment variables give it, becomes a list."""
+def _is_list(annotation: Any) -> bool:
+    from types import UnionType
+    from typing import Union, get_args, get_origin
+
+    kind = get_origin(annotation) or annotation
+    if kind in (Union, UnionType):
+        return any(_is_list(a) for a in get_args(annotation))
+    return kind in (list, tuple, set, frozenset)
+
+
+def _prepared(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """``given`` with variables for list fields as lists, and without groups whose every line is commented out."""
     out = dict(given)
     for name, info in model.model_fields.items():
         value = out.get(name)
-        if isinstance(value, str) and str(info.annotation).startswith(("list", "typing.List", "tuple")):
+        if isinstance(value, _Variable) and _is_list(info.annotation):
             out[name] = [part.strip() for part in value.split(",") if part.strip()]
-        elif isinstance(value, Mapping) and hasattr(info.annotation, "model_fields"):
-            out[name] = _split_lists(info.annotation, value)
+        elif hasattr(info.annotation, "model_fields"):
+            if isinstance(value, Mapping):
+                out[name] = _prepared(info.annotation, value)
+            elif value is None:
+                out.pop(name, None)
     return out

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
-import zlib
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from os.path import dirname, join
+from typing import Any, NamedTuple
 
 from ..errors import ConfigError
 
 __all__ = ["Document", "read_document"]
 
-_FORMAT = 1
+_FORMAT = 2
+_MAX_DEPTH = 50
+_MAX_KEYS = 20_000  # an alias is walked wherever it is used; a few lines of YAML can stand for billions of keys
+_SETTLED = 2.0  # seconds: a younger file can change again without its time stamp telling
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A YAML file: its data (a mapping) and the line of each key, by dotted path."""
 
-    path: Path
+    path: str
     data: Mapping[str, Any]
-    lines: Mapping[str, int] = field(default_factory=dict)
+    lines: Mapping[str, int]
 
     def where(self, key: str = "") -> str:
         """``file:line: key`` for an error about ``key`` (a dotted path)."""
@@ -31,74 +31,96 @@ class Document:
         while probe and probe not in self.lines:
             probe = probe.rpartition(".")[0]
         line = self.lines.get(probe)
-        place = f"{self.path}:{line}" if line else str(self.path)
+        place = f"{self.path}:{line}" if line else self.path
         return f"{place}: {key}" if key else place
 
 
-def read_document(path: Path, cache: Path | None = None) -> Document | None:
+def read_document(path: str | os.PathLike[str], cache: str | os.PathLike[str] | None = None) -> Document | None:
     """The document at ``path``, or ``None`` when there is no such file.
 
-    ``cache`` is a directory for parsed documents; an entry counts only for the same path, size and modification time.
+    ``cache`` is a directory for parsed documents; an entry counts only for the very same file, unchanged.
 
     Raises:
         ConfigError: the file cannot be read, is not YAML, or is not a mapping; names file and line.
     """
+    path = os.fspath(path)
     try:
-        stat = path.stat()
+        stat = os.stat(path)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    stamp = [_FORMAT, str(path), stat.st_mtime_ns, stat.st_size]
-    kept = None if cache is None else cache / "documents" / f"{zlib.crc32(os.fsencode(path)):08x}.json"
-    if kept is not None:
-        try:
-            found = json.loads(kept.read_bytes())
-            if found["stamp"] == stamp:
-                return Document(path, found["data"], found["lines"])
-        except (OSError, ValueError, KeyError, TypeError):
-            pass  # a missing or damaged cache is only slower
+        raise ConfigError(f"cannot be read: {error.strerror}", where=path) from None
+    stamp = [_FORMAT, path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size]
+    kept = None if cache is None else join(cache, "documents", f"{stat.st_dev:x}-{stat.st_ino:x}.json")
+    if kept is not None and (found := _kept(kept, stamp)) is not None:
+        return found
     document = _parse(path)
-    if kept is not None:
-        _keep(kept, {"stamp": stamp, "data": document.data, "lines": document.lines})
+    if kept is not None and time.time() - stat.st_mtime > _SETTLED:
+        _keep(kept, stamp, document)
     return document
 
 
-def _keep(path: Path, value: Any) -> None:
+def _kept(path: str, stamp: list[Any]) -> Document | None:
     try:
-        text = json.dumps(value)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(text)
-        temporary.replace(path)
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    import json
+
+    try:
+        found = json.loads(text)
+        if found["stamp"] == stamp and isinstance(found["data"], dict) and isinstance(found["lines"], dict):
+            return Document(stamp[1], found["data"], found["lines"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass  # a damaged cache is only slower
+    return None
+
+
+def _keep(path: str, stamp: list[Any], document: Document) -> None:
+    import json
+
+    try:
+        text = json.dumps({"stamp": stamp, "data": document.data, "lines": document.lines})
+        if json.loads(text)["data"] != document.data:
+            return  # keys that are no text, dates: JSON would give back something else
+        os.makedirs(dirname(path), mode=0o700, exist_ok=True)
+        temporary = f"{path}.{os.getpid()}"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
     except (OSError, TypeError, ValueError):
         pass  # nothing depends on the cache
 
 
-def _parse(path: Path) -> Document:
+def _parse(path: str) -> Document:
     import yaml
 
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
     except UnicodeDecodeError as error:
-        raise ConfigError(f"is not UTF-8 (byte {error.start})", where=str(path)) from None
+        raise ConfigError(f"is not UTF-8 (byte {error.start})", where=path) from None
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        raise ConfigError(f"cannot be read: {error.strerror}", where=path) from None
+    lines: dict[str, int] = {}
     try:
-        node = loader.get_single_node()
-        lines: dict[str, int] = {}
-        if node is not None:
-            _lines(path, node, "", lines, 0)
-        data = None if node is None else loader.construct_document(node)
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        try:
+            node = loader.get_single_node()
+            if node is not None:
+                _lines(path, node, "", lines, 0)
+            data = None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        place = f"{path}:{mark.line + 1}" if mark else str(path)
+        place = f"{path}:{mark.line + 1}" if mark else path
         raise ConfigError(f"is not valid YAML: {getattr(error, 'problem', None) or error}", where=place) from None
+    except (ValueError, OverflowError) as error:
+        raise ConfigError(f"holds an impossible date or number: {error}", where=path) from None
     except RecursionError:
-        raise ConfigError("is nested too deeply", where=str(path)) from None
-    finally:
-        loader.dispose()
+        raise ConfigError("is nested too deeply", where=path) from None
     if data is None:
         data = {}
     if not isinstance(data, dict):
@@ -106,11 +128,12 @@ def _parse(path: Path) -> Document:
     return Document(path, data, lines)
 
 
-def _lines(path: Path, node: Any, prefix: str, out: dict[str, int], depth: int) -> None:
+def _lines(path: str, node: Any, prefix: str, out: dict[str, int], depth: int) -> None:
     from yaml.nodes import MappingNode, SequenceNode
 
-    if depth > 50:
-        raise ConfigError("is nested too deeply", where=str(path))
+    if depth > _MAX_DEPTH or len(out) > _MAX_KEYS:
+        problem = "is nested too deeply" if depth > _MAX_DEPTH else f"has more than {_MAX_KEYS} keys"
+        raise ConfigError(problem, where=f"{path}:{node.start_mark.line + 1}")
     if isinstance(node, MappingNode):
         seen: dict[str, int] = {}
         for key, value in node.value:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from os.path import expanduser, join
+from typing import NamedTuple
 
 __all__ = ["Paths", "platform_paths"]
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """The directories of a user: configuration, data (sessions, trust), and cache. They need not exist."""
+class Paths(NamedTuple):
+    """The directories of a user: configuration, data (sessions, trust), and cache. They need not exist.
 
-    config: Path
-    data: Path
-    cache: Path
+    Plain strings: every start needs them, and ``pathlib`` costs as much to import as the whole decision what runs.
+    """
+
+    config: str
+    data: str
+    cache: str
 
 
-def platform_paths(environ: os._Environ[str] | dict[str, str] | None = None) -> Paths:
+def platform_paths(environ: Mapping[str, str] | None = None) -> Paths:
     """The user's directories.
 
     ``SKILLKIT_HOME`` puts all three below one directory; else the XDG variables and defaults count, on macOS
@@ -27,19 +30,17 @@ def platform_paths(environ: os._Environ[str] | dict[str, str] | None = None) -> 
     """
     env = os.environ if environ is None else environ
     if home := env.get("SKILLKIT_HOME"):
-        base = Path(home)
-        return Paths(base / "config", base / "data", base / "cache")
-    user = Path(env.get("HOME") or Path.home())
+        return Paths(join(home, "config"), join(home, "data"), join(home, "cache"))
+    user = env.get("HOME") or expanduser("~")
     if sys.platform == "darwin":
-        library = user / "Library"
-        support = library / "Application Support" / "skillkit"
-        return Paths(support, support / "data", library / "Caches" / "skillkit")
+        support = join(user, "Library", "Application Support", "skillkit")
+        return Paths(support, join(support, "data"), join(user, "Library", "Caches", "skillkit"))
     if sys.platform == "win32":
-        roaming = Path(env.get("APPDATA") or user / "AppData" / "Roaming") / "skillkit"
-        local = Path(env.get("LOCALAPPDATA") or user / "AppData" / "Local") / "skillkit"
-        return Paths(roaming, local / "data", local / "cache")
+        roaming = join(env.get("APPDATA") or join(user, "AppData", "Roaming"), "skillkit")
+        local = join(env.get("LOCALAPPDATA") or join(user, "AppData", "Local"), "skillkit")
+        return Paths(roaming, join(local, "data"), join(local, "cache"))
     return Paths(
-        Path(env.get("XDG_CONFIG_HOME") or user / ".config") / "skillkit",
-        Path(env.get("XDG_DATA_HOME") or user / ".local" / "share") / "skillkit",
-        Path(env.get("XDG_CACHE_HOME") or user / ".cache") / "skillkit",
+        join(env.get("XDG_CONFIG_HOME") or join(user, ".config"), "skillkit"),
+        join(env.get("XDG_DATA_HOME") or join(user, ".local", "share"), "skillkit"),
+        join(env.get("XDG_CACHE_HOME") or join(user, ".cache"), "skillkit"),
     )

@@ -19,6 +19,7 @@ class PluginSettings(_Strict):
     enabled: list[str] = Field(default=[], description="plugins to enable although the distribution does not list them")
     disabled: list[str] = Field(default=[], description="plugins that are not loaded")
     import_timeout: float = Field(default=10.0, gt=0, description="seconds that importing one plugin may take")
+    hook_timeout: float = Field(default=10.0, gt=0, description="seconds that one registration or host hook may take")
 
 
 class SessionSettings(_Strict):
@@ -56,6 +57,9 @@ class CoreSettings(_Strict):
     )
     distribution: str | None = Field(default=None, description="distribution to run")
     runtime: str | None = Field(default=None, description="runtime that runs commands and actions")
+    compactor: str | None = Field(
+        default=None, description="compactor that shortens long conversations; default: the first that is installed"
+    )
     plugins: PluginSettings = PluginSettings()
     session: SessionSettings = SessionSettings()
     limits: LimitSettings = LimitSettings()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
+from os.path import dirname, join, realpath
 
 from ..errors import ConfigError
 
@@ -14,8 +13,8 @@ __all__ = ["Trust"]
 class Trust:
     """The user's list of trusted folders, a JSON file in the data directory. Paths are real paths."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self.path = data_dir / "trusted.json"
+    def __init__(self, data_dir: str | os.PathLike[str]) -> None:
+        self.path = join(data_dir, "trusted.json")
 
     def folders(self) -> list[str]:
         """The trusted folders, sorted.
@@ -24,32 +23,44 @@ class Trust:
             ConfigError: the file is damaged.
         """
         try:
-            found = json.loads(self.path.read_text())
-        except FileNotFoundError:
+            with open(self.path, "rb") as file:
+                text = file.read()
+        except (FileNotFoundError, NotADirectoryError):
             return []
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"cannot be read: {error}", where=str(self.path), hint="repair or remove it") from None
+        except OSError as error:
+            raise ConfigError(f"cannot be read: {error.strerror}", where=self.path) from None
+        import json
+
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"cannot be read: {error}", where=self.path, hint="repair or remove it") from None
         if not isinstance(found, list) or not all(isinstance(f, str) for f in found):
-            raise ConfigError("must be a list of folders", where=str(self.path), hint="repair or remove it")
+            raise ConfigError("must be a list of folders", where=self.path, hint="repair or remove it")
         return sorted(found)
 
-    def is_trusted(self, folder: Path) -> bool:
+    def is_trusted(self, folder: str | os.PathLike[str]) -> bool:
         """Whether ``folder`` or a folder above it is trusted."""
         trusted = self.folders()
         if not trusted:
             return False
-        real = Path(os.path.realpath(folder))
-        return any(str(p) in trusted for p in (real, *real.parents))
+        here = realpath(folder)
+        while here not in trusted:
+            above = dirname(here)
+            if above == here:
+                return False
+            here = above
+        return True
 
-    def add(self, folder: Path) -> str:
+    def add(self, folder: str | os.PathLike[str]) -> str:
         """Trust ``folder``; returns its real path."""
-        real = os.path.realpath(folder)
+        real = realpath(folder)
         self._write(sorted({*self.folders(), real}))
         return real
 
-    def remove(self, folder: Path) -> bool:
+    def remove(self, folder: str | os.PathLike[str]) -> bool:
         """Stop trusting ``folder``; returns whether it was trusted by its own entry."""
-        real = os.path.realpath(folder)
+        real = realpath(folder)
         folders = self.folders()
         if real not in folders:
             return False
@@ -57,10 +68,13 @@ class Trust:
         return True
 
     def _write(self, folders: list[str]) -> None:
+        import json
+
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            temporary = self.path.with_suffix(".tmp")
-            temporary.write_text(json.dumps(folders, indent=1) + "\n")
-            temporary.replace(self.path)
+            os.makedirs(dirname(self.path), mode=0o700, exist_ok=True)
+            temporary = f"{self.path}.{os.getpid()}"
+            with open(temporary, "w", encoding="utf-8") as file:
+                file.write(json.dumps(folders, indent=1) + "\n")
+            os.replace(temporary, self.path)
         except OSError as error:
-            raise ConfigError(f"cannot be written: {error.strerror}", where=str(self.path)) from None
+            raise ConfigError(f"cannot be written: {error.strerror}", where=self.path) from None

@@ -6,6 +6,6 @@ Plugin authors find more in ``skillkit-testkit``.
 from __future__ import annotations
 
 from .clock import VirtualClock
-from .scripted import Call, Fail, Hang, Reply, ScriptedModel
+from .scripted import Call, Fail, Hang, Raw, Reply, ScriptedModel
 
-__all__ = ["Call", "Fail", "Hang", "Reply", "ScriptedModel", "VirtualClock"]
+__all__ = ["Call", "Fail", "Hang", "Raw", "Reply", "ScriptedModel", "VirtualClock"]

@@ -14,7 +14,7 @@ from ..messages import StopReason
 from ..models import TokenUsage
 from ..stream import StreamEvent
 
-__all__ = ["Call", "Fail", "Hang", "Reply", "ScriptedModel", "Turn"]
+__all__ = ["Call", "Fail", "Hang", "Raw", "Reply", "ScriptedModel", "Turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,20 @@ class Hang:
     started: asyncio.Event | None = None
 
 
-Turn: TypeAlias = Reply | Fail | Hang | str | Callable[[LLMRequest], "Reply | Fail | Hang | str"]
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Exactly these stream events; with ``hang`` then nothing more, until the request is cancelled or aborted.
+
+    Without ``hang`` and without a terminal event the stream just stops, as one does whose connection died.
+    """
+
+    events: Sequence[StreamEvent]
+    hang: bool = False
+    started: asyncio.Event | None = None
+
+
+Answer: TypeAlias = Reply | Fail | Hang | Raw
+Turn: TypeAlias = Answer | str | Callable[[LLMRequest], "Answer | str"]
 
 
 class ScriptedModel(LLMAdapter):
@@ -76,14 +89,14 @@ class ScriptedModel(LLMAdapter):
         self.requests: list[LLMRequest] = []
         self._calls = 0
 
-    def _next(self, request: LLMRequest) -> Reply | Fail | Hang:
+    def _next(self, request: LLMRequest) -> Answer:
         index = len(self.requests) - 1
         if index >= len(self.turns):
             if not (self.repeat and self.turns):
                 return Fail(ErrorKind.invalid_request, f"the script has no turn {index + 1}", status=400)
             index = len(self.turns) - 1
         turn = self.turns[index]
-        if callable(turn) and not isinstance(turn, (Reply, Fail, Hang, str)):
+        if callable(turn) and not isinstance(turn, (Reply, Fail, Hang, Raw, str)):
             turn = turn(request)
         return Reply(turn) if isinstance(turn, str) else turn
 
@@ -96,9 +109,13 @@ class ScriptedModel(LLMAdapter):
             yield StreamEvent("error", error=error)
             return
         if isinstance(turn, Hang):
-            if turn.text:
-                yield StreamEvent("text_start", index=0)
-                yield StreamEvent("text_delta", turn.text, index=0)
+            text = [StreamEvent("text_start", index=0), StreamEvent("text_delta", turn.text, index=0)]
+            turn = Raw(text if turn.text else (), True, turn.started)
+        if isinstance(turn, Raw):
+            for event in turn.events:
+                yield event
+            if not turn.hang:
+                return
             if turn.started is not None:
                 turn.started.set()
             await request.signal.wait()

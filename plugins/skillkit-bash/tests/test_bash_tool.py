@@ -41,11 +41,10 @@ def make_host(tmp_path: Path, config: BashConfig | None = None, resolved=None) -
     runtime = BashRuntime(host)
     host.runtimes = SimpleNamespace(get={"bash": runtime}.__getitem__)
 
-    async def resolve(hook, **values):
-        assert (hook, values) == ("resolve_runtime", {"name": None})
-        return resolved
+    async def find_runtime():
+        return resolved or runtime
 
-    host.resolve = resolve
+    host.find_runtime = find_runtime
     return host
 
 
@@ -158,7 +157,7 @@ def test_the_configuration_of_the_host_reaches_the_runtime(tmp_path, go, monkeyp
     assert go(host.runtimes.get("bash").execute("echo $SEEN $PATH $0")).stdout == "yes /usr/bin:/bin /bin/sh\n"
 
 
-def test_a_runtime_that_a_plugin_resolves_comes_first(tmp_path, go):
+def test_the_runtime_that_the_host_finds_runs_the_command(tmp_path, go):
     tools = []
     sandbox = BashRuntime(path="/only/here:/usr/bin:/bin", spill_dir=tmp_path)
     plugin.register_tools(tools.append, make_host(tmp_path, resolved=sandbox))

@@ -107,6 +107,13 @@ def test_no_key_for_openai_fails_with_the_line_that_fixes_it(
     assert "set OPENAI_API_KEY" in str(error)
 
 
+def test_no_key_for_a_hosted_server_fails_before_it_is_asked() -> None:
+    adapter = OpenAIAdapter(None, provider="groq", base_url="https://api.groq.com/openai/v1", key_hint="GROQ_API_KEY")
+    error = failure(asyncio.run(collect(adapter, ask())))
+    assert error.kind is ErrorKind.auth
+    assert str(error) == "groq: no API key is configured; set GROQ_API_KEY, or pass api_key"
+
+
 def test_hooks_see_the_final_request_and_what_they_return_is_sent(loopback: Any) -> None:
     seen: list[Any] = []
 
@@ -428,6 +435,28 @@ def test_an_event_that_is_not_an_object_ends_the_answer(adapter_class: Any, raw:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'event: error\ndata: {"message":"broke","code":"server_error"}\n\n',
+        b'event: error\ndata: {"error":{"message":"broke","code":"server_error"}}\n\n',
+        b'data: {"error":{"message":"broke","type":"server_error"}}\n\n',
+        b'data: {"object":"error","message":"broke","type":"error","code":500}\n\n',
+    ],
+)
+@BOTH
+def test_errors_in_mid_stream_in_all_their_shapes(adapter_class: Any, raw: bytes, loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(raw)
+            adapter = adapter_class(None, base_url=server.url)
+            error = failure(await collect(adapter, ask()))
+            assert (error.kind, error.message, error.provider) == (ErrorKind.server, "broke", "openai")
+            await adapter.close()
+
+    asyncio.run(main())
+
+
 def test_an_error_event_with_nothing_after_it_ends_the_answer(loopback: Any) -> None:
     async def main() -> None:
         async with loopback() as server:
@@ -448,7 +477,9 @@ def test_a_hook_that_raises_is_an_error_event_and_nothing_is_sent(loopback: Any)
         async with loopback() as server:
             server.sse(*ANSWER)
             adapter = OpenAIAdapter(None, base_url=server.url)
-            assert "no" in str(failure(await collect(adapter, ask(on_request=on_request))))
+            error = failure(await collect(adapter, ask(on_request=on_request)))
+            assert "no" in str(error)
+            assert isinstance(error.__cause__, RuntimeError)
             assert server.requests == []
             await adapter.close()
 

@@ -86,6 +86,9 @@ class PlainHost:
     def __post_init__(self) -> None:
         self.runtimes.register("bash", self.runtime)
 
+    async def find_runtime(self, name: str | None = None) -> RecordingRuntime:
+        return self.runtime
+
     def secret(self, name: str) -> str | None:
         return self.environ.get(name)
 

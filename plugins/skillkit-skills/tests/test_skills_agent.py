@@ -65,6 +65,7 @@ class Agent:
     def __init__(self, host, skills=(), session=None):
         self.host, self.session = host, session or Session()
         self.config = SimpleNamespace(skills=tuple(skills))
+        self.target = None
 
 
 @dataclass

@@ -19,7 +19,7 @@ __all__ = ["describe", "run_command"]
 
 
 async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-    """Run ``args["command"]`` with the runtime that ``resolve_runtime`` gives, else with the host's runtime ``bash``.
+    """Run ``args["command"]`` with the host's runtime: ``runtime`` of the configuration, default ``bash``.
 
     ``details``: ``exit_code, timed_out, aborted, truncated, duration, stdout_bytes, stderr_bytes, stdout_path,
     stderr_path``.
@@ -28,7 +28,7 @@ async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> 
         ToolError: the directory is outside the workspace or missing, or the command cannot be started.
     """
     config: BashConfig = host.config.section("bash") or BashConfig()
-    runtime: SkillRuntime = await host.resolve("resolve_runtime", name=None) or host.runtimes.get("bash")
+    runtime: SkillRuntime = await host.find_runtime()
     timeout = min(float(args.get("timeout") or config.timeout), config.max_timeout)
     result = await runtime.execute(
         args["command"],

@@ -39,6 +39,7 @@ class OfflineAdapter(LLMAdapter):
     """
 
     api = "offline"
+    progressive = False
 
     def __init__(
         self,

@@ -14,16 +14,18 @@ from .descriptors import arguments_of, most_prominent, skill_of
 from .filling import Filled, fill
 from .index import index_of
 from .ranking import Candidate, coverage, rank
-from .request import parse
-from .terms import terms_of
+from .request import Kind, Request, parse
+from .terms import file_endings, terms_of
 
 __all__ = ["Choice", "Verdict", "choose"]
 
 MIN_SCORE = 0.2
 MIN_COVERAGE = 0.5
+MIN_WITH_FILE = 0.35  # the same where the request names a file of the kind that the action is about
 SURE_COVERAGE = 0.6  # below it an action whose arguments are not stated is not what was meant
 SKILL_MARGIN = 0.08  # another skill's score within this share of the best is a tie
 ACTION_MARGIN = 0.05  # the same for another action of the same skill
+_LOST_QUOTATION = 0.7  # what is left of the coverage when the action has no use for something quoted
 _LOOKED_AT = 8
 _CLAUSES = re.compile(r"(?<!\s)\s*(?:[,;.]?\s*\b(?:and\s+)?(?:then|afterwards|after that)\b,?|;)\s*", re.I)
 
@@ -81,22 +83,25 @@ def choose(request_text: str, tools: Sequence[Tool], cwd: Path | None = None, *,
 
 def _choose(text: str, tools: Sequence[Tool], cwd: Path | None, required: bool) -> Choice:
     ranked = rank(text, tools)
-    near = tuple(c for c in ranked[:_LOOKED_AT] if c.score >= ranked[0].score / 3)
     if not ranked:
         return Choice(Verdict.no_fit)
-    allowed = [c for c in ranked if not c.against]
-    filled: dict[str, Filled] = {}
+    near = tuple(c for c in ranked[:_LOOKED_AT] if c.score >= ranked[0].score / 3)
+    allowed = [c for c in ranked if not c.against][:_LOOKED_AT]
+    filled = {c.tool.name: fill(text, c.tool, cwd) for c in allowed}
 
     def arguments(candidate: Candidate) -> Filled:
-        name = candidate.tool.name
-        if name not in filled:
-            filled[name] = fill(text, candidate.tool, cwd)
-        return filled[name]
+        return filled[candidate.tool.name]
 
-    index, terms = index_of(tools), terms_of(parse(text))
-    seen = [_weighed(c, coverage(index, terms, c.matched, arguments(c).explained)) for c in allowed[:_LOOKED_AT]]
+    request, index = parse(text), index_of(tools)
+    terms, endings = terms_of(request), file_endings(request)
+    seen = []
+    for candidate in allowed:
+        its = arguments(candidate)
+        known = coverage(index, terms, candidate.matched, its.explained)
+        seen.append(_weighed(candidate, _explained(candidate, its, request, known)))
     seen.sort(key=lambda c: (-c.score, c.tool.name))
-    fitting = [c for c in seen if required or c.named or _fits(c, len(terms))]
+    its_file = {c.tool.name for c in seen if not endings.isdisjoint(c.matched) and arguments(c).complete}
+    fitting = [c for c in seen if required or c.named or _fits(c, len(terms), c.tool.name in its_file)]
     if not fitting or ranked[0].against:
         return Choice(Verdict.no_fit, candidates=near)
     best = fitting[0]
@@ -115,17 +120,28 @@ def _choose(text: str, tools: Sequence[Tool], cwd: Path | None, required: bool) 
     return Choice(Verdict.no_fit, candidates=near)
 
 
+def _explained(candidate: Candidate, filled: Filled, request: Request, known: float) -> float:
+    """The share of the request that is explained: less than what is known if the action has no use for something quoted."""
+    lost = not filled.explained.issuperset(request.of(Kind.quoted))
+    reads_all = any(a.whole for a in arguments_of(candidate.tool))
+    return known * _LOST_QUOTATION if lost and not reads_all else known
+
+
 def _weighed(candidate: Candidate, explained: float) -> Candidate:
     """The candidate once its arguments are read: the less of the request it explains, the less it is meant."""
     return replace(candidate, coverage=explained, score=candidate.score * (1 + explained) / 2)
 
 
-def _fits(candidate: Candidate, terms: int) -> bool:
+def _fits(candidate: Candidate, terms: int, its_file: bool) -> bool:
     """Whether the request means the action at all. One that takes any request whole needs more than one word in common."""
     whole = any(a.whole and a.required for a in arguments_of(candidate.tool))
     if whole and (terms < 2 or (len(candidate.matched) < 2 and not candidate.alike)):
         return False
-    return candidate.anchored and candidate.score >= MIN_SCORE and candidate.coverage >= MIN_COVERAGE
+    return (
+        candidate.anchored
+        and candidate.score >= MIN_SCORE
+        and candidate.coverage >= (MIN_WITH_FILE if its_file else MIN_COVERAGE)
+    )
 
 
 def _action(alike: list[Candidate], arguments: Callable[[Candidate], Filled]) -> list[Candidate]:

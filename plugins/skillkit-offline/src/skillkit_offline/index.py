@@ -13,7 +13,7 @@ from skillkit_core.tools import Tool
 from .attribution import attributed_examples
 from .descriptors import action_of, arguments_of, is_action, skill_of, texts
 from .request import Request, clean, parse
-from .terms import Term, pairs_of, terms_of
+from .terms import AMOUNT, ARITHMETIC, CONVERSION, Term, asks_amount, changing_verbs, file_endings, pairs_of, terms_of
 from .words import FUNCTION, split_words, stem
 
 __all__ = ["Index", "Match", "index_of"]
@@ -33,6 +33,7 @@ _K1 = 1.2
 _BACKGROUND = 10  # skills that one imagines beside the installed ones, so that three skills weigh words as thirty do
 _PAIR_WEIGHT = 0.35
 _DATA = 0.5  # what the words of an example count that name its author's data ("price" in "average of price")
+_OTHER_ENDING = 0.6  # what is left of a likeness to an example about another kind of file
 _LONGEST_FIELD = 30_000
 
 
@@ -53,19 +54,28 @@ class Match:
 
 
 class Index:
-    """An immutable index of the skill actions among ``tools``."""
+    """An immutable index of the skill actions among ``tools``.
+
+    Attributes:
+        tools, skills: the actions and the names of their skills; the other lists run parallel to them.
+        anchors: terms of names and keywords.
+        leads: words of the names, and verbs of change with which the action introduces itself.
+        kinds: kinds of files after which the skill is named ("csv" in csv-stats); any file may be text, so that is none.
+    """
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self.tools = tuple(t for t in tools if is_action(t))
         self.skills = tuple(skill_of(t) for t in self.tools)
-        self.spoken: list[frozenset[str]] = []
         self.anchors: list[frozenset[str]] = []
         self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        self._examples: list[tuple[int, str, dict[str, float]]] = []
+        self._examples: list[tuple[int, str, dict[str, float], frozenset[str]]] = []
         self._with: dict[str, list[int]] = defaultdict(list)
         examples = attributed_examples(self.tools)
+        self.leads = [_leads(t, e) for t, e in zip(self.tools, examples, strict=True)]
         self._add_fields([_fields(t, e) for t, e in zip(self.tools, examples, strict=True)])
         self._add_examples(examples)
+        kinds = {ending for _, _, _, endings in self._examples for ending in endings} - {stem("text")}
+        self.kinds = [kinds & {stem(w) for w in split_words(skill)} for skill in self.skills]
 
     def _add_fields(self, documents: list[dict[str, dict[str, float]]]) -> None:
         mean = {
@@ -84,8 +94,8 @@ class Index:
                 self._postings[term].append((number, value))
                 firmly = owners[term]
                 firmly[self.skills[number]] = max(firmly.get(self.skills[number], 0.0), min(1.0, value))
-            self.anchors.append(frozenset(t for name in _ANCHORS for t in document[name]))
-            self.spoken.append(self.anchors[-1] | frozenset(document["examples"]))
+            chosen = frozenset(t for name in _ANCHORS for t in document[name])
+            self.anchors.append(chosen | ({ARITHMETIC, CONVERSION} & document["examples"].keys()))
         count = len(set(self.skills)) + _BACKGROUND
         said_by = {term: sum(firmly.values()) for term, firmly in owners.items()}
         self._idf = {term: math.log(1 + (count - n + 0.5) / (n + 0.5)) for term, n in said_by.items()}
@@ -94,11 +104,12 @@ class Index:
     def _add_examples(self, examples: list[list[str]]) -> None:
         for number, mine in enumerate(examples):
             for example in mine:
-                weights = self.weights(parse(example))
+                request = parse(example)
+                weights = self.weights(request)
                 for term in weights:
                     if " " not in term:
                         self._with[term].append(len(self._examples))
-                self._examples.append((number, example, weights))
+                self._examples.append((number, example, weights, file_endings(request)))
 
     def idf(self, term: Term) -> float:
         """How telling a term is here, times its own weight. Marks that no action has say nothing."""
@@ -136,14 +147,24 @@ class Index:
     def _compare_examples(self, request: Request, terms: list[Term], found: dict[int, Match]) -> None:
         mine = self.weights(request)
         total = sum(mine.values())
+        endings = file_endings(request)
         near = {place for term in terms for place in self._with.get(term.term, ())}
         for place in sorted(near):
-            number, example, theirs = self._examples[place]
+            number, example, theirs, theirs_endings = self._examples[place]
             both = sum(weight for term, weight in mine.items() if term in theirs)
             likeness = 2 * both / (total + sum(theirs.values()) or 1.0)
+            if endings and theirs_endings and endings.isdisjoint(theirs_endings):
+                likeness *= _OTHER_ENDING
             match = found.get(number)
             if match is not None and likeness > match.likeness:
                 match.likeness, match.example = min(1.0, likeness), example
+
+
+def _leads(tool: Tool, examples: list[str]) -> frozenset[str]:
+    """Stems of the words of both names, and of verbs of change with which its description or an example begins."""
+    names = [*split_words(skill_of(tool)), *split_words(action_of(tool))]
+    spoken = [verb for text in (tool.description, *examples) for verb in changing_verbs(parse(text))]
+    return frozenset(stem(word) for word in (*names, *spoken))
 
 
 def _fields(tool: Tool, examples: list[str]) -> dict[str, dict[str, float]]:
@@ -168,9 +189,13 @@ def _count(parts: Iterable[str], *, marks: bool = False) -> dict[str, float]:
             for term in terms_of(parse(part)):
                 out[term.term] += _DATA if term.data else 1.0
         else:
+            before = ""
             for word in split_words(clean(part[:_LONGEST_FIELD])):
                 if word not in FUNCTION:
                     out[stem(word)] += 1
+                if asks_amount(before, word):
+                    out[AMOUNT] = 1
+                before = word
     return out
 
 

@@ -10,13 +10,14 @@ from skillkit_core.tools import Tool
 from .descriptors import action_of, label, skill_of
 from .index import Index, Match, index_of
 from .request import Kind, Request, parse, visible
-from .terms import Term, changing_verbs, terms_of
-from .words import FUNCTION, normal, split_words, stem
+from .terms import AMOUNT, Term, changing_verbs, file_endings, terms_of
+from .words import ASKING, FUNCTION, normal, split_words, stem
 
 __all__ = ["Candidate", "coverage", "rank"]
 
 _EXAMPLE = 0.7  # share of what is left to 1 that a request equal to an example adds
 _ALIKE = 0.5  # likeness from which an example alone makes a candidate
+_OTHER_KIND = 0.5  # what is left of the score of a skill that is named after another kind of file
 _LEADS = 0.3  # the same for a request that begins with the action's name ("count the rows")
 _NAMED = 0.5  # the same for a request that says the skill's name
 
@@ -67,7 +68,8 @@ class _Said:
     Attributes:
         stems: the request's words as one text with a space at both ends, for finding names in it.
         spelled: its words as they are written.
-        lead: stem of the first word that is not mere politeness ("count" in "please count the rows").
+        leads: stems of the first word, and of the first that does not merely ask ("show the rows": show, rows).
+        endings: of the files that it names.
         changes: verbs that ask for a change.
     """
 
@@ -75,20 +77,24 @@ class _Said:
     terms: tuple[Term, ...]
     stems: str
     spelled: frozenset[str]
-    lead: str
+    leads: frozenset[str]
+    endings: frozenset[str]
     changes: tuple[str, ...]
 
 
 def _said(request: Request) -> _Said:
     words = [normal(p.text) for p in request.pieces if p.kind is Kind.word]
     stems = [stem(part) for word in words for part in split_words(word)]
-    lead = next((w for w in words if w not in FUNCTION), "")
+    terms = tuple(terms_of(request))
+    weak = FUNCTION if any(t.term == AMOUNT for t in terms) else FUNCTION | ASKING
+    leads = {next((w for w in words if w not in without), "") for without in (FUNCTION, weak)}
     return _Said(
         request,
-        tuple(terms_of(request)),
+        terms,
         f" {' '.join(stems)} ",
         frozenset(words),
-        stem(lead),
+        frozenset(stem(w) for w in leads),
+        file_endings(request),
         tuple(changing_verbs(request)),
     )
 
@@ -99,13 +105,14 @@ def _candidate(index: Index, number: int, match: Match, said: _Said) -> Candidat
     named = name in said.spelled and not name.isalpha()
     words = [stem(w) for w in split_words(name)]
     in_words = named or (len(words) > 1 and f" {' '.join(words)} " in said.stems)
-    leads = said.lead in {stem(w) for w in split_words(action_of(tool))}
+    leads = any(stem(w) in said.leads for w in split_words(action_of(tool)))
+    other_kind = bool(said.endings and index.kinds[number]) and said.endings.isdisjoint(index.kinds[number])
     rest = (1 - match.bm25) * (1 - _EXAMPLE * match.likeness) * (1 - _NAMED * in_words) * (1 - _LEADS * leads)
-    unspoken = [v for v in said.changes if stem(v) not in index.spoken[number]]
+    unspoken = [v for v in said.changes if stem(v) not in index.leads[number]]
     alike = match.likeness >= _ALIKE or in_words
     return Candidate(
         tool,
-        round(1 - rest, 6),
+        round((1 - rest) * (_OTHER_KIND if other_kind else 1), 6),
         tuple(_reasons(match, in_words)),
         coverage(index, said.terms, match.matched),
         named,

@@ -20,7 +20,7 @@ FUNCTION = word_set(
     both but by can can't could couldn't did didn't do does doesn't doing don't down each either else ever every few
     for from further had has have having he hello her here hers hey hi him his how i if in into is isn't it its just
     kindly let like may me might mine more most much my myself now of off oh ok okay on once only onto or other our
-    ours out over own per please pls quite rather really s same shall she should so some such t than thank thanks
+    ours out over own per please pls quite rather really s shall she should so some such t than thank thanks
     that the their them then there these they thing this those through thus to too under until up upon us use used
     using very via was wasn't we were what when where whether which while who whom whose why will with within
     without won't would yes yet you your yours"""
@@ -28,17 +28,18 @@ FUNCTION = word_set(
 
 # Words that ask, whatever is asked: they count a little.
 ASKING = word_set(
-    """all answer anything available check contain contains everything explain find get give go got help inside know
+    """all answer anything available check contain contains everything find get give go got help inside know
     list look lot make many me need new number one print put return run say see show something take tell there try
     want whole work"""
 )
 
-# Verbs that change things or make something new. Led by one, a request runs only an action that speaks of it.
+# Verbs that change things, make something new or want thought. Led by one, a request runs only an action that is led by it too.
 CHANGING = word_set(
-    """append archive buy cancel change clean clear clone commit compose compress copy crop cut delete deploy destroy
-    download drop edit email encrypt erase fix install invent kill merge modify move overwrite paint pay play post
-    publish push reboot refactor remind remove rename replace reply reset resize restart restore rewrite
-    schedule sell send shred sing start stop submit sync tidy transfer translate trash tweet uninstall unzip update
+    """add advise append archive buy cancel change clean clear clone commit compose compress copy create crop cut
+    delete deploy destroy download draw drop edit email encrypt erase explain fix improve insert install invent kill
+    merge modify move open overwrite paint paraphrase pay play plot post publish push reboot recommend refactor
+    remind remove rename replace reply reset resize restart restore revert review rewrite schedule sell send shred
+    sing start stop submit suggest sync teach tidy transfer translate trash turn tweet undo uninstall unzip update
     upgrade upload wipe write zip"""
 )
 

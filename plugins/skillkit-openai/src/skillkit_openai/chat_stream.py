@@ -48,6 +48,8 @@ def tag(payload: Any) -> dict[str, Any]:
     """A parsed ``data:`` object as an event of the table."""
     if not isinstance(payload, dict):
         return {"type": "chunk", "error": {"message": "the server sent an event that is not a JSON object"}}
+    if "choices" not in payload and "error" in (payload.get("type"), payload.get("object")):
+        return {"type": "chunk", "error": payload.get("error") or payload}  # an error of its own event, not a chunk
     payload["type"] = "chunk"
     return payload
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
-from skillkit_core.errors import ErrorKind, ProviderError, UsageError
+from skillkit_core.errors import ErrorKind, ProviderError, SkillKitError, UsageError
 from skillkit_core.frozen import freeze
 from skillkit_core.models import ModelDefinition
 from skillkit_core.sse import SSEDecoder
@@ -48,7 +48,8 @@ class OpenAIWire(LLMAdapter):
         query: added to every URL. proxy: URL of an HTTP proxy; default: the environment's.
         timeout: seconds until the first event, where the request's settings do not say. idle_timeout: longest silence
             afterwards. connect_timeout: seconds to reach the server.
-        key_hint, url_hint: variables that error messages name.
+        key_hint: variable that should hold the key; when it is given, an encrypted endpoint is not asked without one.
+        url_hint: variable that should hold the endpoint.
         options: fields of :class:`~skillkit_openai.dialect.Dialect`.
 
     Raises:
@@ -70,7 +71,7 @@ class OpenAIWire(LLMAdapter):
         timeout: float | None = 600.0,
         idle_timeout: float | None = 600.0,
         connect_timeout: float = 60.0,
-        key_hint: str = "OPENAI_API_KEY",
+        key_hint: str | None = None,
         url_hint: str = "OPENAI_BASE_URL",
         **options: Any,
     ) -> None:
@@ -85,7 +86,8 @@ class OpenAIWire(LLMAdapter):
         self._client = Client(self.endpoint)
         self._timeout = timeout
         self._idle = idle_timeout
-        self._key_hint = _NO_KEY.format(variable=key_hint)
+        self._key_hint = _NO_KEY.format(variable=key_hint or "OPENAI_API_KEY")
+        self._wants_key = url == OPENAI_URL or (key_hint is not None and url.startswith("https://"))
 
     # -- what a wire says about itself ------------------------------------------------------------------------------
 
@@ -174,7 +176,7 @@ class OpenAIWire(LLMAdapter):
         problems = self.problems(request)
         if problems:
             raise ProviderError(problems[0], kind=ErrorKind.invalid_request, provider=self.provider)
-        if not self.endpoint.api_key and self.endpoint.base_url == OPENAI_URL and not self.endpoint.headers:
+        if self._wants_key and not self.endpoint.api_key and not self.endpoint.headers:
             raise ProviderError(
                 "no API key is configured", kind=ErrorKind.auth, provider=self.provider, hint=self._key_hint
             )
@@ -229,7 +231,10 @@ class OpenAIWire(LLMAdapter):
         if isinstance(error, httpx2.HTTPError):
             return self._error(f"the answer cannot be read: {error}", ErrorKind.protocol)
         log.debug("request failed", exc_info=error)
-        return self._error(f"{type(error).__name__}: {error}", ErrorKind.unknown)
+        words = str(error) if isinstance(error, SkillKitError) else f"{type(error).__name__}: {error}"
+        wrapped = self._error(words, ErrorKind.unknown)
+        wrapped.__cause__ = error
+        return wrapped
 
     def _status_failure(self, error: Any) -> ProviderError:
         body = error.body
@@ -312,11 +317,14 @@ class _Reader:
         if raw and not self._hurried:
             self._watch.started()
         try:
-            for _, data in raw:
+            for name, data in raw:
                 if data[:6] == b"[DONE]":
                     events, acc = self._wire.end(acc, True)
                 elif data:
-                    events, acc = self._wire.convert(decode(data), acc)
+                    payload = decode(data)
+                    if name and isinstance(payload, dict) and "type" not in payload:
+                        payload["type"] = name  # said in the "event:" line alone
+                    events, acc = self._wire.convert(payload, acc)
                 else:
                     continue
                 out.extend(events)

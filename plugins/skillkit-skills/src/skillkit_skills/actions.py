@@ -259,7 +259,7 @@ async def run_action(
     if action.script is not None and skill.path is not None:
         check_script(action.script, skill.path, action.name)  # the folder may have changed since it was read
     directory = skill.path if action.cwd == "skill" and skill.path is not None else workspace
-    runtime = host.runtimes.get(settings_of(host).runtime)
+    runtime = await host.find_runtime(settings_of(host).runtime)
     done = await runtime.execute(
         build_argv(skill, action, values),
         cwd=directory,

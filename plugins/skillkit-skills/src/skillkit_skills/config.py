@@ -37,5 +37,7 @@ class SkillsConfig(BaseModel):
     max_catalogue_chars: int = Field(
         DEFAULTS.max_catalogue_chars, ge=0, description="Most characters of the list of skills that a model sees."
     )
-    runtime: str = Field(DEFAULTS.runtime, description="The runtime that runs actions.")
+    runtime: str | None = Field(
+        DEFAULTS.runtime, description="The runtime that runs actions; default: the host's (the setting 'runtime')."
+    )
     entries: dict[str, SkillEntry] = Field(default_factory=dict, description="Settings by skill.")

@@ -50,7 +50,9 @@ def skills_of(agent: AgentRunner) -> AgentSkills:
 
 def skill_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """The tools that skills give ``agent`` now; the same tuple while nothing changed."""
-    return skills_of(agent).tools(request_of(agent.session))
+    target = agent.target
+    at_once = target is not None and not target.adapter.progressive
+    return skills_of(agent).tools(request_of(agent.session), at_once=at_once)
 
 
 def request_of(session: Any) -> Request:
@@ -113,10 +115,15 @@ class AgentSkills:
         """Make a skill active for the rest of the session."""
         self._active[name] = None
 
-    def tools(self, request: Request) -> tuple[Tool, ...]:
-        """A tool for each action that a model may call, and ``activate_skill`` where there is something to activate."""
+    def tools(self, request: Request, *, at_once: bool = False) -> tuple[Tool, ...]:
+        """A tool for each action that a model may call, and ``activate_skill`` where there is something to activate.
+
+        ``at_once``: the model would never activate a skill, so it is offered every action however many there are.
+        """
         offered = self.offered(request)
         expose = settings_of(self.host).expose_actions
+        if at_once:
+            expose = "always"
         key = (self._version, expose, tuple(s.name for s in offered), tuple(self._active))
         if key == self._key:
             return self._tools

@@ -29,7 +29,7 @@ class SettingsLike(Protocol):
     disabled: Any
     allow_bundled: Any
     max_catalogue_chars: int
-    runtime: str
+    runtime: str | None
     entries: Mapping[str, Any]
 
 
@@ -42,7 +42,7 @@ class Defaults:
     disabled: tuple[str, ...] = ()
     allow_bundled: tuple[str, ...] = ()
     max_catalogue_chars: int = 8000
-    runtime: str = "bash"
+    runtime: str | None = None
     entries: Mapping[str, Any] = field(default_factory=dict)
 
 

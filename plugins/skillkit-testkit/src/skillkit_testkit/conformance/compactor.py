@@ -13,7 +13,6 @@ from skillkit_core.contracts.compactor import CompactionRequest, CompactionResul
 from skillkit_core.messages import (
     AgentMessage,
     AssistantMessage,
-    LLMMessage,
     ToolCall,
     ToolResultMessage,
     UserMessage,
@@ -27,7 +26,7 @@ from .running import run
 __all__ = ["CompactorConformance", "estimate", "make_history"]
 
 MODEL = ModelDefinition("scripted-model", "scripted", context_window=8_000, max_output_tokens=1_000)
-Complete = Callable[[str, Sequence[LLMMessage]], Awaitable[str]]
+Complete = Callable[[str, Sequence[AgentMessage]], Awaitable[str]]
 
 
 def estimate(messages: Sequence[AgentMessage]) -> int:
@@ -55,7 +54,7 @@ def make_history(seed: int, turns: int, *, words: int = 40) -> list[AgentMessage
     return out
 
 
-async def _summary(prompt: str, messages: Sequence[LLMMessage]) -> str:
+async def _summary(prompt: str, messages: Sequence[AgentMessage]) -> str:
     return "The user asked about failing tests; the parser was at fault. Next step: run the tests again."
 
 
@@ -155,7 +154,7 @@ class CompactorConformance:
     def test_a_failing_summary_never_gives_an_empty_history(self, compactor: Compactor) -> None:
         """Edge case 37: the error passes, or the result is legal without a summary."""
 
-        async def fail(prompt: str, messages: Sequence[LLMMessage]) -> str:
+        async def fail(prompt: str, messages: Sequence[AgentMessage]) -> str:
             raise ConnectionError("no model")
 
         try:
@@ -166,7 +165,7 @@ class CompactorConformance:
     def test_an_empty_summary_never_gives_an_empty_history(self, compactor: Compactor) -> None:
         """A model may say nothing."""
 
-        async def silent(prompt: str, messages: Sequence[LLMMessage]) -> str:
+        async def silent(prompt: str, messages: Sequence[AgentMessage]) -> str:
             return "  "
 
         messages = make_history(8, 40)

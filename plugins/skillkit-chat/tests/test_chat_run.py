@@ -1,0 +1,143 @@
+"""The command `run` as people, pipes and programs meet it: real processes, real skills, a real terminal."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def run_action(skillkit_cli, *words, **options):
+    return skillkit_cli("run", "--skill", "echoes", *words, **options)
+
+
+def test_a_plain_request_is_answered_offline(echoes, skillkit_cli):
+    result = skillkit_cli("run", "repeat the words 'good morning'").ok()
+    assert result.stdout == "good morning\n"
+
+
+def test_an_action_gets_its_arguments_by_position_and_by_name(echoes, skillkit_cli):
+    result = run_action(
+        skillkit_cli, "say", "hi", "--times", "3", "--loud", "--tags", "a", "--tags", "b c", "--json"
+    ).ok()
+    assert result.json["answer"] == "HI HI HI"
+    assert result.json["data"]["got"]["tags"]
+    assert (result.json["skill"], result.json["action"]) == ("echoes", "say")
+    assert result.json["tool_calls"][0]["outcome"] == "ok"
+
+
+def test_only_the_answer_of_an_action_is_printed(echoes, skillkit_cli):
+    assert run_action(skillkit_cli, "say", "just this").ok().stdout == "just this\n"
+
+
+def test_a_value_out_of_bounds_is_refused_before_anything_runs(echoes, skillkit_cli):
+    result = run_action(skillkit_cli, "say", "hi", "--times", "0")
+    assert result.exit_code == 1
+    assert "times" in result.stderr and "at least 1" in result.stderr
+
+
+def test_an_action_that_fails_says_so_in_its_own_words(echoes, skillkit_cli):
+    result = run_action(skillkit_cli, "fail")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == "this cannot be done, ask for something else\n"
+    as_json = run_action(skillkit_cli, "fail", "--json")
+    assert as_json.exit_code == 1
+    assert as_json.json["ok"] is False
+    assert "cannot be done" in as_json.json["error"]["message"]
+
+
+def test_the_request_can_come_from_standard_input(echoes, skillkit_cli):
+    assert skillkit_cli("run", "-", input="repeat the words 'from a pipe'").ok().stdout == "from a pipe\n"
+
+
+def test_verbose_shows_tools_on_stderr_and_keeps_stdout_clean(echoes, skillkit_cli):
+    result = run_action(skillkit_cli, "-v", "say", "hi").ok()
+    assert result.stdout == "hi\n"
+    assert "echoes__say" in result.stderr and "ok" in result.stderr
+
+
+def test_events_are_lines_of_json_and_the_result_is_the_last(echoes, skillkit_cli):
+    lines = run_action(skillkit_cli, "say", "hi", "--json", "--events").ok().json_lines
+    assert lines[-1]["type"] == "result" and lines[-1]["answer"] == "hi"
+    seqs = [line["seq"] for line in lines[:-1]]
+    assert seqs == sorted(seqs) and len(set(seqs)) == len(seqs)
+
+
+def test_events_without_json_is_wrong_usage(echoes, skillkit_cli):
+    result = skillkit_cli("run", "--events", "hello")
+    assert result.exit_code == 2
+    assert "--json" in result.stderr
+
+
+def test_a_run_keeps_a_session_unless_it_is_told_not_to(echoes, skillkit_cli, skillkit_home):
+    kept = run_action(skillkit_cli, "say", "kept", "--json").ok().json
+    assert Path(kept["session_path"]).read_text().count("kept") >= 2
+    before = sorted(skillkit_home.data_dir.rglob("*.jsonl"))
+    run_action(skillkit_cli, "--no-session", "say", "gone").ok()
+    assert sorted(skillkit_home.data_dir.rglob("*.jsonl")) == before
+
+
+def test_continue_takes_up_the_latest_session_and_session_a_certain_one(echoes, skillkit_cli):
+    first = run_action(skillkit_cli, "say", "one", "--json").ok().json
+    second = run_action(skillkit_cli, "say", "two", "--json").ok().json
+    assert second["session"] != first["session"]
+    assert run_action(skillkit_cli, "--continue", "say", "three", "--json").ok().json["session"] == second["session"]
+    again = run_action(skillkit_cli, "--session", first["session"], "say", "four", "--json").ok().json
+    assert again["session"] == first["session"]
+
+
+def test_continue_without_a_session_says_so(echoes, skillkit_cli):
+    result = skillkit_cli("run", "--continue", "hello")
+    assert result.exit_code == 2
+    assert "no session" in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_action_and_its_process_and_is_exit_code_130(echoes, skillkit_cli, number):
+    with skillkit_cli.start("run", "--json", "--events", "--skill", "echoes", "wait") as process:
+        for line in process.stdout:
+            if '"tool_execution_update"' in line and "started" in line:
+                break
+        os.kill(process.pid, number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert '"outcome": "aborted"' in out.splitlines()[-1] or '"outcome":"aborted"' in out.splitlines()[-1]
+    assert "Traceback" not in err
+    assert not _processes_with(str(echoes / "scripts" / "wait.py"))
+
+
+def _processes_with(text):
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if text in entry.read_bytes().decode("utf-8", "replace"):
+                found.append(entry)
+        except OSError:
+            continue
+    return found
+
+
+def test_on_a_terminal_the_answer_is_live_and_tool_output_is_seen(echoes, skillkit_cli):
+    terminal, other = pty.openpty()
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
+    argv = [*skillkit_cli.argv, "run", "--skill", "echoes", "say", "shown live"]
+    process = subprocess.Popen(argv, stdin=other, stdout=other, stderr=other, env=env, cwd=skillkit_cli.home.cwd)
+    os.close(other)
+    seen = b""
+    while True:
+        ready, _, _ = select.select([terminal], [], [], 60)
+        assert ready, "the terminal stayed silent"
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data
+    assert process.wait(60) == 0
+    os.close(terminal)
+    assert b"shown live" in seen

@@ -1,0 +1,214 @@
+"""The plan: what is installed, how it is configured, and which plugins run. Nothing of a plugin is imported for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from os.path import join
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from ..settings.config import Config, Layer, environment_layer, flag_layer
+from ..settings.documents import read_document
+from ..settings.paths import platform_paths
+from ..settings.trust import Trust
+from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, scan
+from .policy import Decision, Selection, decide, unknown_plugin
+
+if TYPE_CHECKING:
+    from ..descriptors import ConfigSection
+    from ..distribution.definition import Distribution
+    from .diagnostics import Diagnostic
+
+__all__ = ["Plan"]
+
+
+class Plan:
+    """What a host works from. Each part is found when it is first asked for, and then kept.
+
+    Args:
+        wanted: distribution that the caller named. discover: look for installed plugins at all.
+        selection: which plugins the caller wants. settings: configuration values above everything, by dotted key.
+        cwd: the workspace. environ: environment variables.
+        sections: the sections of configuration that plugins declare, silent: names of plugins that do not run; both
+            are asked when the configuration is validated.
+    """
+
+    def __init__(
+        self,
+        wanted: str | None,
+        discover: bool,
+        selection: Selection,
+        settings: Mapping[str, Any],
+        cwd: str,
+        environ: Mapping[str, str],
+        sections: Callable[[], Mapping[str, ConfigSection]],
+        silent: Callable[[], Sequence[str]],
+    ) -> None:
+        self.paths = platform_paths(environ)
+        self.settings = dict(settings)
+        self._wanted = wanted
+        self._discover = discover
+        self._selection = selection
+        self._cwd = cwd
+        self._environ = environ
+        self._sections = sections
+        self._silent = silent
+        self._entries: list[EntryPoint] | None = None
+        self._trusted: bool | None = None
+        self._config: Config | None = None
+        self._distribution: Distribution | None = None
+        self._decisions: list[Decision] | None = None
+
+    @property
+    def entries(self) -> Sequence[EntryPoint]:
+        """Every SkillKit entry point of the installed distributions."""
+        if self._entries is None:
+            self._entries = scan() if self._discover else []
+        return self._entries
+
+    def entries_of(self, group: str) -> list[EntryPoint]:
+        """The entry points of one group."""
+        return [e for e in self.entries if e.group == group]
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the workspace is a folder that the user trusts."""
+        if self._trusted is None:
+            self._trusted = Trust(self.paths.data).is_trusted(self._cwd)
+        return self._trusted
+
+    # --- configuration ----------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> Config:
+        """The configuration: distribution, user's file, trusted project's file, environment, settings."""
+        if self._config is None:
+            self._config = self._configuration()
+        return self._config
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Set values above everything else."""
+        self.settings.update({k: v for k, v in settings.items() if v is not None})
+        self._config = None
+
+    def _configuration(self) -> Config:
+        layers = [self._file_layer("user", join(self.paths.config, "config.yaml"))]
+        if self.trusted:
+            layers.append(self._file_layer("project", join(self._cwd, ".skillkit", "config.yaml")))
+        layers.append(environment_layer(self._environ, (e.name for e in self.entries_of(PLUGINS))))
+        layers.append(flag_layer(self.settings))
+        config = Config([layer for layer in layers if layer is not None], self._sections, self._silent)
+        name = self._distribution_name(config)
+        if name is not None:
+            from ..distribution.definition import load_distribution
+
+            self._distribution = load_distribution(name, self.entries_of(DISTRIBUTIONS), self.paths.cache)
+            config.put_below(self._distribution.layers)
+        return config
+
+    def _file_layer(self, name: str, path: str) -> Layer | None:
+        document = read_document(path, self.paths.cache)
+        return None if document is None else Layer(name, document.data, document.where)
+
+    def _distribution_name(self, config: Config) -> str | None:
+        """The caller's, ``SKILLKIT_DISTRIBUTION``, the trusted project's, the user's, the only installed one, none."""
+        if not self._discover and self._wanted is None:
+            return None
+        named = self._wanted or config.raw("distribution")
+        if named is not None:
+            return str(named)
+        installed = {e.name for e in self.entries_of(DISTRIBUTIONS)}
+        return installed.pop() if len(installed) == 1 else None
+
+    @property
+    def distribution(self) -> Distribution | None:
+        """The distribution that runs, or ``None``."""
+        _ = self.config
+        return self._distribution
+
+    def seconds(self, key: str, default: float) -> float:
+        """A time limit from the configuration before it is validated; ``default`` where it says nothing sensible."""
+        try:
+            value = float(self.config.raw(key))
+        except (TypeError, ValueError):
+            return default
+        return value if value > 0 else default
+
+    # --- decisions --------------------------------------------------------------------------------------------
+
+    @property
+    def decisions(self) -> Sequence[Decision]:
+        """Every installed plugin, in order, with whether it runs and why."""
+        if self._decisions is None:
+            self._decisions = self._decide()
+        return self._decisions
+
+    def _decide(self) -> list[Decision]:
+        installed, found = self.entries_of(PLUGINS), self.distribution
+        selection = self._complete(self._selection, {e.name for e in installed})
+        listed = found.plugins if found else ()
+        return decide(installed, selection, listed, bool(found and found.only_listed), found.name if found else None)
+
+    def _complete(self, given: Selection, known: set[str]) -> Selection:
+        """What the caller selected, and below that what variables and files say."""
+        for name, origin in given.disable.items():
+            if name not in known:
+                raise unknown_plugin(name, known, origin)
+        only, only_origin = given.only, given.only_origin
+        variable = self._environ.get("SKILLKIT_PLUGINS")
+        if only is None and variable:
+            only, only_origin = _split(variable), "SKILLKIT_PLUGINS"
+        enable, disable = dict(given.enable), dict(given.disable)
+        for key, into in (("plugins.enabled", enable), ("plugins.disabled", disable)):
+            for name in self._names(key):
+                if name not in given.enable and name not in given.disable:
+                    into[name] = self.config.origin(key) or key
+        return Selection(only, only_origin, enable, disable, given.only_default)
+
+    def _names(self, key: str) -> Sequence[str]:
+        """A list of plugins from the configuration, checked here already: a plugin that was to be disabled never runs."""
+        value = self.config.raw(key)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return _split(value)
+        wrong = [v for v in value if not isinstance(v, str)] if isinstance(value, (list, tuple)) else [value]
+        if wrong:
+            hint = "put it in quotes" if isinstance(wrong[0], (bool, int, float)) else None
+            raise ConfigError(
+                f"must be a list of plugin names, not {wrong[0]!r}", where=self.config.origin(key), hint=hint
+            )
+        return list(value)
+
+    def problems(self) -> list[Diagnostic]:
+        """What is wrong with the plan itself: plugins that are listed and missing, names that are taken."""
+        from .diagnostics import Diagnostic
+
+        out: list[Diagnostic] = []
+        known = {e.name for e in self.entries_of(PLUGINS)}
+        if (found := self.distribution) is not None:
+            message, where = f"distribution {found.name!r} lists it, but it is not installed", "discovery"
+            missing = [name for name in found.plugins if name not in known]
+            out += [Diagnostic(n, where, message, f"pip install skillkit-{n}", severity="warning") for n in missing]
+        for decision in self.decisions:
+            if decision.duplicate_of is not None:
+                out.append(_duplicate(decision.entry, decision.duplicate_of))
+        return out
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _duplicate(entry: EntryPoint, other: EntryPoint) -> Diagnostic:
+    from .diagnostics import Diagnostic
+
+    return Diagnostic(
+        entry.name,
+        "discovery",
+        f"two distributions offer this plugin name: {other.distribution} {other.version} counts, "
+        f"{entry.distribution} {entry.version} does not",
+        f"uninstall one of them: pip uninstall {entry.distribution}",
+        entry.distribution,
+        entry.version,
+    )

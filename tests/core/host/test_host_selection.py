@@ -1,0 +1,179 @@
+"""Which plugins run, and in which order: flags, variables, configuration, distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillkit_core import UnknownName, UsageError
+from skillkit_core.errors import ConfigError
+from skillkit_core.host.policy import Selection
+
+
+@pytest.fixture
+def abc(site: Any) -> Any:
+    for name in ("a", "b", "c"):
+        site.plugin(name)
+    return site
+
+
+def running(site: Any, *flags: str, **env: str) -> list[str]:
+    done = site.run(*flags, "plugins", "list", "--json", **env)
+    assert done.code == 0, done.err
+    return [r["name"] for r in done.json["plugins"] if r["enabled"]]
+
+
+def reasons(site: Any, *flags: str, **env: str) -> dict[str, str]:
+    return {r["name"]: r["reason"] for r in site.run(*flags, "plugins", "list", "--json", **env).json["plugins"]}
+
+
+def test_everything_installed_runs_by_distribution_name(abc: Any) -> None:
+    abc.plugin("z", distribution="aardvark-z")
+    assert running(abc) == ["z", "a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "env", "expected"),
+    [
+        (["--plugins", "c,a"], {}, ["a", "c"]),
+        (["--plugins", ""], {}, []),
+        (["-P", "no:b"], {}, ["a", "c"]),
+        (["-P", "no:b", "-P", "no:c"], {}, ["a"]),
+        (["--plugins", "a", "-P", "b"], {}, ["a", "b"]),
+        (["--plugins", "a,b", "-P", "no:b"], {}, ["a"]),
+        (["-P", "no:a", "-P", "a"], {}, ["a", "b", "c"]),
+        (["-P", "a", "-P", "no:a"], {}, ["b", "c"]),
+        ([], {"SKILLKIT_PLUGINS": "b"}, ["b"]),
+        ([], {"SKILLKIT_PLUGINS": ""}, ["a", "b", "c"]),
+        ([], {"SKILLKIT_PLUGINS__DISABLED": "a,b"}, ["c"]),
+        (["--plugins", "a"], {"SKILLKIT_PLUGINS": "b"}, ["a"]),
+        (["-P", "c"], {"SKILLKIT_PLUGINS": "b"}, ["b", "c"]),
+    ],
+)
+def test_flags_and_variables(abc: Any, flags: list[str], env: dict[str, str], expected: list[str]) -> None:
+    assert running(abc, *flags, **env) == expected
+
+
+def test_configuration_enables_and_disables_and_a_flag_is_stronger(abc: Any) -> None:
+    file = abc.config("plugins:\n  disabled: [b, c]\n")
+    assert running(abc) == ["a"]
+    assert reasons(abc)["b"] == f"disabled by {file}:2: plugins.disabled"
+    assert running(abc, "-P", "b") == ["a", "b"]
+    assert reasons(abc, "-P", "b")["b"] == "enabled by -P b"
+
+
+@pytest.mark.parametrize(
+    ("flags", "env", "where"),
+    [
+        (["--plugins", "a,bb"], {}, "--plugins"),
+        (["-P", "bb"], {}, "-P bb"),
+        (["-P", "no:bb"], {}, "-P no:bb"),
+        ([], {"SKILLKIT_PLUGINS": "bb"}, "SKILLKIT_PLUGINS"),
+        ([], {"SKILLKIT_PLUGINS__ENABLED": "bb"}, "SKILLKIT_PLUGINS__ENABLED"),
+    ],
+)
+def test_a_plugin_that_is_not_installed_is_named_with_its_origin(
+    abc: Any, flags: list[str], env: dict[str, str], where: str
+) -> None:
+    done = abc.run(*flags, "plugins", "list", **env)
+    assert done.code == 2
+    assert done.err.startswith(f"Error: {where}: unknown plugin 'bb'; did you mean 'b'")
+    assert done.err.count("\n") == 1
+
+
+def test_disabling_what_is_not_installed_in_a_file_is_no_mistake(abc: Any) -> None:
+    abc.config("plugins:\n  disabled: [telemetry]\n")
+    assert running(abc) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("text", "shown"), [("[off]", "False"), ("[3]", "3"), ("{a: 1}", "{'a': 1}"), ("7", "7")])
+def test_a_list_of_plugins_that_yaml_reads_otherwise_stops_before_anything_runs(
+    abc: Any, text: str, shown: str
+) -> None:
+    file = abc.config(f"plugins:\n  disabled: {text}\n")
+    done = abc.run("plugins", "list")
+    assert done.code == 2
+    assert f"{file}:2: plugins.disabled: must be a list of plugin names, not {shown}" in done.err
+
+
+def test_a_distribution_orders_its_plugins_first(abc: Any) -> None:
+    abc.distribution("house", "plugins: [c, b]\n")
+    assert running(abc) == ["c", "b", "a"]
+    assert running(abc, "--only-default-plugins") == ["c", "b"]
+    assert reasons(abc, "--only-default-plugins")["a"] == "not a default plugin (--only-default-plugins)"
+    assert reasons(abc)["c"] == "listed by distribution 'house'"
+    assert running(abc, "--only-default-plugins", "-P", "a") == ["c", "b", "a"]
+    assert running(abc, "--plugins", "a,b") == ["b", "a"]
+
+
+def test_only_default_plugins_without_a_distribution_is_refused(abc: Any) -> None:
+    done = abc.run("--only-default-plugins", "plugins", "list")
+    assert done.code == 2
+    assert "needs a distribution" in done.err
+
+
+def test_a_distribution_may_allow_nothing_but_its_plugins(abc: Any) -> None:
+    abc.distribution("strict", "plugins: [b]\npolicy: {only_listed: true}\n")
+    assert running(abc) == ["b"]
+    assert reasons(abc)["a"] == "not listed by distribution 'strict'"
+    assert running(abc, "-P", "a") == ["b", "a"], "who runs the command decides in the end"
+
+
+def test_a_listed_plugin_that_is_missing_is_a_warning_with_the_remedy(abc: Any) -> None:
+    abc.distribution("house", "plugins: [a, chat]\n")
+    report = abc.run("plugins", "doctor", "--json")
+    assert report.code == 0
+    (problem,) = report.json["problems"]
+    assert (problem["plugin"], problem["severity"]) == ("chat", "warning")
+    assert problem["remedy"] == "pip install skillkit-chat"
+
+
+def test_of_several_distributions_one_must_be_named(abc: Any) -> None:
+    abc.distribution("one", "plugins: [c]\n")
+    abc.distribution("two", "plugins: [b]\nextends: one\n")
+    assert running(abc) == ["a", "b", "c"], "none of them, when nobody chooses"
+    assert running(abc, "--distribution", "one") == ["c", "a", "b"]
+    assert running(abc, "--distribution", "two") == ["c", "b", "a"]
+    assert running(abc, SKILLKIT_DISTRIBUTION="one") == ["c", "a", "b"]
+    abc.config("distribution: two\n")
+    assert running(abc) == ["c", "b", "a"]
+    assert running(abc, SKILLKIT_DISTRIBUTION="one") == ["c", "a", "b"]
+    assert running(abc, "--distribution", "two", SKILLKIT_DISTRIBUTION="one") == ["c", "b", "a"]
+    done = abc.run("--distribution", "tow", "plugins", "list")
+    assert done.code == 2
+    assert "unknown distribution 'tow'; did you mean 'two'" in done.err
+
+
+def test_a_file_can_be_a_distribution(abc: Any) -> None:
+    file = abc.cwd / "mine.yaml"
+    file.write_text("schema_version: 1\nname: mine\nplugins: [b]\n")
+    assert running(abc, "--distribution", "mine.yaml")[0] == "b"
+    done = abc.run("--distribution", "absent.yaml", "plugins", "list")
+    assert (done.code, done.err) == (2, "Error: absent.yaml: there is no such file\n")
+
+
+def test_skillkit_name_itself_has_the_better_right_to_a_plugin_name(site: Any) -> None:
+    site.plugin("permissions", distribution="aaa-takeover")
+    site.plugin("permissions", distribution="skillkit-permissions")
+    rows = site.run("plugins", "list", "--json").json["plugins"]
+    assert {r["distribution"]: r["enabled"] for r in rows} == {"aaa-takeover": False, "skillkit-permissions": True}
+
+
+def test_a_host_that_cannot_decide_says_so_every_time(abc: Any, make_host: Any) -> None:
+    host = make_host(selection=Selection(only=("nobody",)))
+    for _ in range(2):
+        with pytest.raises(UnknownName, match="unknown plugin 'nobody'"):
+            host.load()
+        with pytest.raises(UnknownName):
+            _ = host.tools
+    abc.config("plugins: {disabled: [on]}\n")
+    with pytest.raises(ConfigError):
+        make_host().load()
+    with pytest.raises(UsageError):
+        make_host(selection=Selection(only_default=True)).load()
+
+
+def test_without_discovery_nothing_installed_counts(abc: Any, make_host: Any) -> None:
+    assert list(make_host(discover=False).plugins) == []
+    assert list(make_host().plugins) == ["a", "b", "c"]

@@ -1,0 +1,246 @@
+"""Configuration on the command line: layers, origins, and what wrong configuration is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECTION = """
+@hookimpl
+def register_config(register):
+    register(ConfigSection({name!r}, "acme_settings:Settings"))
+"""
+SETTINGS = """
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    depth: int = Field(default=3, ge=0, description="how deep: 'very' # or not")
+    names: tuple[str, ...] = ()
+
+class Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    timeout: float = Field(default=60.0, gt=0, description="seconds\\nper command")
+    shells: list[str] = ["bash", "sh"]
+    tags: frozenset[str] = frozenset({"b", "a"})
+    key: SecretStr | None = None
+    table: dict[str, int] = {}
+    maybe: list[str] | None = None
+    inner: Inner = Inner()
+"""
+
+
+@pytest.fixture
+def acme(site: Any) -> Any:
+    (site.path / "acme_settings.py").write_text(SETTINGS)
+    site.plugin("acme", SECTION.format(name="acme"))
+    site.plugin("two-words", SECTION.format(name="two-words"))
+    return site
+
+
+def shown(site: Any, *flags: str, cwd: Path | None = None, **env: str) -> dict[str, tuple[Any, str]]:
+    done = site.run(*flags, "config", "show", "--json", cwd=cwd, **env)
+    assert done.code == 0, done.err
+    assert done.err == ""
+    return {key: (row["value"], row["origin"]) for key, row in done.json.items()}
+
+
+def refused(site: Any, *flags: str, **env: str) -> str:
+    done = site.run(*flags, "config", "show", **env)
+    assert done.code == 2, done
+    assert done.out == ""
+    assert done.err.startswith("Error: ")
+    assert done.err.count("\n") == 1
+    return str(done.err.removeprefix("Error: ").rstrip("\n"))
+
+
+def test_every_setting_is_shown_with_its_default(acme: Any) -> None:
+    found = shown(acme)
+    assert found["limits.turns"] == (200, "default")
+    assert found["model"] == (None, "default")
+    assert found["acme.timeout"] == (60.0, "default")
+    assert found["acme.tags"] == (["a", "b"], "default")
+    assert found["acme.inner.depth"] == (3, "default")
+    assert list(found) == sorted(found)
+    narrow = acme.run("config", "show", "acme.inner", "--json").json
+    assert list(narrow) == ["acme.inner.depth", "acme.inner.names"]
+
+
+def test_layers_lie_above_each_other_and_every_value_names_where_it_was_set(acme: Any) -> None:
+    file = acme.distribution(
+        "house",
+        """\
+        plugins:
+          - id: acme
+            config:
+              timeout: 10
+              inner: {depth: 1}
+              shells: [dash]
+        defaults:
+          model: from-distribution
+          provider: house-provider
+          limits: {turns: 5, tool_calls: 50}
+        """,
+    )
+    user = acme.config("model: from-user\nlimits:\n  turns: 6\nacme:\n  timeout: 20\n  inner:\n    names: [u]\n")
+    project = acme.cwd / ".skillkit" / "config.yaml"
+    project.parent.mkdir()
+    project.write_text("limits:\n  turns: 7\nacme:\n  timeout: 30\n")
+
+    before = shown(acme, SKILLKIT_ACME__TIMEOUT="40")
+    assert before["limits.turns"] == (6, f"{user}:3: limits.turns"), "the project's file does not count yet"
+    assert acme.run("config", "trust").code == 0
+    found = shown(acme, SKILLKIT_ACME__TIMEOUT="40")
+    assert found["acme.timeout"] == (40.0, "SKILLKIT_ACME__TIMEOUT")
+    assert found["limits.turns"] == (7, f"{project}:2: limits.turns")
+    assert found["model"] == ("from-user", f"{user}:1: model")
+    assert found["acme.inner.names"] == (["u"], f"{user}:7: acme.inner.names")
+    assert found["acme.inner.depth"] == (1, f"{file}:7: plugins.0.config.inner.depth")
+    assert found["acme.shells"] == (["dash"], f"{file}:8: plugins.0.config.shells")
+    assert found["provider"] == ("house-provider", f"{file}:11: defaults.provider")
+    assert found["limits.tool_calls"] == (50, f"{file}:12: defaults.limits.tool_calls")
+    assert found["thinking"] == (None, "default")
+    below = acme.cwd / "deep" / "er"
+    (below / ".skillkit").mkdir(parents=True)
+    (below / ".skillkit" / "config.yaml").write_text("model: from-below\n")
+    assert shown(acme, cwd=below)["model"][0] == "from-below", "a folder below a trusted one is trusted"
+    assert acme.run("config", "trust", "--revoke").code == 0
+    assert shown(acme)["limits.turns"][0] == 6
+
+
+def test_an_explicit_null_is_a_value_with_an_origin(acme: Any) -> None:
+    acme.distribution("house", "defaults: {model: m}\n")
+    user = acme.config("model: null\n")
+    assert shown(acme)["model"] == (None, f"{user}:1: model")
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "key", "value"),
+    [
+        ("SKILLKIT_MODEL", "m", "model", "m"),
+        ("SKILLKIT_THINKING", "high", "thinking", "high"),
+        ("SKILLKIT_LIMITS__COST", "1.5", "limits.cost", 1.5),
+        ("SKILLKIT_TOOLS__ALLOW", "bash, web ,", "tools.allow", ["bash", "web"]),
+        ("SKILLKIT_ACME__SHELLS", "zsh", "acme.shells", ["zsh"]),
+        ("SKILLKIT_ACME__TAGS", "x,y", "acme.tags", ["x", "y"]),
+        ("SKILLKIT_ACME__MAYBE", "x,y", "acme.maybe", ["x", "y"]),
+        ("SKILLKIT_ACME__INNER__DEPTH", "9", "acme.inner.depth", 9),
+        ("SKILLKIT_ACME__INNER__NAMES", "a,b", "acme.inner.names", ["a", "b"]),
+        ("SKILLKIT_TWO_WORDS__TIMEOUT", "2", "two-words.timeout", 2.0),
+    ],
+)
+def test_variables_set_values_lists_and_nested_values(
+    acme: Any, variable: str, text: str, key: str, value: Any
+) -> None:
+    assert shown(acme, **{variable: text})[key] == (value, variable)
+
+
+def test_empty_variables_and_those_of_other_programs_are_left_alone(acme: Any) -> None:
+    found = shown(acme, SKILLKIT_MODEL="", SKILLKIT_ACME__TIMEOUT="", SKILLKIT_SOMETHING="x", SKILLKITTEN__X="y")
+    assert {origin for _, origin in found.values()} == {"default"}
+
+
+def test_secrets_are_masked(acme: Any) -> None:
+    acme.config("acme: {key: sk-very-secret}\n")
+    assert shown(acme)["acme.key"][0] == "***"
+    assert "sk-very-secret" not in acme.run("config", "show").out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("modle: x", "{file}:1: modle: unknown setting 'modle'; did you mean 'model'?"),
+        ("a: 1\nlimits: {}", "{file}:1: a: unknown setting 'a'; "),
+        ("limits:\n  turn: 3", "{file}:2: limits.turn: unknown setting 'turn'; did you mean 'turns'?"),
+        ("acme:\n  inner:\n    dpeth: 3", "{file}:3: acme.inner.dpeth: unknown setting 'dpeth'; did you mean 'depth'?"),
+        ("limits:\n  turns: many", "{file}:2: limits.turns: input should be a valid integer"),
+        ("limits:\n  turns: 0", "{file}:2: limits.turns: input should be greater than or equal to 1, not 0"),
+        ("thinking: hard", "{file}:1: thinking: input should be 'off', 'minimal'"),
+        ("acme:\n  timeout: [1]", "{file}:2: acme.timeout: input should be a valid number, not [1]"),
+        ("acme:\n  shells: bash, sh", "{file}:2: acme.shells: input should be a valid list, not 'bash, sh'"),
+        ("acme:\n  shells: [bash, 7]", "{file}:2: acme.shells.1: input should be a valid string, not 7"),
+        ("acme:\n  shells:\n    - bash\n    - [x]", "{file}:4: acme.shells.1: input should be a valid string"),
+        ("acme:\n  table:\n    x: 1\n    y: z", "{file}:4: acme.table.y: input should be a valid integer"),
+        ("acme: 7", "{file}:1: acme: must be a mapping of settings, not 7"),
+        ("limits: [1]", "{file}:1: limits: must be a mapping of settings, not [1]"),
+        ("model: a\nmodel: b", "{file}:2: model: key 'model' was given before, in line 1"),
+        ("acme:\n  timeout: 1\n  shells: []\n  timeout: 2", "{file}:4: acme.timeout: key 'timeout' was given before"),
+        ("model: [", "{file}:2: is not valid YAML: "),
+        ("model: a\n\tb: c", "{file}:2: is not valid YAML: "),
+        ("model: a: b", "{file}:1: is not valid YAML: mapping values are not allowed"),
+        ("- a\n- b", "{file}:1: must be a mapping of settings, not list"),
+        ("just text", "{file}:1: must be a mapping of settings, not str"),
+        ("model: 2024-02-30", "{file}: holds an impossible date or number"),
+        ("model: !!python/object:os.system {}", "{file}:1: is not valid YAML: could not determine a constructor"),
+        ("model: \x07", "{file}"),
+        ("a: &a [x]\n" + "b: &b [" + "*a," * 99 + "]\nc: &c [" + "*b," * 99 + "]\nd: [" + "*c," * 99 + "]", "{file}"),
+        ("[" * 2000, "{file}"),
+        ("{" * 60 + "}" * 60, "{file}"),
+        ("? [a]\n: b", "{file}:1"),
+        ("1: x", "{file}:1: 1: unknown setting 1"),
+    ],
+)  # fmt: skip
+def test_wrong_files_are_told_in_one_line_with_file_line_and_path(acme: Any, text: str, message: str) -> None:
+    file = acme.config("")
+    file.write_text(text + "\n")
+    assert refused(acme).startswith(message.format(file=file))
+
+
+def test_a_file_that_is_not_utf8_or_cannot_be_read_is_named(acme: Any) -> None:
+    file = acme.config("")
+    file.write_bytes(b"model: \xff\n")
+    assert refused(acme) == f"{file}: is not UTF-8 (byte 7)"
+    file.unlink()
+    file.mkdir()
+    assert refused(acme) == f"{file}: cannot be read: Is a directory"
+    file.rmdir()
+    file.parent.rmdir()
+    file.parent.write_text("")
+    assert refused(acme) == f"{file}: cannot be read: Not a directory"
+
+
+def test_wrong_variables_are_told_by_name(acme: Any) -> None:
+    assert refused(acme, SKILLKIT_LIMITS__TURNS="x").startswith(
+        "SKILLKIT_LIMITS__TURNS: input should be a valid integer"
+    )
+    assert refused(acme, SKILLKIT_ACMEE__TIMEOUT="1") == (
+        "SKILLKIT_ACMEE__TIMEOUT: unknown setting 'acmee'; did you mean 'acme'?"
+    )
+    assert refused(acme, SKILLKIT_ACME__INNER__DEPTHS="1").startswith(
+        "SKILLKIT_ACME__INNER__DEPTHS: unknown setting 'depths'; did you mean 'depth'"
+    )
+
+
+def test_the_higher_layer_is_blamed_for_the_value_that_counts(acme: Any) -> None:
+    acme.config("limits: {turns: 3}\n")
+    assert refused(acme, SKILLKIT_LIMITS__TURNS="-1").startswith("SKILLKIT_LIMITS__TURNS: ")
+    file = acme.config("limits: {turns: -3}\n")
+    assert refused(acme).startswith(f"{file}:1: limits.turns: ")
+    assert shown(acme, SKILLKIT_LIMITS__TURNS="4")["limits.turns"] == (4, "SKILLKIT_LIMITS__TURNS")
+
+
+def test_sections_of_plugins_that_do_not_run_are_no_mistake(acme: Any) -> None:
+    acme.plugin("zebra")
+    acme.config("acme: {timeout: 5}\nplugins: {disabled: [acme]}\n")
+    assert "acme.timeout" not in shown(acme)
+    file = acme.config("zebra: {x: 1}\n")
+    assert refused(acme) == f"{file}:1: zebra: unknown setting 'zebra'; no plugin that runs has such a section"
+
+
+def test_sections_that_their_plugin_got_wrong_do_not_stop_the_others(acme: Any) -> None:
+    acme.plugin("gone", "@hookimpl\ndef register_config(register): register(ConfigSection('gone', 'gone_away:Model'))")
+    acme.plugin("odd", "@hookimpl\ndef register_config(register): register(ConfigSection('odd', 'os:path'))")
+    acme.plugin("proud", "@hookimpl\ndef register_config(register): register(ConfigSection('model', 'os:path'))")
+    acme.plugin("second", SECTION.format(name="acme"))
+    acme.config("gone: {x: 1}\nacme: {timeout: 4}\n")
+    assert shown(acme)["acme.timeout"][0] == 4.0
+    report = acme.run("plugins", "doctor", "--json")
+    problems = {p["plugin"]: p for p in report.json["problems"]}
+    assert set(problems) == {"gone", "odd", "proud", "second"}
+    assert "No module named 'gone_away'" in problems["gone"]["message"]
+    assert "is no pydantic model" in problems["odd"]["message"]
+    assert "section 'model' is the core's" in problems["proud"]["message"]
+    assert problems["second"]["severity"] == "warning"
+    assert "section 'acme' is that of plugin 'acme'" in problems["second"]["message"]

@@ -1,0 +1,70 @@
+"""The generated reference is up to date, and what it shows is true."""
+
+import importlib.util
+import re
+import sys
+import types
+
+import pytest
+from markdown_blocks import ROOT, blocks
+
+import skillkit_core
+from skillkit_core import Host
+from skillkit_core.events.types import EVENTS
+from skillkit_core.hookspecs import lifecycle
+from skillkit_core.settings.schema import CoreSettings
+
+MADE_UP = {"RouterAdapter"}
+
+
+@pytest.fixture(scope="module")
+def generator():
+    spec = importlib.util.spec_from_file_location("generate_hooks", ROOT / "docs" / "generate_hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_pages_are_what_the_code_says(generator):
+    for path, text in generator.pages().items():
+        assert path.read_text(encoding="utf-8") == text, (
+            f"run 'python docs/generate_hooks.py' to write {path.name} again"
+        )
+
+
+def test_every_event_is_a_hook_and_every_lifecycle_hook_an_event(generator):
+    hooks = {f.__name__ for f in generator.specs(lifecycle)}
+    assert hooks - {"wrap_model_call", "wrap_tool_call"} == set(EVENTS)
+
+
+def examples():
+    found = [b for b in blocks(ROOT / "docs" / "reference" / "hooks.md") if "@hookimpl" in b.text]
+    return [pytest.param(b, id=re.search(r"def (\w+)", b.text)[1]) for b in found]
+
+
+@pytest.mark.parametrize("block", examples())
+def test_the_example_of_a_hook_is_an_implementation_that_the_host_takes(block, make_host, monkeypatch):
+    module = types.ModuleType("example")
+    module.__package__, module.__path__ = "example", []
+    monkeypatch.setitem(sys.modules, "example", module)
+    monkeypatch.setitem(sys.modules, "example.hooks", types.ModuleType("example.hooks"))
+    module.hooks = sys.modules["example.hooks"]
+    exec("from skillkit_core import hookspec\n@hookspec\ndef example_hook(): ...", vars(module.hooks))
+    names = set(re.findall(r"\b[A-Z]\w+(?=\()", block.text)) - MADE_UP
+    vars(module).update({name: getattr(skillkit_core, name) for name in {"hookimpl", *names}})
+    exec(compile(block.text, block.where, "exec"), vars(module))
+    host = make_host()
+    host.add_plugin(module, name="example")
+    assert host.plugins["example"].hooks
+    assert not [p for p in host.problems if p.stage in ("hooks", "api")]
+
+
+def test_every_setting_of_the_core_is_documented_with_its_default():
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
+    host = Host(discover=False, environ={})
+    for key, value, _ in host.config.values():
+        row = next((line for line in page.splitlines() if line.startswith(f"| `{key}` |")), None)
+        assert row is not None, f"{key} is not in reference/configuration.md"
+        shown = "none" if value in (None, [], "") else f"{value:g}" if isinstance(value, float) else str(value)
+        assert f"| {shown} |" in row.replace("`", ""), f"the default of {key} is {shown}"
+    assert set(CoreSettings.model_fields) <= set(re.findall(r"^\| `(\w+)", page, re.M))

@@ -1,0 +1,184 @@
+"""What somebody gets who read only the documentation: plugins copied from its pages, from wheels alone.
+
+The tool of the tutorial, the provider, the runtime and the compactor are written exactly as printed, built, installed into one
+fresh environment beside the wheels of the project, listed, used, and removed again without a trace.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from markdown_blocks import ROOT, files
+
+PAGES = {
+    "reading": ROOT / "docs" / "tutorial" / "first-plugin.md",
+    "echo": ROOT / "docs" / "how-to" / "write-a-provider.md",
+    "polite": ROOT / "docs" / "how-to" / "write-a-runtime.md",
+    "recent": ROOT / "docs" / "how-to" / "write-a-compactor.md",
+}
+BROUGHT = {
+    "reading": {"tools": ["reading_time"]},
+    "echo": {"adapters": ["echo"], "models": ["echo/echo-1"]},
+    "polite": {"runtimes": ["polite"]},
+    "recent": {"compactors": ["recent"]},
+}
+OURS = ["skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-offline", "skillkit-skills"]
+SECONDS = 300
+
+
+class Environment:
+    """A fresh virtual environment and an empty home, outside the repository."""
+
+    def __init__(self, folder: Path, uv: str) -> None:
+        self.folder = folder
+        self.uv = uv
+        self.venv = folder / "venv"
+        self.python = self.venv / "bin" / "python"
+        self.cwd = folder / "project"
+        self.cwd.mkdir()
+        kept = ("SKILLKIT", "ANTHROPIC", "OPENAI", "PYTHONPATH", "VIRTUAL_ENV")
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(kept) and not k.endswith("_API_KEY")}
+        self.env["SKILLKIT_HOME"] = str(folder / "home")
+        self.env["PATH"] = f"{self.venv / 'bin'}{os.pathsep}{self.env['PATH']}"
+
+    def run(self, *argv: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
+        done = subprocess.run(
+            argv, cwd=cwd or self.cwd, env={**self.env, **(env or {})}, capture_output=True, text=True, timeout=SECONDS,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{' '.join(argv)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def skillkit(self, *argv: str, **env: str) -> str:
+        return self.run(str(self.venv / "bin" / "skillkit"), *argv, env=env)
+
+    def json(self, *argv: str, **env: str) -> object:
+        return json.loads(self.skillkit(*argv, "--json", **env))
+
+    def plugins(self) -> set[str]:
+        return {p["name"] for p in self.json("plugins", "list")["plugins"]}
+
+    def installed(self) -> set[str]:
+        listed = self.run(self.uv, "pip", "list", "--quiet", "--format", "json", "--python", str(self.python))
+        return {p["name"] for p in json.loads(listed)}
+
+    def files(self) -> set[str]:
+        """Every installed file; caches of bytecode are not installed."""
+        found = self.venv.rglob("*")
+        return {str(p.relative_to(self.venv)) for p in found if "__pycache__" not in p.parts and p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """Wheels of the project's members and of the plugins on the pages."""
+    uv = shutil.which("uv")
+    if uv is None:
+        reason = "uv is not on PATH: it builds and installs the wheels"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{reason} (required where CI=true)", pytrace=False)
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("third-party")
+    dist = folder / "dist"
+    env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    sources = folder / "sources"
+    for page in PAGES.values():
+        for name, text in files(page).items():
+            path = sources / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    for package in OURS:
+        argv = [uv, "build", "--quiet", "--wheel", "-o", str(dist), "--package", package]
+        subprocess.run(argv, cwd=ROOT, env=env, check=True, timeout=SECONDS)
+    for name in PAGES:
+        argv = [uv, "build", "--quiet", "--wheel", "-o", str(dist), str(sources / f"skillkit-{name}")]
+        subprocess.run(argv, cwd=folder, env=env, check=True, timeout=SECONDS)
+    return uv, folder, dist
+
+
+@pytest.fixture(scope="module")
+def environment(wheels):
+    uv, folder, dist = wheels
+    made = Environment(folder, uv)
+    made.run(uv, "venv", "--quiet", "--python", sys.executable, str(made.venv))
+    pins = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"].get("constraint-dependencies", [])
+    (folder / "constraints.txt").write_text("\n".join(pins))
+    made.run(
+        uv, "pip", "install", "--quiet", "--python", str(made.python), "--find-links", str(dist),
+        "--constraint", str(folder / "constraints.txt"), *OURS,
+    )  # fmt: skip
+    made.skillkit("--help")
+    return made
+
+
+def check_that_every_command_works(env: Environment) -> None:
+    env.skillkit("--help")
+    env.skillkit("plugins", "doctor")
+    assert env.json("skills", "list")
+    assert env.json("config", "show")
+    assert env.json("doctor")["ok"]
+    assert env.json("run", "what is 15% of 80")["answer"] == "15% of 80 = 12"
+
+
+def test_plugins_of_the_pages_are_installed_listed_used_and_removed_without_a_trace(environment, wheels):
+    env, (uv, _, dist) = environment, wheels
+    plugins, installed, files_before = env.plugins(), env.installed(), env.files()
+    names = [f"skillkit-{name}" for name in PAGES]
+    env.run(
+        uv, "pip", "install", "--quiet", "--python", str(env.python), "--no-index", "--find-links", str(dist), *names
+    )
+
+    # listed
+    assert env.plugins() == plugins | set(PAGES)
+    for name, items in BROUGHT.items():
+        info = env.json("plugins", "info", name)
+        assert info["loaded"] and not info["problems"], info
+        assert (info["items"], info["distribution"], info["version"]) == (items, f"skillkit-{name}", "0.1.0")
+    check_that_every_command_works(env)
+
+    # the provider answers
+    said = env.json("run", "--provider", "echo", "hello there")
+    assert (said["answer"], said["provider"], said["model"]) == ("hello there", "echo", "echo-1")
+    assert (said["usage"]["input"], said["usage"]["output"], said["cost"]) == (2, 2, 0)
+
+    # an action of a skill runs in the runtime
+    skill = env.cwd / "skills" / "priority"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: priority\ndescription: Show the priority of a process.\nmetadata:\n  skillkit:\n    actions:\n"
+        "      - {name: show, description: Show it, run: nice, confirm: never}\n---\nUse show.\n"
+    )
+    show = ("run", "--skills-dir", "skills", "--skill", "priority", "show")
+    usual = int(env.json(*show)["answer"])
+    assert int(env.json(*show, SKILLKIT_RUNTIME="polite")["answer"]) == min(usual + 10, 19)
+
+    # the compactor compacts
+    talk = env.folder / "talk.py"
+    text = files(PAGES["recent"])["talk.py"]
+    discovering = text.replace("Host(plugins=[skillkit_recent], discover=False)", "Host()")
+    assert discovering != text
+    talk.write_text(discovering)
+    only = {"SKILLKIT_PLUGINS": "recent", "SKILLKIT_COMPACTOR": "recent"}  # no list of skills in a window so small
+    assert "completed True" in env.run(str(env.python), str(talk), env=only)
+
+    # removed
+    env.run(uv, "pip", "uninstall", "--quiet", "--python", str(env.python), *names)
+    assert env.plugins() == plugins
+    assert env.installed() == installed
+    assert env.files() == files_before
+    left = [p for p in env.venv.rglob("*") for name in PAGES if f"skillkit_{name}" in p.name]
+    assert not left
+    check_that_every_command_works(env)
+
+
+def test_a_provider_that_is_not_installed_is_an_unknown_name(environment):
+    done = subprocess.run(
+        [str(environment.venv / "bin" / "skillkit"), "run", "--provider", "echo", "hello"],
+        env=environment.env, cwd=environment.cwd, capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "unknown provider 'echo'" in done.stderr
