@@ -41,10 +41,20 @@ def test_alone(name: str, folder: Path, tests: Path, needs: list[str], wheels: P
     if found:
         return found
     shutil.copytree(tests, copy / "tests")
+    support = copy / "tests" / "support"
+    if support.is_dir():
+        path = os.pathsep.join(p for p in (str(support), os.environ.get("PYTHONPATH")) if p)
+        return _pytest(python, copy, {"PYTHONPATH": path})
+    return _pytest(python, copy, {})
+
+
+def _pytest(python: Path, copy: Path, more: dict[str, str]) -> int:
+    """Run the copied tests with the environment's own tools first on the path."""
     env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
     env["SKILLKIT_SHARED"] = env.get("SKILLKIT_SHARED") or str(ROOT.parent / "shared")
     env["SKILLKIT_ALONE"] = "1"
-    env["PATH"] = f"{venv / 'bin'}{os.pathsep}{env['PATH']}"
+    env["PATH"] = f"{python.parent}{os.pathsep}{env['PATH']}"
+    env.update(more)
     shutil.copy(ROOT / ".ci" / "alone.ini", copy / "pytest.ini")
     return run(str(python), "-m", "pytest", "tests", cwd=copy, env=env)
 
@@ -65,6 +75,8 @@ def main() -> int:
                 data = project(folder)
                 needs = [n for n in data.get("dependency-groups", {}).get("test", []) if isinstance(n, str)]
                 members.append((data["project"]["name"], folder, folder / "tests", needs or ["pytest", "hypothesis"]))
+        whole = ["skillkit-testkit", "pytest"]
+        members.append(("skillkit-default", ROOT / "plugins" / "skillkit-default", ROOT / "tests" / "e2e", whole))
         chosen = sys.argv[1:]
         for member, folder, tests, needs in members:
             if chosen and member not in chosen:

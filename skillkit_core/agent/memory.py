@@ -72,7 +72,7 @@ class MemoryStore(SessionStore):
                 "created": header.created,
                 "updated": entries[-1].ts if entries else header.created,
                 "cwd": header.cwd,
-                "title": header.title,
+                "title": _title(header, entries),
                 "messages": sum(e.type == "message" for e in entries),
                 "location": None,
             }
@@ -94,6 +94,13 @@ class MemoryStore(SessionStore):
                     place = text.casefold().find(wanted)
                     excerpt = text[max(0, place - 40) : place + 80]
                     yield {"session_id": header.id, "entry_id": entry.id, "ts": entry.ts, "excerpt": excerpt}
+
+
+def _title(header: SessionHeader, entries: Sequence[SessionEntry]) -> str | None:
+    for entry in reversed(entries):
+        if entry.type == "session_info" and isinstance(entry.data.get("title"), str):
+            return str(entry.data["title"])
+    return header.title
 
 
 def _texts(value: Any) -> Iterator[str]:

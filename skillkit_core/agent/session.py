@@ -73,7 +73,12 @@ class Session:
         cls, store: SessionStore, session_id: str, clock: Callable[[], float], *, read_only: bool = False
     ) -> Session:
         """An existing session; raises as :meth:`SessionStore.open`."""
-        return cls(await store.open(session_id, read_only=read_only), clock)
+        handle = await store.open(session_id, read_only=read_only)
+        try:
+            return cls(handle, clock)
+        except BaseException:  # a message that cannot be read must not keep the lock
+            await handle.close()
+            raise
 
     @property
     def id(self) -> str:

@@ -12,6 +12,7 @@ from .. import __version__
 from ..errors import ConfigError, UnknownName, close_matches
 from ..host.discovery import EntryPoint
 from ..host.kinds import KINDS
+from ..host.policy import preferred
 from ..settings.config import CORE_KEYS, Layer
 from ..settings.documents import Document, read_document
 
@@ -212,17 +213,18 @@ def load_distribution(
     """
     if name.endswith((".yaml", ".yml")):
         return read_distribution(name, installed, cache, _seen)
-    for entry in installed:
-        if entry.name == name:
-            path = locate(entry)
-            if path is None:
-                raise ConfigError(
-                    "has no distribution.yaml",
-                    where=f"distribution {name!r} ({entry.distribution} {entry.version})",
-                    hint=f"pip install --force-reinstall {entry.distribution}",
-                )
-            return read_distribution(path, installed, cache, _seen)
-    raise UnknownName("distribution", name, [e.name for e in installed])
+    same = [e for e in installed if e.name == name]
+    if not same:
+        raise UnknownName("distribution", name, [e.name for e in installed])
+    entry = preferred(same)
+    path = locate(entry)
+    if path is None:
+        raise ConfigError(
+            "has no distribution.yaml",
+            where=f"distribution {name!r} ({entry.distribution} {entry.version})",
+            hint=f"pip install --force-reinstall {entry.distribution}",
+        )
+    return read_distribution(path, installed, cache, _seen)
 
 
 def locate(entry: EntryPoint) -> str | None:

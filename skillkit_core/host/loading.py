@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
-from pluggy import PluginManager, PluginValidationError
+from pluggy import HookCaller, PluginManager, PluginValidationError
 
 from .. import API_VERSION
 from ..errors import PluginError, SkillKitError
@@ -136,30 +136,29 @@ def check_api(name: str, plugin: Any, distribution: str | None = None, version: 
         raise PluginError(f"it is written for plugin API {wanted!r}, this is {API_VERSION}", hint=hint)
 
 
-def check_hooks(manager: PluginManager, name: str, plugin: Any, lifecycle: frozenset[str]) -> None:
-    """Refuse implementations of hooks that nobody defined, and wrappers of lifecycle hooks.
+def check_hooks(manager: PluginManager, plugin: Any, callers: Iterable[HookCaller]) -> None:
+    """Refuse implementations of hooks that nobody defined, wrappers of lifecycle hooks, and phases that are none.
+
+    Args:
+        callers: the hooks that ``plugin`` implements.
 
     Raises:
-        PluginError: names the function, and close matches.
+        PluginError: names the hook, and close matches.
     """
     from ..errors import close_matches
+    from ..hookspecs import lifecycle
 
-    for caller in manager.get_hookcallers(plugin) or ():
-        for impl in caller.get_hookimpls():
-            if impl.plugin is not plugin:
-                continue
-            if not caller.has_spec() and not impl.optionalhook:
-                known = [h for h in vars(manager.hook) if not h.startswith("_") and getattr(manager.hook, h).has_spec()]
-                close = close_matches(caller.name, known, 2)
-                hint = (
-                    f"did you mean {' or '.join(close)}?" if close else "mark it optionalhook=True if it may be absent"
-                )
-                raise PluginError(f"unknown hook {caller.name!r}", hint=hint)
-            if caller.name in lifecycle and (impl.wrapper or impl.hookwrapper):
-                raise PluginError(
-                    f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
-                )
-            extras = getattr(impl.function, EXTRAS, None) or {}
-            phase = extras.get("phase")
-            if phase not in (None, "rewrite", "first", "normal", "last", "guard"):
-                raise PluginError(f"hook {caller.name!r}: unknown phase {phase!r}")
+    for caller in callers:
+        impl = next(i for i in caller.get_hookimpls() if i.plugin is plugin)
+        if not caller.has_spec() and not impl.optionalhook:
+            hooks = {name: hook for name, hook in vars(manager.hook).items() if isinstance(hook, HookCaller)}
+            close = close_matches(caller.name, [name for name, hook in hooks.items() if hook.has_spec()], 2)
+            hint = f"did you mean {' or '.join(close)}?" if close else "mark it optionalhook=True if it may be absent"
+            raise PluginError(f"unknown hook {caller.name!r}", hint=hint)
+        if (impl.wrapper or impl.hookwrapper) and hasattr(lifecycle, caller.name):
+            raise PluginError(
+                f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
+            )
+        phase = (getattr(impl.function, EXTRAS, None) or {}).get("phase")
+        if phase not in (None, "rewrite", "first", "normal", "last", "guard"):
+            raise PluginError(f"hook {caller.name!r}: unknown phase {phase!r}")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PluginError
+from .access import Access
 from .kinds import KINDS
 from .plan import Plan
 from .policy import Decision, Selection
@@ -16,21 +17,15 @@ if TYPE_CHECKING:
     from pathlib import Path
     from weakref import WeakSet
 
-    from ..contracts.compactor import Compactor
     from ..contracts.runtime import SkillRuntime
     from ..contracts.session_store import SessionStore
-    from ..contracts.skill_loader import SkillLoader
-    from ..descriptors import Command, ConfigSection
+    from ..descriptors import ConfigSection
     from ..distribution.definition import Distribution
     from ..events.bus import EventBus
-    from ..models import ModelRegistry
-    from ..registry import Registry
     from ..settings.config import Config
     from ..skills import SkillProblem, SkillRegistry
-    from .adapters import AdapterRegistry
     from .diagnostics import Diagnostic
     from .discovery import EntryPoint
-    from .factories import FactoryRegistry
     from .plugins import LoadedPlugin, Plugins
     from .registries import Registries
     from .secrets import Secrets
@@ -42,7 +37,7 @@ HOOK_SECONDS = 10.0
 SHUTDOWN_SECONDS = 5.0
 
 
-class Host:
+class Host(Access):
     """Holds plugins and what they bring. The roadmap calls it ``engine``.
 
     Args:
@@ -327,7 +322,7 @@ class Host:
             if bus.run_id is not None and bus.context.agent is not None:
                 bus.context.when_idle(lambda: self.remove_plugin(name) if name in loading.loaded else None)
                 return
-        loading.call(name, "host_shutdown", seconds=SHUTDOWN_SECONDS)
+        loading.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
         if self._registries is not None:
             self._registries.forget(name)
         loading.drop(name)
@@ -379,72 +374,6 @@ class Host:
         """The names of what ``plugin`` registered of one kind."""
         registry = self.registry(kind)
         return [registry.name_of(e) for e in registry.entries() if e.source == plugin]
-
-    @property
-    def adapters(self) -> AdapterRegistry:
-        """Providers and adapters."""
-        found: AdapterRegistry = self.registry("adapters")
-        return found
-
-    @property
-    def models(self) -> ModelRegistry:
-        """Model definitions."""
-        found: ModelRegistry = self.registry("models")
-        return found
-
-    @property
-    def runtimes(self) -> FactoryRegistry[SkillRuntime]:
-        """Runtimes."""
-        found: FactoryRegistry[SkillRuntime] = self.registry("runtimes")
-        return found
-
-    @property
-    def compactors(self) -> FactoryRegistry[Compactor]:
-        """Compactors."""
-        found: FactoryRegistry[Compactor] = self.registry("compactors")
-        return found
-
-    @property
-    def session_stores(self) -> FactoryRegistry[SessionStore]:
-        """Session stores."""
-        found: FactoryRegistry[SessionStore] = self.registry("session_stores")
-        return found
-
-    @property
-    def skill_loaders(self) -> FactoryRegistry[SkillLoader]:
-        """Skill loaders."""
-        found: FactoryRegistry[SkillLoader] = self.registry("skill_loaders")
-        return found
-
-    @property
-    def tools(self) -> Registry[Any]:
-        """Tools and tool sets, as registered."""
-        found: Registry[Any] = self.registry("tools")
-        return found
-
-    @property
-    def commands(self) -> Registry[Command]:
-        """Commands of plugins."""
-        found: Registry[Command] = self.registry("commands")
-        return found
-
-    @property
-    def context_providers(self) -> Registry[Any]:
-        """Parts of the system prompt."""
-        found: Registry[Any] = self.registry("context_providers")
-        return found
-
-    @property
-    def token_estimators(self) -> Registry[Any]:
-        """Token estimators."""
-        found: Registry[Any] = self.registry("token_estimators")
-        return found
-
-    @property
-    def skill_sources(self) -> Registry[Any]:
-        """Places where skills are."""
-        found: Registry[Any] = self.registry("skill_sources")
-        return found
 
     @property
     def skills(self) -> SkillRegistry:
@@ -547,4 +476,4 @@ class Host:
         self._shut = True
         if self._plugins is not None:
             for name in reversed(list(self._plugins.loaded)):
-                self._plugins.call(name, "host_shutdown", seconds=SHUTDOWN_SECONDS)
+                self._plugins.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..errors import UnknownName, UsageError
 from .discovery import EntryPoint
 
-__all__ = ["Decision", "Selection", "decide", "unknown_plugin"]
+__all__ = ["Decision", "Selection", "decide", "preferred", "unknown_plugin"]
 
 
 class Selection(NamedTuple):
@@ -49,8 +49,8 @@ def unknown_plugin(name: str, known: Iterable[str], origin: str) -> UnknownName:
     return error
 
 
-def _preferred(entries: Sequence[EntryPoint]) -> EntryPoint:
-    """Of several distributions that offer one plugin name: ``skillkit-<name>`` itself, else the first by name.
+def preferred(entries: Sequence[EntryPoint]) -> EntryPoint:
+    """Of several distributions that offer one name: ``skillkit-<name>`` itself, else the first by name.
 
     A stranger cannot take over ``permissions`` by choosing a distribution name that sorts early.
     """
@@ -91,7 +91,7 @@ def decide(
     position = {name: i for i, name in enumerate(listed)}
     out: list[Decision] = []
     for name, same in by_name.items():
-        chosen = _preferred(same)
+        chosen = preferred(same)
         enabled, reason = _verdict(name, selection, position, only_listed, distribution)
         for entry in same:
             if entry is chosen:

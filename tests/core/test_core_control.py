@@ -294,7 +294,7 @@ def test_abort_from_any_handler_ends_the_run_there(kit: Any, go: Any, event: str
             outcome = error.response.outcome  # type: ignore[union-attr]
         assert outcome == ("completed" if event in ("agent_end", "agent_settled") else "aborted")
         kit.check_brackets(agent.seen.events)
-        kit.check_legal(agent.view())
+        kit.check_legal(agent.view.messages())
         assert len(agent.scripted.requests) <= 2
         if event in HANDLED[: HANDLED.index("turn_end")] and outcome == "aborted":
             assert len(agent.scripted.requests) <= 1
@@ -360,6 +360,34 @@ def test_a_cancellation_from_outside_passes_and_leaves_the_history_consistent(ki
         kit.check(agent)
 
     go(main)
+
+
+@pytest.mark.parametrize("how", ["stream", "tool", "handler"])
+def test_a_program_that_ends_in_the_middle_of_a_run_leaves_a_legal_history(
+    kit: Any, go: Any, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Edge case 9: the end of ``asyncio.run`` cancels everything at once."""
+
+    async def main() -> AgentRunner:
+        started = asyncio.Event()
+
+        async def forever(*args: Any) -> Any:
+            started.set()
+            await asyncio.Event().wait()
+
+        turns = [Hang("part", started)] if how == "stream" else [Reply(calls=[Call("a"), Call("a")])]
+        agent: AgentRunner = kit.agent(*turns, tools=[kit.tool("a", forever)])
+        if how == "handler":
+            agent.events.on("before_tool_call", lambda e: forever())
+        agent.scratch["task"] = asyncio.create_task(agent.chat("go"))
+        await started.wait()
+        return agent
+
+    agent = go(main)
+    assert agent.seen.one("agent_end").outcome == "aborted"  # type: ignore[attr-defined]
+    assert agent.scratch["task"].cancelled()
+    kit.check(agent)
+    assert caplog.records == []
 
 
 def test_closing_the_stream_early_aborts_the_run(kit: Any, go: Any) -> None:

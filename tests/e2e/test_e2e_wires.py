@@ -1,5 +1,6 @@
 """The same requests through the official SDKs against a loopback server that speaks the real wires."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -34,19 +35,49 @@ def turns(plain):
     return call, answer
 
 
-@pytest.mark.parametrize("plain", REQUESTS, ids=lambda p: p.text[:40])
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls(
-    workspace, skillkit_cli, llm_server, wire, plain
-):
+def test_every_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls(workspace, llm_server, wire):
+    """One host, one client, a session for each request: as an application does it."""
+    from skillkit_core import AgentConfig, AgentRunner, Host
+
+    provider, api, place = WIRES[wire]
+    url = llm_server.url if place == "root" else f"{llm_server.url}/v1"
+    config = AgentConfig(model="loop", provider=provider, api=api, base_url=url, api_key="sk-loopback-secret")
+
+    async def ask_all():
+        host = Host()
+        try:
+            for plain in REQUESTS:
+                llm_server.script(*turns(plain))
+                async with AgentRunner(config, host=host, session="new") as agent:
+                    outcomes = []
+                    agent.events.on(
+                        "tool_execution_end", lambda e, seen=outcomes: seen.append((e.tool_name, e.outcome))
+                    )
+                    types = [event.type async for event in agent.chat_stream_events(plain.text)]
+                    assert outcomes == [(f"{plain.skill}__{plain.action}", "ok")], plain.text
+                    assert types.count("done") == 1 and types[-1] == "done"
+                    assert {"text_delta", "tool_call_start", "tool_call_end", "tool_result"} <= set(types)
+                    for word in plain.answer:
+                        assert word in agent.messages[-1].text
+                    assert agent.session.usage.total > 0
+        finally:
+            await host.aclose()
+
+    asyncio.run(ask_all())
+    assert len(llm_server.requests) == 2 * len(REQUESTS)
+    assert all(request.stream for request in llm_server.requests)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_command_line_asks_over_a_real_wire(workspace, skillkit_cli, llm_server, wire):
+    plain = REQUESTS[2]
     llm_server.script(*turns(plain))
     options, env = flags(llm_server, wire)
     result = skillkit_cli("run", "--json", *options, plain.text, env=env).ok().json
-    assert [(c["tool"], c["outcome"]) for c in result["tool_calls"]] == [(f"{plain.skill}__{plain.action}", "ok")]
-    for word in plain.answer:
-        assert word in result["answer"]
+    assert [(c["tool"], c["outcome"]) for c in result["tool_calls"]] == [("csv-stats__summary", "ok")]
+    assert "23.3333" in result["answer"]
     assert result["usage"]["total"] > 0
-    assert [request.stream for request in llm_server.requests] == [True, True]
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -113,7 +113,8 @@ def test_text_of_a_model_cannot_command_the_terminal(run, write, entry):
 def test_the_ledger_is_not_shown_to_people(run, write):
     write("s1", [SessionEntry(1, "e1", None, "usage", 1.0, freeze({"input": 5}))])
     assert "e1" not in run("show", "s1")
-    assert json.loads(run("show", "s1", "--json"))["entries"][0]["data"] == {"input": 5}
+    assert json.loads(run("show", "s1", "--json"))["entries"] == []
+    assert json.loads(run("show", "s1", "--all", "--json"))["entries"][0]["data"] == {"input": 5}
 
 
 def test_every_registered_name_can_be_loaded():

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skillkit_core import SessionEntry, SessionHandle, SessionHeader, SessionStore
+from skillkit_core.contracts.session_store import foreign_to
 from skillkit_core.errors import SessionError, SessionLocked
 
 
@@ -78,6 +79,7 @@ class SmallStore(SessionStore):
         path = self.file(session_id)
         if not path.exists():
             raise SessionError(f"there is no session {session_id!r}")
+        read_only = read_only or foreign_to(*self.read(session_id)) is not None
         lock = None if read_only else self.lock(session_id)
         return Handle(path, *self.read(session_id), lock)
 
@@ -85,7 +87,9 @@ class SmallStore(SessionStore):
         out = []
         for path in self.path.glob("*.jsonl"):
             header, entries = self.read(path.stem)
-            shown = {"id": header.id, "created": header.created, "cwd": header.cwd, "title": header.title}
+            titles = [e.data["title"] for e in entries if e.type == "session_info"]
+            title = titles[-1] if titles else header.title
+            shown = {"id": header.id, "created": header.created, "cwd": header.cwd, "title": title}
             said = sum(e.type == "message" for e in entries)
             out.append({**shown, "updated": path.stat().st_mtime, "messages": said, "location": str(path)})
         return sorted(out, key=lambda s: -s["updated"])[:limit]
@@ -94,6 +98,6 @@ class SmallStore(SessionStore):
         for session in await self.list():
             for entry in self.read(session["id"])[1]:
                 text = json.dumps(dict(entry.data), ensure_ascii=False)
-                if query in text and limit > 0:
+                if query and query.casefold() in text.casefold() and limit > 0:
                     limit -= 1
                     yield {"session_id": session["id"], "entry_id": entry.id, "ts": entry.ts, "excerpt": text}

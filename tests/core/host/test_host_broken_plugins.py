@@ -38,6 +38,9 @@ LATER = {
         "register_adapters", "register_adapters takes Provider, not Factory",
     ),
     "raises-at-the-end": ("@hookimpl\ndef host_shutdown(host): raise OSError('cannot stop')", None, ""),
+    "hangs-at-the-end": (
+        "import threading\n@hookimpl\ndef host_shutdown(host): threading.Event().wait()", None, "",
+    ),
     "leaves-in-configure": ("@hookimpl\ndef host_configure(host, config): raise SystemExit(9)", "config", "SystemExit"),
     "takes-a-core-hook": (
         "from skillkit_core import hookspec\nclass Hooks:\n    @hookspec\n    def host_started(self, host): ...\n"

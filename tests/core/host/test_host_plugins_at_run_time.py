@@ -241,6 +241,26 @@ def test_a_refused_plugin_leaves_nothing(host: Host) -> None:
     assert brought(host, "full") == FULL
 
 
+def test_lifecycle_hooks_cannot_be_wrapped_and_phases_are_the_known_ones(host: Host) -> None:
+    class Wrapper:
+        @hookimpl(wrapper=True)
+        def turn_start(self) -> Any:
+            return (yield)
+
+    class Phase:
+        @hookimpl(phase="late")  # type: ignore[call-overload]
+        def turn_start(self, event: Any) -> None: ...
+
+    host.load()
+    with pytest.raises(
+        PluginError, match=r"'turn_start' cannot be wrapped; implement wrap_model_call or wrap_tool_call"
+    ):
+        host.add_plugin(Wrapper())
+    with pytest.raises(PluginError, match="unknown phase 'late'"):
+        host.add_plugin(Phase())
+    assert host.impls("turn_start") == []
+
+
 def test_hooks_of_plugins_need_optional_marks_and_go_with_their_plugin(host: Host) -> None:
     class Painter:
         name = "painter"

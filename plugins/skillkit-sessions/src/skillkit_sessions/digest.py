@@ -31,46 +31,51 @@ FROM sessions ORDER BY coalesce(last, created) DESC, key DESC LIMIT :limit
 
 def digest_session(database: Database, key: int, *, timeout: float = 30.0) -> None:
     """Take in what is new of one session."""
-    while _digest_batch(database, key, timeout):
-        pass
+    more = True
+    while more:
+        with database.changing(timeout=timeout) as connection:
+            more = not database.foreign(connection) and _take_in(connection, key, _BATCH) == _BATCH
 
 
 def digest_all(database: Database) -> None:
-    """Take in what is new of every session."""
-    with database.connected() as connection:
-        keys = [key for (key,) in connection.execute(_PENDING, {"places": PLACES})]
-    for key in keys:
-        digest_session(database, key)
+    """Take in what is new of every session, many in one transaction."""
+    left = 0
+    while left == 0:
+        left = _BATCH
+        with database.changing() as connection:
+            if database.foreign(connection):
+                return
+            for (key,) in connection.execute(_PENDING, {"places": PLACES}).fetchall():
+                left -= _take_in(connection, key, left)
+                if left == 0:
+                    break
 
 
-def _digest_batch(database: Database, key: int, timeout: float) -> bool:
-    """Take in some entries; whether there may be more."""
-    with database.changing(timeout=timeout) as connection:
-        if database.foreign(connection):
-            return False
-        digested, messages, title = connection.execute(
-            "SELECT digested, messages, title FROM sessions WHERE key=?", (key,)
-        ).fetchone()
-        found = connection.execute(
-            "SELECT place, type, line FROM entries WHERE place > ? AND place < ? ORDER BY place LIMIT ?",
-            (max(digested, key * PLACES), (key + 1) * PLACES, _BATCH),
-        ).fetchall()
-        texts: list[tuple[int, str]] = []
-        for place, kind, line in found:
-            digested = place
-            messages += kind == "message"
-            try:
-                entry = decode_entry(line)
-            except ValueError:  # opening the session says what is wrong with it
-                continue
-            if kind == "session_info" and isinstance(entry.data.get("title"), str):
-                title = _clean(entry.data["title"])
-            texts.append((place, _clean("\n".join(text_in(entry)))))
-        connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", [t for t in texts if t[1]])
-        connection.execute(
-            "UPDATE sessions SET digested=?, messages=?, title=? WHERE key=?", (digested, messages, title, key)
-        )
-    return len(found) == _BATCH
+def _take_in(connection: sqlite3.Connection, key: int, limit: int) -> int:
+    """Take in up to ``limit`` entries of a session; how many there were."""
+    digested, messages, title = connection.execute(
+        "SELECT digested, messages, title FROM sessions WHERE key=?", (key,)
+    ).fetchone()
+    found = connection.execute(
+        "SELECT place, type, line FROM entries WHERE place > ? AND place < ? ORDER BY place LIMIT ?",
+        (max(digested, key * PLACES), (key + 1) * PLACES, limit),
+    ).fetchall()
+    texts: list[tuple[int, str]] = []
+    for place, kind, line in found:
+        digested = place
+        messages += kind == "message"
+        try:
+            entry = decode_entry(line)
+        except ValueError:  # opening the session says what is wrong with it
+            continue
+        if kind == "session_info" and isinstance(entry.data.get("title"), str):
+            title = _clean(entry.data["title"])
+        texts.append((place, _clean("\n".join(text_in(entry)))))
+    connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", [t for t in texts if t[1]])
+    connection.execute(
+        "UPDATE sessions SET digested=?, messages=?, title=? WHERE key=?", (digested, messages, title, key)
+    )
+    return len(found)
 
 
 def _clean(text: str) -> str:

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from skillkit_core.cli.output import echo, table
 
-__all__ = ["print_table", "print_text"]
+__all__ = ["print_table", "print_text", "safe", "time_of"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
+    """``text`` without characters that a terminal would obey."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def print_text(text: str) -> None:
     """Text that may come from a model."""
-    echo(_safe(text))
+    echo(safe(text))
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Rows as aligned columns; what is missing is a dash."""
-    table(columns, [["-" if row.get(c) is None else _safe(str(row[c])) for c in columns] for row in rows])
+    table(columns, [["-" if row.get(c) is None else safe(str(row[c])) for c in columns] for row in rows])
+
+
+def time_of(seconds: float | None) -> str | None:
+    """A time for people, in their zone."""
+    return None if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")

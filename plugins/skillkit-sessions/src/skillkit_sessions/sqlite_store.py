@@ -172,10 +172,7 @@ class SqliteStore(SessionStore):
     def _try_insert(self, row: tuple[int, str, float, bytes]) -> bool:
         with self._mutex:
             try:
-                if self._writer is None:
-                    self._writer = self.database.connect(timeout=0.01)
-                    self._writer.execute("PRAGMA wal_autocheckpoint=0")
-                self._writer.execute(_INSERT, row)
+                self._kept_open().execute(_INSERT, row)
             except sqlite3.IntegrityError as error:
                 raise SessionError(
                     "somebody else has written to the session since it was opened",
@@ -187,6 +184,16 @@ class SqliteStore(SessionStore):
                     return False
                 raise self.database.error(error) from error
         return True
+
+    def _kept_open(self) -> sqlite3.Connection:
+        """The connection that entries are written with.
+
+        While it is there, closing another one does not move the log into the database, with all the syncing that takes.
+        """
+        if self._writer is None:
+            self._writer = self.database.connect(timeout=0.01)
+            self._writer.execute("PRAGMA wal_autocheckpoint=0")
+        return self._writer
 
     async def sync(self) -> None:
         """Wait until the disk has everything that was committed."""
@@ -229,6 +236,8 @@ class SqliteStore(SessionStore):
     def _locked(self, session_id: str) -> WriterLock:
         check_id(session_id)
         self.database.create()
+        with self._mutex:
+            self._kept_open()
         lock = WriterLock(self.directory / f"{session_id}.lock", session_id)
         lock.acquire()
         return lock

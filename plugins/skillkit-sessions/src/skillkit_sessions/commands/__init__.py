@@ -1,0 +1,1 @@
+"""The commands of ``skillkit sessions``; each works on any session store."""

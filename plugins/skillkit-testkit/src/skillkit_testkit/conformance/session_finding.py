@@ -1,0 +1,98 @@
+"""Checks of finding: the list of sessions, and the search in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore
+
+from .session_case import StoreCase, said
+
+__all__ = ["FindingChecks"]
+
+
+class FindingChecks(StoreCase):
+    """How people find a session again."""
+
+    def test_the_list_is_newest_first_and_says_what_people_need(self, make_store: Callable[[], SessionStore]) -> None:
+        """By the last change; ``limit`` cuts the end."""
+
+        async def body(store: SessionStore) -> None:
+            for n, name in enumerate(("a", "b", "c")):
+                handle = await store.create(SessionHeader(name, 1000.0 + n, f"/work/{name}"))
+                await handle.append(said(1, f"hello from {name}"))
+                await handle.close()
+            listed = await store.list()
+            assert {s["id"] for s in listed} == {"a", "b", "c"}
+            assert [s["updated"] for s in listed] == sorted((s["updated"] for s in listed), reverse=True)
+            assert {"id", "created", "updated", "cwd", "title", "messages", "location"} <= set(listed[0])
+            by_id = {s["id"]: s for s in listed}
+            assert (by_id["b"]["created"], by_id["b"]["cwd"], by_id["b"]["messages"]) == (1001.0, "/work/b", 1)
+            assert [s["id"] for s in await store.list(limit=2)] == [s["id"] for s in listed][:2]
+
+        self.within(make_store, body)
+
+    def test_search_finds_what_was_said(self, make_store: Callable[[], SessionStore]) -> None:
+        """With the place where it was said; the limit holds."""
+
+        async def body(store: SessionStore) -> None:
+            handle = await store.create(SessionHeader("s1", 1000.0))
+            await handle.append(said(1, "The parser is broken in Zürich."))
+            await handle.append(said(2, "Nothing to see."))
+            await handle.append(said(3, "The parser is mended."))
+            await handle.close()
+            found = [hit async for hit in store.search("parser")]
+            assert {(h["session_id"], h["entry_id"]) for h in found} == {("s1", "e1"), ("s1", "e3")}
+            assert all("parser" in h["excerpt"] and "ts" in h for h in found)
+            assert len([hit async for hit in store.search("parser", limit=1)]) == 1
+            assert [h["entry_id"] async for h in store.search("Zürich")] == ["e1"]
+            assert [h["entry_id"] async for h in store.search("zürich")] == ["e1"]
+            assert [h["entry_id"] async for h in store.search("ARSER IS MEND")] == ["e3"]
+            assert [h async for h in store.search("elephant")] == []
+            assert [h async for h in store.search("")] == []
+
+        self.within(make_store, body)
+
+    @pytest.mark.parametrize("query", ['"', "'", "%", "*", "(", "a AND", "NEAR(", "\\", "--", ":"])
+    def test_no_query_is_a_syntax_error(self, make_store: Callable[[], SessionStore], query: str) -> None:
+        """People search for punctuation."""
+
+        async def body(store: SessionStore) -> None:
+            handle = await store.create(SessionHeader("s1", 1000.0))
+            await handle.append(said(1, f"before {query} after"))
+            await handle.close()
+            assert isinstance([hit async for hit in store.search(query)], list)
+
+        self.within(make_store, body)
+
+    def test_a_search_looks_at_what_is_being_written(self, make_store: Callable[[], SessionStore]) -> None:
+        """In open sessions, and again after more was said."""
+
+        async def body(store: SessionStore) -> None:
+            handle = await store.create(SessionHeader("s1", 1000.0))
+            for n, text in enumerate(("red fox", "red hen", "blue fox"), 1):
+                await handle.append(said(n, text))
+                assert {h["entry_id"] async for h in store.search(text)} == {f"e{n}"}
+            assert {h["entry_id"] async for h in store.search("fox")} == {"e1", "e3"}
+            assert [row["messages"] for row in await store.list()] == [3]
+            await handle.close()
+            assert {h["entry_id"] async for h in store.search("fox")} == {"e1", "e3"}
+            assert [row["messages"] for row in await store.list()] == [3]
+
+        self.within(make_store, body)
+
+    def test_the_last_title_counts(self, make_store: Callable[[], SessionStore]) -> None:
+        """The header's, until a ``session_info`` entry gives another."""
+
+        async def body(store: SessionStore) -> None:
+            handle = await store.create(SessionHeader("s1", 1000.0, title="zero"))
+            assert [row["title"] for row in await store.list()] == ["zero"]
+            for n, title in enumerate(("one", "two"), 1):
+                await handle.append(SessionEntry(n, f"e{n}", None, "session_info", 1000.0 + n, {"title": title}))
+                assert [row["title"] for row in await store.list()] == [title]
+            await handle.close()
+            assert [row["title"] for row in await store.list()] == ["two"]
+
+        self.within(make_store, body)

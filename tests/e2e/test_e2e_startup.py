@@ -1,0 +1,29 @@
+"""Start-up of the standard distribution, counted in modules: a number that no busy machine changes."""
+
+import subprocess
+import sys
+
+import pytest
+
+COUNT = """
+import contextlib, io, sys
+from skillkit_core.cli.main import run
+with contextlib.redirect_stdout(io.StringIO()):
+    code = run(sys.argv[1:])
+print(code, len(sys.modules), *sorted(m for m in sys.modules if "." not in m))
+"""
+HEAVY = {"anthropic", "openai", "aiohttp", "httpx2", "pydantic", "asyncio", "watchdog", "pint", "jmespath"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "most"),
+    [(["--help"], 180), (["plugins", "list"], 180), (["skills", "list"], 250)],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
+)
+def test_a_listing_imports_few_modules_and_nothing_heavy(skillkit_home, argv, most):
+    for _ in range(2):  # the first run fills the cache of parsed documents
+        done = subprocess.run([sys.executable, "-c", COUNT, *argv], capture_output=True, text=True, check=True)
+    code, count, *top = done.stdout.split()
+    assert code == "0"
+    assert not HEAVY & set(top)
+    assert int(count) <= most, f"skillkit {' '.join(argv)} imports {count} modules"
