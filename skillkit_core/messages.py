@@ -295,8 +295,13 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
     return out
 
 
+_NAMES: dict[type[Any], frozenset[str]] = {}
+
+
 def _build(cls: type[Any], data: Mapping[str, Any]) -> Any:
-    known = {f.name for f in fields(cls)}
+    known = _NAMES.get(cls)
+    if known is None:
+        known = _NAMES[cls] = frozenset(f.name for f in fields(cls))
     values = {k: v if k in {"content", "usage"} else freeze(v) for k, v in data.items() if k in known}
     if "citations" in values:
         values["citations"] = tuple(values["citations"])

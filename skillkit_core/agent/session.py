@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..collection import no_collection
 from ..contracts.session_store import (
     ENTRY_TYPES,
     NOTES,
@@ -51,7 +52,8 @@ class Session:
         self.generation = 0
         self.usage = TokenUsage()
         self.cost = 0.0
-        self._load(handle.entries())
+        with no_collection():
+            self._load(handle.entries())
 
     @classmethod
     async def create(

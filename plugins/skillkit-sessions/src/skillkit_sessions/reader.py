@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillkit_core.collection import no_collection
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, foreign_to
 from skillkit_core.errors import SessionCorrupt, SessionError
 
 from .codec import decode_entry, decode_header
 
-__all__ = ["Loaded", "load_file", "no_collection", "unreadable"]
+__all__ = ["Loaded", "load_file", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +86,6 @@ def _decode(path: Path, lines: list[bytes], *, whole: bool) -> list[SessionEntry
                 hint="repair or remove the line with an editor; the others are whole as far as they were read",
             ) from None
     return entries
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Hold the garbage collector back: it would look at every entry again and again while only new ones come."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def unreadable(path: Path, error: OSError) -> SessionError:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from skillkit_core.collection import no_collection
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore, foreign_to
 from skillkit_core.errors import SessionCorrupt, SessionError, UnknownSession
 
@@ -19,7 +20,6 @@ from .digest import digest_session, rows, search_database
 from .handle import sync_directory
 from .lock import WriterLock
 from .place import check_id, exists, place_of
-from .reader import no_collection
 from .sqlite_handle import SqliteSession
 
 if TYPE_CHECKING:
