@@ -17,12 +17,11 @@ class AroundHooks:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._found: dict[str, tuple[Any, ...]] = {}
-        self._found_for: tuple[str, ...] | None = None
+        self._found_for = -1
 
     def _of(self, hook: str) -> tuple[Any, ...]:
-        plugins = tuple(self._host.plugins)
-        if plugins != self._found_for:
-            self._found_for, self._found = plugins, {}
+        if self._host.generation != self._found_for:
+            self._found_for, self._found = self._host.generation, {}
         found = self._found.get(hook)
         if found is None:
             found = self._found[hook] = tuple(_positional(impl) for impl in self._host.impls(hook))
