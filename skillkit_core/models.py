@@ -146,6 +146,8 @@ class ModelRegistry(Registry[ModelDefinition]):
     """
 
     kind = "model"
+    _index: dict[str, ModelDefinition] = {}  # noqa: RUF012 - replaced as a whole, never changed
+    _indexed = -1
 
     def register(
         self, model: ModelDefinition | str, item: ModelDefinition | None = None, source: str | None = None
@@ -163,15 +165,21 @@ class ModelRegistry(Registry[ModelDefinition]):
         """
         if self.has(model_id):
             return super().get(model_id)
-        for model in self.items():
-            if model.id == model_id:
-                return model
-        for model in self.items():
-            if model_id in model.aliases or (
-                model.provider and model_id in {f"{model.provider}/{a}" for a in model.aliases}
-            ):
-                return model
-        return None
+        return self._short_names().get(model_id)
+
+    def _short_names(self) -> dict[str, ModelDefinition]:
+        """Ids and aliases without their provider, ids first; made again when the models change."""
+        if self._indexed != self.version:
+            index: dict[str, ModelDefinition] = {}
+            for model in self.items():
+                index.setdefault(model.id, model)
+            for model in self.items():
+                for alias in model.aliases:
+                    index.setdefault(alias, model)
+                    if model.provider:
+                        index.setdefault(f"{model.provider}/{alias}", model)
+            self._index, self._indexed = index, self.version
+        return self._index
 
     def find(self, query: str) -> Models:
         """Models that match ``query``, best first: exact names, prefixes, all words contained, then close spellings."""

@@ -4,20 +4,21 @@ import asyncio
 from pathlib import Path
 
 from bench_micro import log, messages, version
+from skillkit_sessions import JsonlStore
 
-from skillkit_core import AssistantMessage, Host, UserMessage
+from skillkit_core import AssistantMessage, UserMessage
 from skillkit_core.agent.session import Session
 
 
-def host_in(directory):
-    return Host(environ={"SKILLKIT_HOME": directory}, cwd=Path(directory))
+def store_in(directory):
+    return JsonlStore(directory=Path(directory))
 
 
 def append(directory, n):
     async def work():
         import time
 
-        session = await Session.create(host_in(directory).session_store(), time.time, session_id="bench")
+        session = await Session.create(store_in(directory), time.time, session_id="bench")
         for role, text in messages(n):
             message = UserMessage(content=text) if role == "user" else AssistantMessage(content=text)
             await session.append_message(message)
@@ -30,7 +31,7 @@ def load(directory, handle):
     async def work():
         import time
 
-        session = await Session.open(host_in(directory).session_store(), "bench", time.time)
+        session = await Session.open(store_in(directory), "bench", time.time)
         return len(session.messages)
 
     return asyncio.run(work())

@@ -6,6 +6,7 @@ from bench_peer import BASE_URL, PROMPT, SYSTEM, TOOL, BasePeer
 class Peer(BasePeer):
     DIST = "skillkit-core"
     NOTE = "default plugins, session file per session"
+    SESSION = "new"
 
     async def setup(self):
         import tempfile
@@ -35,7 +36,7 @@ class Peer(BasePeer):
             stream=stream,
             limits=self.limits(),
         )
-        return self.runner(config, host=self.host, session="new")
+        return self.runner(config, host=self.host, session=self.SESSION)
 
     @staticmethod
     def limits():

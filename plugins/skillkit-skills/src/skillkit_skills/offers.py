@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from html import unescape
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,8 @@ __all__ = ["ACTIVATE", "MANY_ACTIONS", "AgentSkills", "skill_tools", "skills_of"
 
 ACTIVATE = "activate_skill"
 MANY_ACTIONS = 40
+MOMENT = 1.0  # seconds
+_listings: WeakKeyDictionary[Any, tuple[int, float, tuple[Listed, ...]]] = WeakKeyDictionary()
 _agents: WeakKeyDictionary[Any, AgentSkills] = WeakKeyDictionary()
 _action_tools: WeakKeyDictionary[Any, tuple[int, dict[tuple[str, str], Tool]]] = WeakKeyDictionary()
 
@@ -64,6 +67,17 @@ def request_of(session: Any) -> Request:
     return Request()
 
 
+def _listed_here(host: Host) -> tuple[Listed, ...]:
+    """What is offered on this host; agents that begin within a moment share one look at programs and variables."""
+    kept = _listings.get(host)
+    now = monotonic()
+    if kept is None or kept[0] != host.skills.version or now - kept[1] > MOMENT:
+        found = [one for one in listing(host, surroundings_of(host)) if one.offered]
+        ordered = tuple(sorted(found, key=lambda o: (-o.skill.priority, o.name)))
+        kept = _listings[host] = (host.skills.version, now, ordered)
+    return kept[2]
+
+
 class AgentSkills:
     """The skills of one agent. Eligibility is looked at again whenever the registry of skills changes.
 
@@ -91,8 +105,7 @@ class AgentSkills:
         """The skills that a model may use here, by priority and name."""
         version = self.host.skills.version
         if version != self._version:
-            found = [one for one in listing(self.host, surroundings_of(self.host)) if one.offered]
-            self._listed = tuple(sorted(found, key=lambda o: (-o.skill.priority, o.name)))
+            self._listed = _listed_here(self.host)
             self._version = self.host.skills.version
         return self._listed
 
