@@ -296,7 +296,7 @@ def test_a_broken_header_is_in_the_list(store, work):
 def test_hits_are_ranked_and_those_with_the_words_as_given_come_first(store, work, entry):
     async def body(store):
         texts = [
-            "fox and much else that is said here " * 20,
+            "fox " + "and much else that is said here " * 20,
             "the red fox",
             "a fox, and it is red",
             "fox fox fox",
