@@ -31,7 +31,7 @@ def threshold(run: Run) -> int:
 async def compact_if_needed(run: Run) -> None:
     """Compact when the next request would leave less than the reserve of the window."""
     agent, most = run.agent, threshold(run)
-    if not agent.config.compaction or agent.compaction_off or not most or agent.context_tokens() <= most:
+    if not agent.config.compaction or agent.compaction_off or not most or agent.view.tokens() <= most:
         return
     if len(agent.host.compactors) or agent.host.impls("select_compactor") or agent.events.has("before_compact"):
         await compact_now(run, "threshold")
@@ -86,7 +86,7 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
 async def compact_now(run: Run, reason: Reason) -> bool:
     """Shorten the history once; whether that freed enough to go on."""
     agent, bus = run.agent, run.agent.events
-    before = agent.context_tokens()
+    before = agent.view.tokens()
     request = _request(run, reason, before)
     supplied: CompactionResult | None = None
     if bus.has("before_compact"):
@@ -108,7 +108,7 @@ async def compact_now(run: Run, reason: Reason) -> bool:
             keep = _legal_cut(agent.session.messages, result.keep_from)
             if keep > 0 and (result.summary or keep < len(agent.session.context)):
                 entry_id = await agent.session.append_compaction(result.summary, keep, before, result.details)
-                after, most = agent.context_tokens(), threshold(run)
+                after, most = agent.view.tokens(), threshold(run)
                 enough = before - after >= before * PROGRESS and (not most or after <= most)
                 outcome = "completed" if enough else "no_progress"
                 if result.usage is not None:
@@ -125,7 +125,7 @@ async def compact_now(run: Run, reason: Reason) -> bool:
                     reason=reason,
                     outcome=outcome,
                     before_tokens=before,
-                    after_tokens=agent.context_tokens(),
+                    after_tokens=agent.view.tokens(),
                     entry_id=entry_id,
                 )
             )

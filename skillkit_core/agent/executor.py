@@ -7,13 +7,9 @@ import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ..abort import AbortSignal
 from ..contracts.approver import ApprovalDecision, ApprovalRequest
-from ..contracts.tool_executor import ToolExecutor
-from ..descriptors import load_object
 from ..errors import AsyncHandlerError, ToolError
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
@@ -30,10 +26,7 @@ from ..events.types import (
 from ..frozen import EMPTY
 from ..messages import (
     Block,
-    DocumentBlock,
-    ImageBlock,
     Outcome,
-    ProviderBlock,
     TextBlock,
     ToolCall,
     ToolResultMessage,
@@ -41,63 +34,17 @@ from ..messages import (
 )
 from ..schema import validate
 from ..tools import Tool, ToolOutput
+from .around import wrapped
+from .call import IN_PROCESS, CallContext, as_output, checked, plain_details
 from .text import clean, limit_text
 
 if TYPE_CHECKING:
     from .run import Run
 
-__all__ = ["CallContext", "InProcessExecutor", "ToolBatch"]
+__all__ = ["ToolBatch"]
 
 log = logging.getLogger("skillkit.agent")
 WITHHELD = "The result was withheld because a guard failed."
-
-
-class InProcessExecutor(ToolExecutor):
-    """Runs tools in this process, on the loop of the run."""
-
-    async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: Any) -> ToolOutput:
-        """Call the tool's function."""
-        answer = await load_object(tool.execute)(args, ctx)
-        if isinstance(answer, ToolOutput):
-            return answer
-        if isinstance(answer, str):
-            return ToolOutput(answer)
-        raise ToolError(f"tool {tool.name!r} returned {type(answer).__name__} instead of ToolOutput or str")
-
-
-class CallContext:
-    """What a running tool can see and do (:class:`~skillkit_core.tools.ToolContext`)."""
-
-    __slots__ = (
-        "_emit",
-        "_n",
-        "agent",
-        "agent_path",
-        "cwd",
-        "session_id",
-        "settled",
-        "signal",
-        "tool_call_id",
-        "tool_name",
-    )
-
-    def __init__(self, run: Run, tool_name: str, call_id: str, emit: Callable[[str, str, int], None]) -> None:
-        self.agent = run.agent
-        self.tool_name = tool_name
-        self.tool_call_id = call_id
-        self.signal: AbortSignal = run.signal
-        self.cwd: Path = run.agent.cwd
-        self.session_id = run.agent.session_id
-        self.agent_path = run.agent.agent_path
-        self.settled = False
-        self._emit = emit
-        self._n = 0
-
-    def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
-        """Show output; nothing is shown after the call has settled."""
-        if not self.settled and output:
-            self._n += 1
-            self._emit(output, stream, self._n)
 
 
 @dataclass(slots=True)
@@ -250,7 +197,7 @@ class ToolBatch:
         clock = self.run.agent.clock
         item.begun_at = clock.monotonic()
         if item.substitute is not UNSET:
-            output, outcome = _as_output(item.substitute), Outcome.ok
+            output, outcome = as_output(item.substitute), Outcome.ok
             if output.is_error:
                 outcome = Outcome.error
         else:
@@ -272,10 +219,10 @@ class ToolBatch:
         async def body() -> ToolOutput:
             return await executor.execute(tool, args, ctx)
 
-        call = _wrapped(self.run.agent.tool_wrappers(), event, body, self.bus.context)
+        call = wrapped(self.run.agent.around.tool_call, event, body, self.bus.context)
         try:
             async with asyncio.timeout(tool.timeout):
-                output = _checked(tool, await call())
+                output = checked(tool, await call())
             return output, Outcome.error if output.is_error else Outcome.ok
         except TimeoutError as error:
             if tool.timeout is None:
@@ -405,7 +352,7 @@ class ToolBatch:
             content=content,
             is_error=outcome is not Outcome.ok or output.is_error,
             outcome=outcome,
-            details=_plain_details(output.details),
+            details=plain_details(output.details),
             ts=self.run.agent.clock.time(),
         )
         if output.usage is not None:
@@ -518,54 +465,3 @@ class ToolBatch:
     def terminates(self) -> bool:
         """Whether every result wants the run to end."""
         return bool(self.items) and all(item.terminate for item in self.items)
-
-
-def _checked(tool: Tool, output: Any) -> ToolOutput:
-    """What a tool or a wrapper gave, or a :class:`ToolError` that says what is wrong with it."""
-    if not isinstance(output, ToolOutput):
-        raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
-    content = output.content
-    if isinstance(content, str):
-        return output
-    allowed = (TextBlock, ImageBlock, DocumentBlock, ProviderBlock)
-    if not isinstance(content, Sequence) or not all(isinstance(block, allowed) for block in content):
-        raise ToolError(
-            f"tool {tool.name!r} returned content that is neither text nor blocks of text, images and files"
-        )
-    return output
-
-
-def _as_output(value: Any) -> ToolOutput:
-    if isinstance(value, ToolOutput):
-        return value
-    return ToolOutput(value if isinstance(value, str) else blocks_of(value))
-
-
-def _plain_details(details: Any) -> Any:
-    """``details`` as JSON values, so that they can be kept."""
-    import json
-
-    if details is None:
-        return None
-    try:
-        return json.loads(json.dumps(details, default=str))
-    except (TypeError, ValueError, RecursionError):
-        return repr(details)[:10_000]
-
-
-def _wrapped(wrappers: Sequence[Any], subject: Any, body: Callable[[], Any], ctx: Any) -> Callable[[], Any]:
-    """``body`` inside the around-hooks, the first one outermost; ``call_next`` takes no arguments."""
-    call = body
-    for wrap in reversed(wrappers):
-        call = _layer(wrap, subject, call, ctx)
-    return call
-
-
-def _layer(wrap: Any, subject: Any, inner: Callable[[], Any], ctx: Any) -> Callable[[], Any]:
-    async def call() -> Any:
-        return await wrap(subject, inner, ctx)
-
-    return call
-
-
-IN_PROCESS = InProcessExecutor()

@@ -70,7 +70,7 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage]) -> None:
 
 async def _begin(run: Run, prompt: Sequence[AgentMessage]) -> None:
     agent, bus = run.agent, run.agent.events
-    run.target = await agent.current_target()
+    run.target = await agent.selection.current()
     run.system_prompt = agent.system_prompt()
     await _take(run, "next_run", "all")
     for message in prompt:
@@ -198,7 +198,7 @@ async def _answer(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Ass
 async def _persist_answer(run: Run, message: AssistantMessage, *, sync: bool = False) -> AssistantMessage:
     """``message_end``, then the session: the answer is kept before any of its tools runs."""
     agent, bus = run.agent, run.agent.events
-    message = agent.unique_calls(message)
+    message = agent.view.unique_calls(message)
     if run.bracket == "none":
         await open_message(run)  # an around-hook gave an answer that no stream brought
     if run.bracket == "open":

@@ -22,25 +22,27 @@ from ..events.types import (
     AgentSettledEvent,
     ContextTransformEvent,
     InputEvent,
-    ModelSelectEvent,
     QueueUpdateEvent,
     SessionShutdownEvent,
     SessionStartEvent,
 )
-from ..messages import AgentMessage, AssistantMessage, Block, LLMMessage, TextBlock, ToolCall, UserMessage, blocks_of
+from ..messages import AgentMessage, Block, LLMMessage, TextBlock, UserMessage, blocks_of
 from ..stream import StreamEvent
 from ..tools import Tool
+from .around import AroundHooks
 from .clock import Clock, SystemClock
 from .loop import run_loop
 from .queues import QueueItem, Queues
-from .repair import Repairer, repair
+from .repair import repair
 from .response import AgentResponse
 from .run import Run
+from .selection import TargetSelection
 from .session import Session
-from .target import Target, resolve_target
+from .target import Target
 from .text import clean
-from .tokens import estimate_message, estimate_tokens, estimator_for
+from .tokens import estimate_message, estimator_for
 from .toolbox import Toolbox
+from .view import ContextView
 
 if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter
@@ -100,22 +102,11 @@ class AgentRunner:
         self._closed = False
         self._run: Run | None = None
         self._runs = 0
-        self._target: Target | None = None
-        self._adapter: tuple[str, LLMAdapter] | None = None
         self._idle: list[Callable[[], Any]] = []
         self._abandoned: set[asyncio.Task[Any]] = set()
-        self._wrappers: dict[str, tuple[Any, ...]] = {}
-        self._wrappers_of: Any = None
-        self._view = Repairer()
-        self._viewed = 0
-        self._view_generation = -1
-        self._call_ids: set[str] = set()
-        self._calls_seen = 0
-        self._calls_generation = -1
-        self._tokens = self._counted = 0
-        self._counted_for: tuple[object, ...] = ()
-        self._estimate: Callable[[str], int] = estimate_tokens
-        self._tool_tokens: tuple[Sequence[Tool], int] = ((), 0)
+        self.around = AroundHooks(host)
+        self.view = ContextView(self)
+        self.selection = TargetSelection(self)
         if self.config.api_key:
             host.remember_secret(self.config.api_key)
 
@@ -521,92 +512,21 @@ class AgentRunner:
         Raises:
             UnknownName: no such provider. UsageError: its key is missing.
         """
-        if isinstance(adapter, str):
-            self._adapter = (adapter, self.host.adapters.get(adapter))
-        else:
-            self._adapter = (adapter.provider or type(adapter).__name__, adapter)
+        self.selection.use_adapter(adapter)
 
     def set_model(self, model: str | ModelDefinition, provider: str | None = None) -> None:
         """Ask another model from the next request on."""
         self.config = replace(self.config, model=model, provider=provider or None)
-        self._target = self._adapter = None
-
-    async def current_target(self) -> Target:
-        """The model and adapter of the next request."""
-        if self._adapter is not None:
-            name, adapter = self._adapter
-            self._adapter = None
-            self._target = await self._retarget(name, adapter)
-            await self._selected()
-        if self._target is None:
-            first = self._runs <= 1
-            self._target = await resolve_target(self.host, self._effective_config())
-            if not first:
-                await self._selected()
-        return self._target
-
-    async def _selected(self) -> None:
-        if self._target is not None and self.events.has("model_select"):
-            await self.events.emit(
-                self.events.make(ModelSelectEvent, model=self._target.model, provider=self._target.provider)
-            )
-
-    async def _retarget(self, name: str, adapter: LLMAdapter) -> Target:
-        """The current model through another adapter: its default model where the provider is another one."""
-        item = self.host.adapters.provider(name) if name in self.host.adapters else None
-        if item is not None and item.default_model and self.config.model is None:
-            config = replace(self._effective_config(), provider=name, model=item.default_model)
-            model = (await resolve_target(self.host, config)).model
-        elif self._target is not None:
-            model = replace(self._target.model, provider=name, api=adapter.api)
-        else:
-            from ..models import ModelDefinition
-
-            asked = self.config.model
-            model = (
-                asked if isinstance(asked, ModelDefinition) else ModelDefinition(asked or "default", name, adapter.api)
-            )
-            model = replace(model, provider=name, api=adapter.api or model.api)
-        return Target(model, adapter, name)
-
-    def _effective_config(self) -> AgentConfig:
-        """The agent's configuration over that of the host."""
-        get, given = self.host.config.get, self.config
-        model = given.model if given.model is not None else get("model")
-        own = given.model is not None or given.provider is not None or given.base_url is not None
-        return replace(
-            given,
-            model=model,
-            provider=given.provider if own else get("provider"),
-            api=given.api if own else get("api"),
-            base_url=given.base_url if own else get("base_url"),
-        )
+        self.selection.forget()
 
     @property
     def target(self) -> Target | None:
         """The model and adapter that answered last, or answer now; ``None`` before the first run."""
-        return self._target
+        return self.selection.target
 
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""
         self.own_tools = (*(t for t in self.own_tools if t.name != tool.name), tool)
-
-    def _hook(self, name: str) -> tuple[Any, ...]:
-        plugins = tuple(self.host.plugins)
-        if plugins != self._wrappers_of:
-            self._wrappers_of, self._wrappers = plugins, {}
-        found = self._wrappers.get(name)
-        if found is None:
-            found = self._wrappers[name] = tuple(_positional(impl) for impl in self.host.impls(name))
-        return found
-
-    def model_wrappers(self) -> tuple[Any, ...]:
-        """The implementations of ``wrap_model_call``, outermost first."""
-        return self._hook("wrap_model_call")
-
-    def tool_wrappers(self) -> tuple[Any, ...]:
-        """The implementations of ``wrap_tool_call``, outermost first."""
-        return self._hook("wrap_tool_call")
 
     # --- context ----------------------------------------------------------------------------------------------
 
@@ -621,69 +541,9 @@ class AgentRunner:
                 self.host.note(entry.source or "application", f"context provider {entry.name!r} failed: {error}")
         return "\n\n".join(part for part in parts if part)
 
-    def view(self) -> Sequence[LLMMessage]:
-        """The context as a legal history; only what came since the last call is looked at."""
-        session = self.session
-        if self._view_generation != session.generation:
-            self._view, self._viewed = Repairer(), 0
-            self._view_generation = session.generation
-        if len(session.context) > self._viewed:
-            new = session.context[self._viewed :]
-            self._view.extend(new)
-            self._viewed += len(new)
-        if self._view.settled:
-            return tuple(self._view.out)
-        return repair(tuple(session.context))
-
-    def context_tokens(self) -> int:
-        """Estimate of the tokens that the next request carries: messages, system prompt and tools."""
-        session = self.session
-        tools = self.toolbox.tools()
-        model = self._target.model.id if self._target is not None else ""
-        counted = (session.generation, model, self.host.token_estimators.version)
-        if counted != self._counted_for:
-            self._counted_for, self._counted, self._tokens = counted, 0, 0
-            self._estimate = estimator_for(self.host, model)
-        if len(session.context) > self._counted:
-            new = session.context[self._counted :]
-            self._tokens += sum(estimate_message(m, self._estimate) for m in new)
-            self._counted += len(new)
-        if self._tool_tokens[0] is not tools:
-            described = sum(self._estimate(f"{t.name}{t.description}{dict(t.parameters)}") for t in tools)
-            self._tool_tokens = (tools, described)
-        return self._tokens + self._tool_tokens[1] + self._estimate(self.system_prompt_cached())
-
     def system_prompt_cached(self) -> str:
         """The system prompt of the active run."""
         return self._run.system_prompt if self._run is not None else ""
-
-    def unique_calls(self, message: AssistantMessage) -> AssistantMessage:
-        """``message`` with tool-call ids that the session has not seen before (spec, section 9.18)."""
-        known = self._known_calls()
-        own: set[str] = set()
-        blocks: list[Block] = []
-        for block in message.content:
-            if isinstance(block, ToolCall):
-                new, n = block.id or "call", 2
-                while new in known or new in own:
-                    new, n = f"{block.id or 'call'}_{n}", n + 1
-                own.add(new)
-                if new != block.id:
-                    block = replace(block, id=new)
-            blocks.append(block)
-        content = tuple(blocks)
-        return message if content == message.content else replace(message, content=content)
-
-    def _known_calls(self) -> set[str]:
-        """The ids of the calls in the session; what is new since the last look is added."""
-        session = self.session
-        if self._calls_generation != session.generation:
-            self._calls_generation, self._calls_seen = session.generation, 0
-        for message in session.context[self._calls_seen :]:
-            if isinstance(message, AssistantMessage):
-                self._call_ids.update(call.id for call in message.tool_calls)
-        self._calls_seen = len(session.context)
-        return self._call_ids
 
     async def transform_context(self, messages: Sequence[AgentMessage]) -> list[AgentMessage]:
         """What ``context_transform`` handlers make of ``messages``."""
@@ -710,7 +570,7 @@ class AgentRunner:
 
     def estimate_messages(self, messages: Sequence[AgentMessage]) -> int:
         """Estimated tokens of ``messages``, with the estimator for the current model."""
-        estimate = estimator_for(self.host, self._target.model.id if self._target is not None else "")
+        estimate = estimator_for(self.host, self.target.model.id if self.target is not None else "")
         return sum(estimate_message(m, estimate) for m in messages)
 
     async def complain(self, event: str, message: str) -> None:
@@ -721,14 +581,3 @@ class AgentRunner:
             await self.events.emit(self.events.make(HandlerErrorEvent, event=event, source="loop", error=message))
         else:
             log.warning("%s: %s", event, message)
-
-
-def _positional(impl: Any) -> Any:
-    """A pluggy implementation of an around-hook as ``(subject, call_next, ctx)``."""
-    names = tuple(impl.argnames)
-
-    async def call(subject: Any, call_next: Any, ctx: Any) -> Any:
-        given = {"request": subject, "call": subject, "call_next": call_next, "ctx": ctx}
-        return await impl.function(**{n: given[n] for n in names})
-
-    return call

@@ -28,7 +28,7 @@ from ..http import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason
 from ..models import TokenUsage
 from ..stream import MessageBuilder, StreamEvent
-from .executor import _wrapped
+from .around import wrapped
 from .repair import repair
 from .run import Run
 
@@ -43,7 +43,7 @@ async def _transformed(run: Run, messages: Sequence[LLMMessage]) -> Sequence[LLM
         bus.make(
             ContextTransformEvent,
             messages=messages,
-            tokens=run.agent.context_tokens(),
+            tokens=run.agent.view.tokens(),
             window=run.target.model.context_window,
         )
     )
@@ -89,8 +89,8 @@ def _settings(run: Run) -> ModelSettings:
 async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) -> LLMRequest:
     """The request for the next answer."""
     agent = run.agent
-    run.target = target = await agent.current_target()
-    messages = agent.view() if turn_messages is None else repair(tuple(turn_messages)) or agent.view()
+    run.target = target = await agent.selection.current()
+    messages = agent.view.messages() if turn_messages is None else repair(tuple(turn_messages)) or agent.view.messages()
     if agent.events.has("context_transform"):
         messages = await _transformed(run, messages)
     bus = agent.events
@@ -197,7 +197,7 @@ async def _attempt(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Me
     await run.checkpoint()
     run.builder, run.bracket = None, "none"
     request = await build_request(run, turn_messages)
-    wrappers = run.agent.model_wrappers()
+    wrappers = run.agent.around.model_call
     if not wrappers:
         return await _request(run, request)
 
@@ -208,7 +208,7 @@ async def _attempt(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Me
         return _message(run, builder)
 
     try:
-        message = await _wrapped(wrappers, request, body, run.agent.events.context)()
+        message = await wrapped(wrappers, request, body, run.agent.events.context)()
         if not isinstance(message, AssistantMessage):
             raise TypeError(f"wrap_model_call returned {type(message).__name__} instead of an AssistantMessage")
     except Exception as error:  # noqa: BLE001 - a wrapper's failure fails the step it wraps (spec, section 4)

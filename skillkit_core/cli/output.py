@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, TypeVar
@@ -17,6 +18,7 @@ __all__ = [
     "fields",
     "json_option",
     "print_json",
+    "printable",
     "short_path",
     "shorten",
     "style",
@@ -26,6 +28,9 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+# What a terminal would obey: control characters, and escape sequences other than colours (which are ours).
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+_NOT_COLOUR = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|\r(?!\n)|\x1b(?!\[[0-9;]*m)")
 
 
 def colourful(stream: TextIO | None = None) -> bool:
@@ -42,9 +47,19 @@ def style(text: str, *, stream: TextIO | None = None, **how: Any) -> str:
     return click.style(text, **how) if colourful(stream) else text
 
 
+def printable(text: str) -> str:
+    """``text`` from a model, a file or a person without anything that a terminal would obey."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text; what the terminal cannot show is replaced, never an error."""
+    """Print a text; what the terminal cannot show is replaced, never an error.
+
+    On a terminal nothing but colours reaches it as a command, whoever wrote the text; a pipe gets it without escape sequences.
+    """
     stream = sys.stderr if err else sys.stdout
+    if stream.isatty():
+        text = _NOT_COLOUR.sub("\N{REPLACEMENT CHARACTER}", text)
     encoding = stream.encoding or "utf-8"
     safe = text.encode(encoding, "replace").decode(encoding)
     click.echo(safe, file=stream, nl=nl, color=colourful(stream))
@@ -100,7 +115,7 @@ def table(
         right: indexes of columns that are aligned to the right.
         styles: colour of a cell by (column, text).
     """
-    cells = [["" if c is None else " ".join(str(c).split()) for c in row] for row in rows]
+    cells = [["" if c is None else printable(" ".join(str(c).split())) for c in row] for row in rows]
     if not cells:
         return
     widths = [max(len(h), *(len(r[i]) for r in cells)) for i, h in enumerate(headers)]

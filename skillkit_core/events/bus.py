@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 import inspect
 import itertools
 import logging
@@ -12,16 +11,15 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
-from ..errors import AsyncHandlerError, EventRecursionError, SkillKitError, UsageError
+from ..errors import AsyncHandlerError, EventRecursionError, UsageError
 from ..frozen import freeze
-from ..hookspecs.markers import EXTRAS, Phase
-from ..messages import StopReason
+from ..hookspecs.markers import Phase
 from .context import HandlerContext
 from .drive import drive
 from .fold import NO_ANSWER, Fold
+from .handlers import GUARD, OBSERVER, PHASES, GuardFailed, HandlerRecord, from_function, from_impl
 from .results import EventResult
 from .tool_call import decide
 from .types import ALIASES, EVENTS, Event, HandlerErrorEvent, event_type
@@ -31,12 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EventBus", "GuardFailed", "HandlerRecord"]
 
-PHASES: Mapping[str, int] = {"rewrite": 0, "first": 1, "normal": 2, "last": 3, "guard": 4}
-GUARD = PHASES["guard"]
-OBSERVER = 5
-INTERCEPTOR_SECONDS = 30.0
-GUARD_SECONDS = 60.0
-SHUTDOWN_SECONDS = 5.0
 MAX_DEPTH = 8
 SLOW_SECONDS = 0.05
 
@@ -47,115 +39,6 @@ E = TypeVar("E", bound=Event)
 Unsubscribe: TypeAlias = Callable[[], None]
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("skillkit_event_depth", default=0)
 _in_sync: contextvars.ContextVar[bool] = contextvars.ContextVar("skillkit_emit_sync", default=False)
-
-
-class GuardFailed(SkillKitError):
-    """A handler in phase ``guard`` failed: what it guards must not happen."""
-
-    def __init__(self, record: HandlerRecord, event: str, error: BaseException) -> None:
-        super().__init__(f"guard {record.label} failed on {event}: {type(error).__name__}: {error}")
-        self.record = record
-
-
-@dataclass(slots=True, eq=False)
-class HandlerRecord:
-    """One handler, ready to be called."""
-
-    function: HandlerFunction
-    takes_ctx: bool
-    is_async: bool
-    phase: int
-    timeout: float | None
-    plugin: str | None = None
-    tools: frozenset[str] | None = None
-    only: Callable[[Any], bool] | None = None
-    alive: bool = field(default=True)
-    filtered: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.filtered = self.tools is not None or self.only is not None
-
-    @property
-    def label(self) -> str:
-        """The handler in the words of an error."""
-        name = getattr(self.function, "__qualname__", None) or repr(self.function)
-        return f"{name!r} of plugin {self.plugin!r}" if self.plugin else f"{name!r}"
-
-    def wants(self, event: Any) -> bool:
-        """Whether the handler's filters let the event through."""
-        if self.tools is not None and getattr(event, "tool_name", None) not in self.tools:
-            return False
-        return self.only is None or self.only(event)
-
-
-def _is_async(function: HandlerFunction) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-
-
-def _takes_ctx(function: HandlerFunction) -> bool:
-    if not callable(function):
-        raise UsageError(f"handler {function!r} is not callable")
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False  # a builtin that cannot say what it takes
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    required = [p for p in positional if p.default is p.empty]
-    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if rest and len(required) <= 2 and not named:
-        return True
-    if not positional or len(required) > 2 or named:
-        raise UsageError(f"handler {function!r} must take (event) or (event, ctx)")
-    return len(required) == 2 or (len(positional) >= 2 and positional[1].name == "ctx")
-
-
-def _from_impl(impl: Any, event: str) -> HandlerRecord:
-    """The record of a plugin's implementation of a lifecycle hook."""
-    extras = getattr(impl.function, EXTRAS, None) or {}
-    phase = extras.get("phase") or ("first" if impl.tryfirst else "last" if impl.trylast else "normal")
-    names = tuple(impl.argnames)
-    function = impl.function
-    if names not in (("event",), ("event", "ctx")):
-        inner = function
-
-        def function(event: Any, ctx: Any) -> Any:
-            given = {"event": event, "ctx": ctx}
-            return inner(**{n: given[n] for n in names})
-
-        function.__qualname__ = getattr(inner, "__qualname__", "handler")
-    timeout = extras.get("timeout")
-    return HandlerRecord(
-        function,
-        names != ("event",),
-        _is_async(impl.function),
-        PHASES[phase],
-        timeout if timeout is not None else _default_timeout(event, phase),
-        impl.plugin_name,
-        _tool_names(extras.get("tools")),
-    )
-
-
-def _tool_names(tools: Iterable[str] | None) -> frozenset[str] | None:
-    if tools is None:
-        return None
-    return frozenset((tools,) if isinstance(tools, str) else tools)
-
-
-def _default_timeout(event: str, phase: str) -> float:
-    if event == "session_shutdown":
-        return SHUTDOWN_SECONDS
-    guards = phase == "guard" or EVENTS[event].guard == "always"
-    return GUARD_SECONDS if guards else INTERCEPTOR_SECONDS
-
-
-def _is_response(event: Any) -> bool:
-    message = event.message
-    if getattr(message, "role", "") != "assistant" or message.tool_calls:
-        return False
-    return message.stop_reason not in (StopReason.aborted, StopReason.error)  # nor is an attempt that failed
 
 
 class EventBus:
@@ -255,15 +138,7 @@ class EventBus:
         name = event_type(event).type
         if phase not in PHASES:
             raise UsageError(f"unknown phase {phase!r}", hint=f"one of {', '.join(PHASES)}")
-        record = HandlerRecord(
-            handler,
-            _takes_ctx(handler),
-            _is_async(handler),
-            PHASES[phase],
-            timeout if timeout is not None else _default_timeout(name, phase),
-            tools=_tool_names(tools),
-            only=_is_response if event == "response" else None,
-        )
+        record = from_function(handler, name, phase, tools, timeout, answers_only=event == "response")
         with self._lock:
             self._handlers.setdefault(name, []).append(record)
             self._compile(name)
@@ -283,11 +158,7 @@ class EventBus:
         Observers see the final form of an event, also when a handler stopped the others or a guard failed.
         """
         names = tuple(EVENTS) if events is None else tuple({event_type(e).type for e in events})
-        takes_ctx, is_async = _takes_ctx(handler), _is_async(handler)
-        records = {
-            name: HandlerRecord(handler, takes_ctx, is_async, OBSERVER, _default_timeout(name, "last"))
-            for name in names
-        }
+        records = {name: from_function(handler, name, None) for name in names}
         with self._lock:
             for name, record in records.items():
                 self._observers.setdefault(name, []).append(record)
@@ -329,7 +200,7 @@ class EventBus:
             return
         records: Mapping[str, Mapping[Any, HandlerRecord]] | None = self._host.handler_records
         if records is None:  # made once for a set of plugins, shared by all buses of the host
-            found = {name: {impl: _from_impl(impl, name) for impl in self._host.impls(name)} for name in EVENTS}
+            found = {name: {impl: from_impl(impl, name) for impl in self._host.impls(name)} for name in EVENTS}
             records = self._host.handler_records = {name: impls for name, impls in found.items() if impls}
         with self._lock:
             names = {*self._impls, *records}

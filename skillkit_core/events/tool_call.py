@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import Question
 from ..frozen import freeze
+from .handlers import GUARD, HandlerRecord
 from .results import UNSET, EventResult, ReplaceArgs, ToolCallEventResult
 from .types import ToolCallEvent
 
 if TYPE_CHECKING:
-    from .bus import EventBus, HandlerRecord
+    from .bus import EventBus
 
 __all__ = ["ToolCallDecision", "decide", "merge_patch"]
-
-GUARD = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ class Host(Access):
         self._memory: SessionStore | None = None
         self._buses: WeakSet[EventBus] | None = None
         self.handler_records: Any = None  # the dispatcher's, compiled once for a set of plugins
+        self.generation = 0  # grows when a plugin comes or goes
         self._shut = False
         for plugin in plugins:
             name, obj = plugin if isinstance(plugin, tuple) else (None, plugin)
@@ -331,6 +332,7 @@ class Host(Access):
 
     def _changed(self) -> None:
         self.handler_records = None
+        self.generation += 1
         if self._skills is not None:
             self.reload_skills()
         for bus in list(self._buses or ()):

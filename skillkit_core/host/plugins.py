@@ -162,27 +162,36 @@ class Plugins:
         return loaded.owner if loaded is not None else {}
 
     def impls(self, hook: str) -> list[Any]:
-        """Pluggy's implementations of a hook, in the order of the plugins."""
+        """Pluggy's implementations of a hook, in the order of the plugins, in a plugin in the order of definition.
+
+        A plugin may have several (``specname=``): a rewriter and a guard of the same event, for example.
+        """
         caller = getattr(self.pm.hook, hook, None)
         if caller is None:
             return []
-        by_plugin = {impl.plugin_name: impl for impl in caller.get_hookimpls()}
-        return [by_plugin[name] for name in self.loaded if name in by_plugin]
+        by_plugin: dict[str, list[Any]] = {}
+        for impl in caller.get_hookimpls():
+            by_plugin.setdefault(impl.plugin_name, []).append(impl)
+        for impls in by_plugin.values():
+            if len(impls) > 1:
+                impls.sort(key=_defined_at)
+        return [impl for name in self.loaded for impl in by_plugin.get(name, ())]
 
-    def impl(self, name: str, hook: str) -> Any:
-        """One plugin's implementation of a hook, or ``None``."""
-        return next((i for i in self.impls(hook) if i.plugin_name == name), None)
+    def own_impls(self, name: str, hook: str) -> list[Any]:
+        """One plugin's implementations of a hook."""
+        return [i for i in self.impls(hook) if i.plugin_name == name]
 
     def call(self, name: str, hook: str, *, seconds: float | None = None, **lazy: Callable[[], Any]) -> bool:
         """Call one plugin's implementation of a host hook; arguments are made only if it takes them. Whether it worked."""
-        impl = self.impl(name, hook)
-        if impl is None:
+        impls = self.own_impls(name, hook)
+        if not impls:
             return True
         stage = "config" if hook == "host_configure" else hook
         try:
             with isolated(name, stage, seconds=seconds or self.seconds, **self.owner(name)):
                 arguments = {"host": lambda: self._host, **lazy}
-                impl.function(**{n: arguments[n]() for n in impl.argnames})
+                for impl in impls:
+                    impl.function(**{n: arguments[n]() for n in impl.argnames})
         except Failure as failure:
             self._report(failure.diagnostic)
             return False
@@ -223,3 +232,10 @@ class Plugins:
             if answer is not None:
                 return answer
         return None
+
+
+def _defined_at(impl: Any) -> int:
+    """The line of an implementation: pluggy goes through the names of a plugin by the alphabet."""
+    code = getattr(impl.function, "__code__", None)
+    line: int = code.co_firstlineno if code is not None else 0
+    return line

@@ -65,15 +65,15 @@ class Registries:
 
     def _collect(self, kind: str, name: str, plugins: Plugins) -> None:
         """Let one plugin register; an error takes back what it registered."""
-        impl = plugins.impl(name, f"register_{kind}")
-        if impl is None:
+        impls = plugins.own_impls(name, f"register_{kind}")
+        if not impls:
             return
         from .collect import ask
 
         registry = self._registries[kind]
         try:
             with isolated(name, f"register_{kind}", seconds=plugins.seconds, **plugins.owner(name)):
-                for item in ask(self._host, kind, name, impl):
+                for item in [item for impl in impls for item in ask(self._host, kind, name, impl)]:
                     if kind == "models":
                         registry.register(item, None, name)
                     else:

@@ -167,7 +167,7 @@ class Kit:
     def check(agent: AgentRunner) -> None:
         """What must hold after every run: I1, I2, I8, I9, I17, and that a reload gives the same conversation."""
         check_brackets(agent.seen.events)  # type: ignore[attr-defined]
-        check_legal(agent.view())
+        check_legal(agent.view.messages())
         for request in agent.scripted.requests:  # type: ignore[attr-defined]
             check_legal(request.messages)
         session = agent.session

@@ -488,3 +488,41 @@ def test_a_batch_ends_the_run_only_if_every_result_says_so(kit: Any, go: Any) ->
         assert await outcome(True, False) == 2
 
     go(main)
+
+
+def test_a_plugin_may_implement_one_hook_several_times_and_none_is_lost(kit: Any, go: Any) -> None:
+    """A guard beside a rewriter of the same event must never be dropped in silence."""
+    order: list[str] = []
+
+    class Several:
+        @hookimpl(specname="before_tool_call", phase="guard")
+        def zz_guard(self, event: Any) -> Any:
+            order.append("guard")
+            return ToolCallEventResult(block=True, reason="no") if event.args.get("a") == 1 else None
+
+        @hookimpl(specname="before_tool_call")
+        def second(self, event: Any) -> None:
+            order.append("second")
+
+        @hookimpl
+        def before_tool_call(self, event: Any) -> None:
+            order.append("third")
+
+        @hookimpl
+        def register_tools(self, register: Any) -> None:
+            register(kit.tool("one", "1"))
+
+        @hookimpl(specname="register_tools")
+        def more_tools(self, register: Any) -> None:
+            register(kit.tool("two", "2"))
+
+    async def main() -> None:
+        host = kit.host(("several", Several()))
+        assert sorted(host.tools.list()) == ["one", "two"]
+        agent = kit.agent(Reply(calls=[Call("one", {"a": 1})]), "end", host=host)
+        await agent.chat("go")
+        assert order == ["second", "third", "guard"]
+        result = next(m for m in agent.messages if m.role == "tool_result")
+        assert result.outcome == "blocked"
+
+    go(main)

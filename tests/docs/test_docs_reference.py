@@ -2,14 +2,17 @@
 
 import importlib.util
 import re
+import shlex
 import sys
 import types
 
 import pytest
-from markdown_blocks import ROOT, blocks
+from markdown_blocks import ROOT, blocks, pages
+from skillkit_chat.arguments import parse_action_args
+from skillkit_skills import SkillFolderLoader
 
 import skillkit_core
-from skillkit_core import Host
+from skillkit_core import Host, SkillSource
 from skillkit_core.events.types import EVENTS
 from skillkit_core.hookspecs import lifecycle
 from skillkit_core.settings.schema import CoreSettings
@@ -68,3 +71,22 @@ def test_every_setting_of_the_core_is_documented_with_its_default():
         shown = "none" if value in (None, [], "") else f"{value:g}" if isinstance(value, float) else str(value)
         assert f"| {shown} |" in row.replace("`", ""), f"the default of {key} is {shown}"
     assert set(CoreSettings.model_fields) <= set(re.findall(r"^\| `(\w+)", page, re.M))
+
+
+def commands():
+    """The calls of bundled actions that stand within lines of the pages."""
+    for page in pages():
+        for n, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            for command in re.findall(r"`(skillkit run --skill [^`]+)`", line):
+                words = shlex.split(command)[3:]
+                if (ROOT / "skills" / "skillkit_bundled" / words[0]).is_dir():
+                    yield pytest.param(words, id=f"{page.relative_to(ROOT)}:{n}")
+
+
+@pytest.mark.parametrize("words", list(commands()))
+def test_a_call_of_a_bundled_action_has_arguments_that_exist(words):
+    source = SkillSource("bundled", "bundled", ROOT / "skills" / "skillkit_bundled")
+    skill = next(s for s in SkillFolderLoader().load(source).skills if s.name == words[0])
+    action = skill.action(words[1])
+    assert action is not None, f"skill {skill.name} has no action {words[1]!r}"
+    parse_action_args(skill.name, action, words[2:])

@@ -10,7 +10,7 @@ from plain_requests import NOT_OFFLINE, REQUESTS
 def test_a_plain_request_is_answered_offline_by_the_right_action(workspace, skillkit_cli, plain):
     result = skillkit_cli("run", "--json", plain.text).ok().json
     assert result["provider"] == "offline"
-    assert result["skill"] == plain.skill
+    assert (result["skill"], result["action"]) == (plain.skill, plain.action)
     for word in plain.answer:
         assert word in result["answer"]
     assert result["session_path"] and Path(result["session_path"]).exists()

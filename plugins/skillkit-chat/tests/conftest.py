@@ -29,6 +29,11 @@ metadata:
         script: scripts/fail.py
         output: json
         confirm: never
+      - name: sure
+        description: Say that it was asked for
+        script: scripts/sure.py
+        output: text
+        confirm: always
       - name: wait
         description: Say something at once and then wait for ever
         script: scripts/wait.py
@@ -51,6 +56,7 @@ text = " ".join([a.text] * a.times)
 print(json.dumps({"answer": text.upper() if a.loud else text, "got": vars(a)}))
 """
 FAIL = "import sys\nsys.exit('this cannot be done, ask for something else')\n"
+SURE = "print('it was asked for')\n"
 WAIT = "import sys, time\nprint('started', flush=True)\ntime.sleep(1000)\n"
 
 
@@ -59,6 +65,6 @@ def echoes(skillkit_home):
     folder = skillkit_home.config_dir / "skills" / "echoes"
     (folder / "scripts").mkdir(parents=True)
     (folder / "SKILL.md").write_text(SKILL)
-    for name, text in (("say", SAY), ("fail", FAIL), ("wait", WAIT)):
+    for name, text in (("say", SAY), ("fail", FAIL), ("sure", SURE), ("wait", WAIT)):
         (folder / "scripts" / f"{name}.py").write_text(text)
     return folder

@@ -50,6 +50,12 @@ def test_an_action_that_fails_says_so_in_its_own_words(echoes, skillkit_cli):
     assert "cannot be done" in as_json.json["error"]["message"]
 
 
+def test_typing_an_action_is_the_answer_to_its_question(echoes, skillkit_cli):
+    assert run_action(skillkit_cli, "sure").ok().stdout == "it was asked for\n"
+    refused = skillkit_cli("run", "--json", "say that it was asked for")
+    assert all(call["outcome"] != "ok" for call in refused.json["tool_calls"] if call["action"] == "sure")
+
+
 def test_the_request_can_come_from_standard_input(echoes, skillkit_cli):
     assert skillkit_cli("run", "-", input="repeat the words 'from a pipe'").ok().stdout == "from a pipe\n"
 

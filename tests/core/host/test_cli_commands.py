@@ -334,3 +334,19 @@ def test_shell_completion_knows_commands(acme: Any) -> None:
 def test_the_module_is_the_console_script() -> None:
     done = subprocess.run([sys.executable, "-m", "skillkit_core", "--version"], capture_output=True, text=True)
     assert re.fullmatch(r"skillkit \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_nothing_but_colours_reaches_a_terminal_as_a_command(monkeypatch, capsys):
+    """Answers, file names and titles are other people's text."""
+    import sys
+
+    from skillkit_core.cli import output
+
+    hostile = "a\x1b]0;title\x07b\x1b[2Jc\rd\x9b1md"
+    assert output.printable(hostile) == "a\ufffd]0;title\ufffdb\ufffd[2Jc\ufffdd\ufffd1md"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    output.echo("\x1b[31mred\x1b[0m " + hostile)
+    shown = capsys.readouterr().out
+    assert "\x1b]" not in shown and "\x1b[2J" not in shown and "\x07" not in shown
+    output.table(["name"], [[hostile]])
+    assert "\x1b]" not in capsys.readouterr().out

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,8 +137,6 @@ def _action(host: Host, options: Options) -> SkillAction | None:
 
 
 def _config(host: Host, options: Options, skills: tuple[str, ...]) -> AgentConfig:
-    from dataclasses import replace
-
     from skillkit_core import AgentConfig, Limits
 
     found = host.config.get("limits")
@@ -180,11 +178,12 @@ async def _main(host: Host, options: Options) -> int:
     from skillkit_core import AgentRunner
 
     from .arguments import parse_action_args
-    from .direct import DirectCall
+    from .direct import DirectCall, TypedByAPerson
 
     action = _action(host, options)
     skills = (options.skill,) if options.skill is not None else ()
-    config = _config(host, options, skills)
+    typed = TypedByAPerson() if action is not None else None
+    config = replace(_config(host, options, skills), approver=typed)
     values = parse_action_args(str(options.skill), action, options.words[1:]) if action is not None else None
     request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
     session = await _session(host, options)
@@ -193,7 +192,10 @@ async def _main(host: Host, options: Options) -> int:
         await agent.open()
         if action is not None:
             skill = host.skills.get(str(options.skill))
-            agent.set_adapter(DirectCall(_tool_of(agent, skill.name, action.name), values or {}))
+            name = _tool_of(agent, skill.name, action.name)
+            if typed is not None:
+                typed.tool_name = name
+            agent.set_adapter(DirectCall(name, values or {}))
         finish = await _talk(agent, options, request)
     finally:
         await agent.aclose()  # before the last line is printed: nothing follows it

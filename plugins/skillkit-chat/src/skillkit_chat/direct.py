@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from skillkit_core import (
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
     LLMAdapter,
     LLMRequest,
     Outcome,
@@ -16,7 +19,7 @@ from skillkit_core import (
     ToolResultMessage,
 )
 
-__all__ = ["DirectCall"]
+__all__ = ["DirectCall", "TypedByAPerson"]
 
 
 class DirectCall(LLMAdapter):
@@ -47,6 +50,19 @@ class DirectCall(LLMAdapter):
         yield StreamEvent("tool_call_delta", json.dumps(self._args), index=0, tool_name=name, tool_call_id=call_id)
         yield StreamEvent("tool_call_end", index=0, tool_name=name, tool_call_id=call_id)
         yield StreamEvent("done", usage=TokenUsage(), stop_reason=StopReason.tool_calls)
+
+
+class TypedByAPerson(Approver):
+    """Agrees to the one action that a person typed with its arguments: typing it was the answer. Nothing else."""
+
+    def __init__(self) -> None:
+        self.tool_name: str | None = None  # set once the tool of the action is known
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Allow that call, deny any other."""
+        if request.tool_name == self.tool_name:
+            return ApprovalDecision("allow", "typed by a person")
+        return ApprovalDecision("deny", "nobody can be asked")
 
 
 def _answer(result: ToolResultMessage) -> str:

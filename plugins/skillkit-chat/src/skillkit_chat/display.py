@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from skillkit_core import AgentRunner, MessageUpdateEvent, ToolExecutionEndEvent, ToolExecutionStartEvent
-from skillkit_core.cli.output import echo, shorten, style, terminal_width
+from skillkit_core.cli.output import echo, printable, shorten, style, terminal_width
 
 __all__ = ["Display"]
 
@@ -88,7 +88,7 @@ class Display:
         if self._tool_line_open:
             echo("", err=True)
             self._tool_line_open = False
-        echo(style(text, dim=True, stream=sys.stderr), err=True)
+        echo(style(printable(text), dim=True, stream=sys.stderr), err=True)
 
     # --- events -----------------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Display:
         if event.event.type == "text_delta" and event.event.content:
             self._clear()
             self.printed += event.event.content
-            echo(event.event.content, nl=False)
+            echo(printable(event.event.content), nl=False)
             sys.stdout.flush()
 
     def end_of_text(self) -> None:
@@ -118,7 +118,7 @@ class Display:
 
     def _tool_output(self, event: Any) -> None:
         self._clear()
-        echo(style(event.output, dim=True, stream=sys.stderr), err=True, nl=False)
+        echo(style(printable(event.output), dim=True, stream=sys.stderr), err=True, nl=False)
         self._tool_line_open = not event.output.endswith("\n")
 
     def _tool_ended(self, event: ToolExecutionEndEvent) -> None:

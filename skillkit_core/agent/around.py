@@ -1,0 +1,64 @@
+"""The around-hooks: ``wrap_model_call`` and ``wrap_tool_call``, the first one outermost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..host.manager import Host
+
+__all__ = ["AroundHooks", "wrapped"]
+
+
+class AroundHooks:
+    """The implementations of the around-hooks, made callable once for a set of plugins."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._found: dict[str, tuple[Any, ...]] = {}
+        self._found_for = -1
+
+    def _of(self, hook: str) -> tuple[Any, ...]:
+        if self._host.generation != self._found_for:
+            self._found_for, self._found = self._host.generation, {}
+        found = self._found.get(hook)
+        if found is None:
+            found = self._found[hook] = tuple(_positional(impl) for impl in self._host.impls(hook))
+        return found
+
+    @property
+    def model_call(self) -> tuple[Any, ...]:
+        """The implementations of ``wrap_model_call``, outermost first."""
+        return self._of("wrap_model_call")
+
+    @property
+    def tool_call(self) -> tuple[Any, ...]:
+        """The implementations of ``wrap_tool_call``, outermost first."""
+        return self._of("wrap_tool_call")
+
+
+def _positional(impl: Any) -> Any:
+    """A pluggy implementation as ``(subject, call_next, ctx)``."""
+    names = tuple(impl.argnames)
+
+    async def call(subject: Any, call_next: Any, ctx: Any) -> Any:
+        given = {"request": subject, "call": subject, "call_next": call_next, "ctx": ctx}
+        return await impl.function(**{n: given[n] for n in names})
+
+    return call
+
+
+def wrapped(hooks: Sequence[Any], subject: Any, body: Callable[[], Any], ctx: Any) -> Callable[[], Any]:
+    """``body`` inside the hooks; ``call_next`` takes no arguments, so nothing changes after the guards looked."""
+    call = body
+    for hook in reversed(hooks):
+        call = _layer(hook, subject, call, ctx)
+    return call
+
+
+def _layer(hook: Any, subject: Any, inner: Callable[[], Any], ctx: Any) -> Callable[[], Any]:
+    async def call() -> Any:
+        return await hook(subject, inner, ctx)
+
+    return call

@@ -1,0 +1,87 @@
+"""Who answers the next request of an agent: the configured target, or what was chosen since."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..config import AgentConfig
+from ..events.types import ModelSelectEvent
+from .target import Target, resolve_target
+
+if TYPE_CHECKING:
+    from ..contracts.adapter import LLMAdapter
+    from .runner import AgentRunner
+
+__all__ = ["TargetSelection"]
+
+
+class TargetSelection:
+    """Keeps the target of an agent; a change counts from the next request on and is told as ``model_select``."""
+
+    def __init__(self, agent: AgentRunner) -> None:
+        self._agent = agent
+        self._chosen: tuple[str, LLMAdapter] | None = None
+        self._asked = False
+        self.target: Target | None = None
+
+    def use_adapter(self, adapter: str | LLMAdapter) -> None:
+        """Answer through this adapter, or the one of this provider."""
+        if isinstance(adapter, str):
+            self._chosen = (adapter, self._agent.host.adapters.get(adapter))
+        else:
+            self._chosen = (adapter.provider or type(adapter).__name__, adapter)
+
+    def forget(self) -> None:
+        """Resolve the configuration again."""
+        self.target = self._chosen = None
+
+    async def current(self) -> Target:
+        """The model and adapter of the next request."""
+        if self._chosen is not None:
+            name, adapter = self._chosen
+            self._chosen = None
+            self.target = await self._retarget(name, adapter)
+            await self._announce(self.target)
+        if self.target is None:
+            self.target = await resolve_target(self._agent.host, self._effective_config())
+            if self._asked:
+                await self._announce(self.target)
+        self._asked = True
+        return self.target
+
+    async def _announce(self, target: Target) -> None:
+        bus = self._agent.events
+        if bus.has("model_select"):
+            await bus.emit(bus.make(ModelSelectEvent, model=target.model, provider=target.provider))
+
+    async def _retarget(self, name: str, adapter: LLMAdapter) -> Target:
+        """The current model through another adapter: its default model where none was asked for."""
+        host, asked = self._agent.host, self._agent.config.model
+        item = host.adapters.provider(name) if name in host.adapters else None
+        if item is not None and item.default_model and asked is None:
+            config = replace(self._effective_config(), provider=name, model=item.default_model)
+            model = (await resolve_target(host, config)).model
+        elif self.target is not None:
+            model = replace(self.target.model, provider=name, api=adapter.api)
+        else:
+            from ..models import ModelDefinition
+
+            given = (
+                asked if isinstance(asked, ModelDefinition) else ModelDefinition(asked or "default", name, adapter.api)
+            )
+            model = replace(given, provider=name, api=adapter.api or given.api)
+        return Target(model, adapter, name)
+
+    def _effective_config(self) -> AgentConfig:
+        """The agent's configuration over that of the host."""
+        get, given = self._agent.host.config.get, self._agent.config
+        model = given.model if given.model is not None else get("model")
+        own = given.model is not None or given.provider is not None or given.base_url is not None
+        return replace(
+            given,
+            model=model,
+            provider=given.provider if own else get("provider"),
+            api=given.api if own else get("api"),
+            base_url=given.base_url if own else get("base_url"),
+        )

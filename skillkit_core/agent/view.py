@@ -1,0 +1,94 @@
+"""The context of a session as the next request sees it: legal, counted, and looked at only where it is new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..messages import AssistantMessage, Block, LLMMessage, ToolCall
+from ..tools import Tool
+from .repair import Repairer, repair
+from .tokens import estimate_message, estimate_tokens, estimator_for
+
+if TYPE_CHECKING:
+    from .runner import AgentRunner
+
+__all__ = ["ContextView"]
+
+
+class ContextView:
+    """What an agent keeps about its session's context, so that a turn costs what it adds and not what there is."""
+
+    def __init__(self, agent: AgentRunner) -> None:
+        self._agent = agent
+        self._repairer = Repairer()
+        self._viewed = 0
+        self._generation = -1
+        self._call_ids: set[str] = set()
+        self._calls_seen = 0
+        self._calls_generation = -1
+        self._tokens = self._counted = 0
+        self._counted_for: tuple[object, ...] = ()
+        self._estimate: Callable[[str], int] = estimate_tokens
+        self._tool_tokens: tuple[Sequence[Tool], int] = ((), 0)
+
+    def messages(self) -> Sequence[LLMMessage]:
+        """The context as a legal history; only what came since the last call is looked at."""
+        session = self._agent.session
+        if self._generation != session.generation:
+            self._repairer, self._viewed = Repairer(), 0
+            self._generation = session.generation
+        if len(session.context) > self._viewed:
+            new = session.context[self._viewed :]
+            self._repairer.extend(new)
+            self._viewed += len(new)
+        if self._repairer.settled:
+            return tuple(self._repairer.out)
+        return repair(tuple(session.context))
+
+    def tokens(self) -> int:
+        """Estimate of the tokens that the next request carries: messages, system prompt and tools."""
+        session = self._agent.session
+        tools = self._agent.toolbox.tools()
+        model = self._agent.target.model.id if self._agent.target is not None else ""
+        counted = (session.generation, model, self._agent.host.token_estimators.version)
+        if counted != self._counted_for:
+            self._counted_for, self._counted, self._tokens = counted, 0, 0
+            self._estimate = estimator_for(self._agent.host, model)
+        if len(session.context) > self._counted:
+            new = session.context[self._counted :]
+            self._tokens += sum(estimate_message(m, self._estimate) for m in new)
+            self._counted += len(new)
+        if self._tool_tokens[0] is not tools:
+            described = sum(self._estimate(f"{t.name}{t.description}{dict(t.parameters)}") for t in tools)
+            self._tool_tokens = (tools, described)
+        return self._tokens + self._tool_tokens[1] + self._estimate(self._agent.system_prompt_cached())
+
+    def unique_calls(self, message: AssistantMessage) -> AssistantMessage:
+        """``message`` with tool-call ids that the session has not seen before (spec, section 9.18)."""
+        known = self._known_calls()
+        own: set[str] = set()
+        blocks: list[Block] = []
+        for block in message.content:
+            if isinstance(block, ToolCall):
+                new, n = block.id or "call", 2
+                while new in known or new in own:
+                    new, n = f"{block.id or 'call'}_{n}", n + 1
+                own.add(new)
+                if new != block.id:
+                    block = replace(block, id=new)
+            blocks.append(block)
+        content = tuple(blocks)
+        return message if content == message.content else replace(message, content=content)
+
+    def _known_calls(self) -> set[str]:
+        """The ids of the calls in the session; what is new since the last look is added."""
+        session = self._agent.session
+        if self._calls_generation != session.generation:
+            self._calls_generation, self._calls_seen = session.generation, 0
+        for message in session.context[self._calls_seen :]:
+            if isinstance(message, AssistantMessage):
+                self._call_ids.update(call.id for call in message.tool_calls)
+        self._calls_seen = len(session.context)
+        return self._call_ids
