@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from skillkit_sessions import JsonlStore, SqliteStore, plugin
 from skillkit_sessions.branches import Branches
 from skillkit_sessions.cli import sessions
 from skillkit_sessions.codec import encode_entry, encode_header
+from skillkit_sessions.output import cut
 
 from skillkit_core import Host, SkillKitError
 from skillkit_core.cli.main import CliState
@@ -153,7 +155,20 @@ def test_a_tree_fits_into_80_columns_however_deep_it_is(run, store):
     assert len(json.loads(lines)["entries"]) == len(entries)
     drawn = run("tree").splitlines()
     assert len(drawn) == len(entries) + 1
-    assert max(map(len, drawn)) <= 80
+    assert max(map(columns, drawn)) <= 80
+
+
+def columns(line):
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "expected"),
+    [("abcdef", 6, "abcdef"), ("abcdefg", 6, "abcde…"), ("日本語", 6, "日本語"), ("日本語x", 6, "日本…"), ("日本語", 5, "日本…"),
+     ("a日本", 4, "a日…"), ("e\u0301e\u0301", 2, "e\u0301e\u0301"), ("ab cd", 4, "ab…")],
+)  # fmt: skip
+def test_a_line_is_cut_where_its_columns_end(text, room, expected):
+    assert cut(text, room) == expected and columns(expected) <= room + expected.count("\u0301")
 
 
 def test_a_tree_of_ten_thousand_entries_is_drawn(run, store):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from skillkit_core.cli.output import echo, table
 
-__all__ = ["print_table", "print_text", "safe", "time_of"]
+__all__ = ["cut", "print_table", "print_text", "safe", "time_of"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -32,3 +33,23 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> No
 def time_of(seconds: float | None) -> str | None:
     """A time for people, in their zone."""
     return None if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def cut(text: str, columns: int) -> str:
+    """``text`` on one line of at most ``columns``; a wide character (CJK, emoji) takes two of them."""
+    text = " ".join(text.split())
+    if sum(map(_columns, text)) <= columns:
+        return text
+    kept, used = "", 1  # the ellipsis takes one
+    for character in text:
+        used += _columns(character)
+        if used > columns:
+            break
+        kept += character
+    return kept.rstrip() + "…"
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

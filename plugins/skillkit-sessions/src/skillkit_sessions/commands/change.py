@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillkit_core.agent.session import Session
 from skillkit_core.cli.output import json_option, print_json
 from skillkit_core.contracts.session_store import SessionStore
 from skillkit_core.errors import SessionError, UsageError
@@ -18,6 +17,9 @@ from ..branches import START, Branches
 from ..describe import line_of, title_of
 from ..output import print_text
 from .common import find, header_json, opened, session_argument, store_option, work
+
+if TYPE_CHECKING:
+    from skillkit_core.agent.session import Session
 
 __all__ = ["fork", "label", "resume"]
 
@@ -35,6 +37,8 @@ _STATES = {
 @asynccontextmanager
 async def _writing(store: SessionStore, name: str) -> AsyncIterator[tuple[Session, Branches]]:
     """A session, open for writing, and its tree."""
+    from skillkit_core.agent.session import Session
+
     session = await Session.open(store, await find(store, name), time.time)
     try:
         if session.handle.read_only:

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from skillkit_core.cli.output import echo, json_option, print_json, shorten, style, terminal_width
+from skillkit_core.cli.output import echo, json_option, print_json, style, terminal_width
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 
 from ..branches import Branches, role_of
 from ..describe import line_of, parts_of, title_of
 from ..drawing import Node, walk
-from ..output import print_table, print_text, safe, time_of
+from ..output import cut, print_table, print_text, safe, time_of
 from .common import entry_json, header_json, opened, session_argument, store_option, work
 
 __all__ = ["list_", "path", "search", "show", "tree"]
@@ -153,11 +153,11 @@ def _drawn(branches: Branches, width: int) -> Iterator[str]:
         entry = node.entry
         here = entry.id == branches.leaf
         label = branches.labels.get(entry.id)
-        tail = (f" ({shorten(safe(label), 24)})" if label else "") + (" ← here" if here else "")
+        tail = (f" ({cut(safe(label), 24)})" if label else "") + (" ← here" if here else "")
         mark = "●" if node.on_path else "○"
         head = f"{node.lines}{mark} {entry.id:<{longest}} {title_of(entry)} "
         room = width - len(head) - len(tail)
-        text = shorten(safe(line_of(entry)), room) if room > 4 else ""
+        text = cut(safe(line_of(entry)), room) if room > 4 else ""
         coloured = f"{style(title_of(entry), fg=_COLOURS.get(role_of(entry)))} "
         left = f"{node.lines}{style(mark, bold=here)} {entry.id:<{longest}} {coloured}"
         yield (left + text + style(tail, bold=True, fg="magenta" if label else None)).rstrip()
