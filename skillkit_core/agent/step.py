@@ -94,6 +94,7 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
     if agent.events.has("context_transform"):
         messages = await _transformed(run, messages)
     bus = agent.events
+    settings = _settings(run)
     started = agent.clock.monotonic()
 
     async def on_request(
@@ -102,6 +103,7 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
         event = bus.make(
             BeforeProviderRequestEvent,
             model=target.model,
+            options=settings.extra,
             headers=freeze(redact_headers(headers)),
             payload=freeze(payload),
         )
@@ -113,6 +115,8 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
         if isinstance(answer, ProviderRequestResult):
             if answer.payload is not UNSET:
                 payload = answer.payload  # type: ignore[assignment]
+            if isinstance(answer.options, Mapping):  # fields of the body that no payload was named for
+                payload = {**payload, **answer.options}
             if isinstance(answer.headers, Mapping):
                 given = {k: v for k, v in answer.headers.items() if v != "***"}
                 headers = {**headers, **given}
@@ -131,7 +135,7 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
         messages=messages,
         tools=agent.toolbox.tools(),
         system=run.system_prompt,
-        settings=_settings(run),
+        settings=settings,
         stream=agent.config.stream,
         signal=run.signal,
         on_request=on_request if bus.has("before_provider_request") else None,

@@ -208,7 +208,7 @@ class ContextTransformResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequestResult(EventResult):
-    """Changes to what is about to be sent: the body, headers (merged), and adapter options."""
+    """Changes to what is about to be sent: the body, headers (merged), and single fields of the body (``options``, merged)."""
 
     payload: Mapping[str, Any] | Unset = _merge(Merge.chain)
     headers: Mapping[str, str] | Unset = _merge(Merge.patch)

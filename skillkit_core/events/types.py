@@ -168,7 +168,10 @@ class ContextTransformEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeProviderRequestEvent(Event):
-    """The last stop before the wire: the adapter's final payload; credentials in ``headers`` are redacted."""
+    """The last stop before the wire: the adapter's final payload; credentials in ``headers`` are redacted.
+
+    ``options`` are the extra fields of the body that the settings ask for (``ModelSettings.extra``).
+    """
 
     type = "before_provider_request"
     answer = ProviderRequestResult

@@ -252,9 +252,10 @@ def test_the_wire_request_can_be_changed_and_credentials_are_hidden(kit: Any, go
             "before_provider_request",
             lambda e: ProviderRequestResult(payload={**e.payload, "m": 2}, headers={"y": "2"}),
         )
+        agent.events.on("before_provider_request", lambda e: ProviderRequestResult(options={"k": 3}))
         await agent.chat("hi")
         ((payload, headers),) = adapter.sent
-        assert payload == {"n": [1], "m": 2}
+        assert payload == {"n": [1], "m": 2, "k": 3}
         assert headers == {"Authorization": "Bearer secret", "x": "1", "y": "2"}
         seen = agent.seen.one("before_provider_request")
         assert seen.headers["Authorization"] == "***"
