@@ -96,6 +96,13 @@ def test_continue_takes_up_the_latest_session_and_session_a_certain_one(echoes, 
     assert again["session"] == first["session"]
 
 
+def test_a_session_is_called_by_its_first_request(echoes, skillkit_cli):
+    skillkit_cli("run", "repeat the words 'good morning'").ok()
+    rows = skillkit_cli("sessions", "list", "--json").ok().json
+    titles = [row["title"] for row in (rows["sessions"] if isinstance(rows, dict) else rows)]
+    assert titles == ["repeat the words 'good morning'"]
+
+
 def test_continue_without_a_session_says_so(echoes, skillkit_cli):
     result = skillkit_cli("run", "--continue", "hello")
     assert result.exit_code == 2

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillkit_core.cli.output import echo, error_line, print_json, style
+from skillkit_core.cli.output import echo, error_line, print_json, shorten, style
 from skillkit_core.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 INTERRUPTED = 130
+TITLE = 80  # characters of a request that name its session
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,9 @@ async def _main(host: Host, options: Options) -> int:
     session = await _session(host, options)
     agent = AgentRunner(config, host=host, session=session)
     try:
-        await agent.open()
+        opened = await agent.open()
+        if session == "new":
+            await opened.append("session_info", {"title": shorten(request, TITLE)})
         if action is not None:
             skill = host.skills.get(str(options.skill))
             name = _tool_of(agent, skill.name, action.name)

@@ -85,6 +85,7 @@ class Display:
 
     def _say(self, text: str) -> None:
         self._clear()
+        self._end_line()
         if self._tool_line_open:
             echo("", err=True)
             self._tool_line_open = False
@@ -99,19 +100,22 @@ class Display:
             echo(printable(event.event.content), nl=False)
             sys.stdout.flush()
 
+    def _end_line(self) -> None:
+        if self.printed and not self.printed.endswith("\n"):
+            self.printed += "\n"
+            echo()
+
     def end_of_text(self) -> None:
         """End the answer's last line on the terminal."""
-        if self.printed and not self.printed.endswith("\n"):
-            echo()
+        self._end_line()
 
     def _began(self, event: Any) -> None:
         self._say(f"{event.provider}/{event.model.id}, tools: {', '.join(event.tools) or 'none'}")
 
     def _tool_started(self, event: ToolExecutionStartEvent) -> None:
         self._doing = f"running {event.tool_name}"
-        if self.printed and not self.printed.endswith("\n"):
-            self.printed += "\n"
-            echo()
+        if self.printed:
+            self._end_line()
         if self.verbose:
             args = ", ".join(f"{k}={v!r}" for k, v in event.args.items())
             self._say(shorten(f"→ {event.tool_name}({args})", (terminal_width() or 200)))
