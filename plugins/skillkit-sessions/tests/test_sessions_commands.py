@@ -23,7 +23,7 @@ from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry,
 from skillkit_core.errors import SessionError, SessionLocked, UnknownName, UsageError
 from skillkit_core.frozen import freeze
 
-HEADER = SessionHeader("6a3f01", 1_700_000_000.0, "/work/shop")
+HEADER = SessionHeader("6a3f01", 1_700_000_000.0, "/home/ann/shop")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -130,7 +130,7 @@ def test_the_configuration_chooses_the_store_and_a_flag_another(asked, run, name
 
 def test_a_tree_shows_branches_labels_and_the_leaf(run, planted):
     lines = run("tree", "6a3").splitlines()
-    assert lines[0].startswith("session 6a3f01, 2023-11-1") and lines[0].endswith("/work/shop, 13 entries, 2 branches")
+    assert lines[0].startswith("session 6a3f01, 2023-11-1") and lines[0].endswith("/home/ann/shop, 13 entries, 2 branches")
     assert lines[1:] == [
         "Mend <it>",
         "● e2  user mend the parser",

@@ -21,7 +21,7 @@ class FindingChecks(StoreCase):
 
         async def body(store: SessionStore) -> None:
             for n, name in enumerate(("a", "b", "c")):
-                handle = await store.create(SessionHeader(name, 1000.0 + n, f"/work/{name}"))
+                handle = await store.create(SessionHeader(name, 1000.0 + n, f"/srv/{name}"))
                 await handle.append(said(1, f"hello from {name}"))
                 await handle.close()
             listed = await store.list()
@@ -29,7 +29,7 @@ class FindingChecks(StoreCase):
             assert [s["updated"] for s in listed] == sorted((s["updated"] for s in listed), reverse=True)
             assert {"id", "created", "updated", "cwd", "title", "messages", "location"} <= set(listed[0])
             by_id = {s["id"]: s for s in listed}
-            assert (by_id["b"]["created"], by_id["b"]["cwd"], by_id["b"]["messages"]) == (1001.0, "/work/b", 1)
+            assert (by_id["b"]["created"], by_id["b"]["cwd"], by_id["b"]["messages"]) == (1001.0, "/srv/b", 1)
             assert [s["id"] for s in await store.list(limit=2)] == [s["id"] for s in listed][:2]
 
         self.within(make_store, body)
