@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -189,15 +190,31 @@ def test_a_killed_writer_loses_nothing_that_was_acknowledged(tmp_path, go, after
     go(scenario())
 
 
-@pytest.fixture
-def full_disk():
-    """Files can grow to a given size and no further, as on a full disk (EFBIG instead of ENOSPC)."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+def full_disk(size):
+    """From now on files of this process grow to ``size`` bytes and no further, as on a full disk (EFBIG for ENOSPC)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
 
 
-def test_a_full_disk_costs_one_entry_and_names_the_remedy(store, go, header, entry, full_disk):
+def in_a_child(body):
+    """Run ``body`` in a process of its own: its limits are not those of the test runner, which writes files too."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            body()
+            os._exit(0)
+        except BaseException:
+            os.write(write, traceback.format_exc().encode()[-4000:])
+            os._exit(1)
+    os.close(write)
+    with os.fdopen(read) as said:
+        text = said.read()
+    _, status = os.waitpid(child, 0)
+    assert status == 0, text
+
+
+def test_a_full_disk_costs_one_entry_and_names_the_remedy(store, go, header, entry):
     async def scenario():
         handle = await store.create(header)
         path = Path(handle.location)
@@ -213,13 +230,16 @@ def test_a_full_disk_costs_one_entry_and_names_the_remedy(store, go, header, ent
         await handle.close()
         assert list((await store.open("s1", read_only=True)).entries()) == [entry(1), entry(2)]
 
-    go(scenario())
+    in_a_child(lambda: go(scenario()))
 
 
-def test_a_session_that_cannot_begin_leaves_nothing(store, go, header, full_disk):
-    full_disk(10)
-    with pytest.raises(SessionError, match="cannot be written"):
-        go(store.create(header))
+def test_a_session_that_cannot_begin_leaves_nothing(store, go, header):
+    def body():
+        full_disk(10)
+        with pytest.raises(SessionError, match="cannot be written"):
+            go(store.create(header))
+
+    in_a_child(body)
     assert [p.name for p in store.directory.iterdir() if p.suffix == ".jsonl"] == []
 
 
