@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, ApprovalRequest
-from ..errors import AsyncHandlerError, ToolError
+from ..errors import AsyncHandlerError, SkillKitError, ToolError
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
 from ..events.tool_call import ToolCallDecision
@@ -236,7 +236,8 @@ class ToolBatch:
         except ToolError as error:
             return ToolOutput(str(error), is_error=True), Outcome.error
         except Exception as error:  # noqa: BLE001 - a tool's failure is a result (spec, section 9.20)
-            return ToolOutput(f"{type(error).__name__}: {error}", is_error=True), Outcome.error
+            said = str(error) if isinstance(error, SkillKitError) else f"{type(error).__name__}: {error}"
+            return ToolOutput(said, is_error=True), Outcome.error
 
     def _update(self, item: Prepared, output: str, stream: str, n: int) -> None:
         bus = self.bus

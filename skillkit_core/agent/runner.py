@@ -261,6 +261,7 @@ class AgentRunner:
         self._refuse_reentry("chat")
         if self._closed:
             raise AgentError("the agent is closed")
+        await self._let_go()
         if self._run is not None:
             raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
         self._runs += 1
@@ -278,8 +279,15 @@ class AgentRunner:
             yield failure if failure is not None else run.response()
         finally:
             if not finished:
-                self.abort("the caller stopped listening")
+                self._abort(run, "the caller stopped listening")
                 await self._settle(run)
+
+    async def _let_go(self) -> None:
+        """Let a run end whose listener has left: a loop that was broken out of is closed at the next turn of the loop."""
+        if self._run is not None:
+            await asyncio.sleep(0)
+        if self._run is not None and self._run.signal.aborted:
+            await self._settle(self._run)
 
     async def _settle(self, run: Run) -> None:
         """Wait until an aborted run is consistent, whatever happens to the caller meanwhile."""
@@ -350,7 +358,7 @@ class AgentRunner:
     async def _input(
         self, text: str, images: Sequence[Block], delivery: Delivery
     ) -> tuple[str, tuple[Block, ...]] | Handled:
-        text, blocks = clean(text), tuple(images)
+        text, blocks = self.host.redact(clean(text)), tuple(images)
         if not self.events.has("input"):
             return text, blocks
         event = self.events.make(InputEvent, text=text, images=blocks, delivery=delivery)
@@ -426,10 +434,10 @@ class AgentRunner:
 
         Returns the steering and follow-up messages that were not consumed. Without a run it does nothing.
         """
-        run = self._run
-        if run is None or run.closing:
-            return []
-        if not run.signal.abort(reason):
+        return [] if self._run is None else self._abort(self._run, reason)
+
+    def _abort(self, run: Run, reason: str | None) -> list[QueueItem]:
+        if run is not self._run or run.closing or not run.signal.abort(reason):
             return []
         items = self.queues.clear()
 

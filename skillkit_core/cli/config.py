@@ -144,7 +144,7 @@ def _section_lines(model: Any, depth: int) -> list[str]:
 
 
 @config.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+@click.argument("folder", type=click.Path(path_type=Path), default=".")
 @click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
 @click.option("--list", "show_all", is_flag=True, help="List the trusted folders.")
 @json_option
@@ -170,6 +170,8 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, as_json: bool)
         else:
             echo(f"{folder.resolve()} is {'no longer' if removed else 'not'} trusted")
         return
+    if not folder.is_dir():
+        raise ConfigError("is no folder", where=str(folder))
     real = trusted.add(folder)
     if as_json:
         print_json({"folder": real, "trusted": True})

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
-from ..errors import AsyncHandlerError, EventRecursionError, UsageError
+from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError
 from ..frozen import freeze
 from ..hookspecs.markers import Phase
 from .context import HandlerContext
@@ -336,7 +336,10 @@ class EventBus:
 
     async def call(self, record: HandlerRecord, event: Any) -> Any:
         """Call one handler and check the type of its answer; whatever it raises passes."""
+        started = time.perf_counter()
         answer = self._timed(record, event) if self.debug else self._plain(record, event)
+        if record.timeout is not None and time.perf_counter() - started > record.timeout:
+            raise HandlerTimeout(f"it did not finish within {record.timeout:g} s")  # nothing could interrupt it
         if answer is not None and not isinstance(answer, EventResult):
             answer = await self._await(answer, record)
         if answer is not None and record.phase != OBSERVER:

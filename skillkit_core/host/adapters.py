@@ -68,12 +68,14 @@ class AdapterRegistry(Registry[Item]):
         if target is None:
             raise UnknownName(f"api of provider {name!r}", api, item.apis)
         own = base_url or self._own_base_url(item)
+        if own is not None and not own.startswith(("http://", "https://")):
+            raise UsageError(f"base URL {own!r} is not an http:// or https:// address")
         base_url = own or item.base_url
         api_key = api_key or self.api_key(item)
         if not api_key and item.api_key_env and own is None:
             raise UsageError(
                 f"provider {name!r} needs an API key",
-                hint=f"set {' or '.join(item.api_key_env)}, or use '--provider offline' to run without a model",
+                hint=f"set {' or '.join(item.api_key_env)}, or name another provider with --provider",
             )
         key = (id(entry), api, base_url, api_key)
         adapter = self._made.get(key)

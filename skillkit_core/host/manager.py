@@ -71,7 +71,7 @@ class Host(Access):
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.problems: list[Diagnostic] = []
         self.skill_problems: list[tuple[str, SkillProblem]] = []
-        self._cwd = os.getcwd() if cwd is None else os.fspath(cwd)
+        self._cwd = _current_directory() if cwd is None else os.fspath(cwd)
         self.plan = Plan(
             distribution,
             discover,
@@ -479,3 +479,12 @@ class Host(Access):
         if self._plugins is not None:
             for name in reversed(list(self._plugins.loaded)):
                 self._plugins.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
+
+
+def _current_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        from ..errors import SkillKitError
+
+        raise SkillKitError("the current directory is gone", hint="change to one that exists") from None

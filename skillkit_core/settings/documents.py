@@ -96,6 +96,8 @@ def _keep(path: str, stamp: list[Any], document: Document) -> None:
 def _parse(path: str) -> Document:
     import yaml
 
+    from .nesting import nested_too_deeply
+
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
@@ -105,6 +107,8 @@ def _parse(path: str) -> Document:
         raise ConfigError(f"cannot be read: {error.strerror}", where=path) from None
     lines: dict[str, int] = {}
     try:
+        if nested_too_deeply(text):
+            raise RecursionError
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         try:
             node = loader.get_single_node()

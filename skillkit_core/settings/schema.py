@@ -18,6 +18,9 @@ class PluginSettings(_Strict):
 
     enabled: list[str] = Field(default=[], description="plugins to enable although the distribution does not list them")
     disabled: list[str] = Field(default=[], description="plugins that are not loaded")
+    required: list[str] = Field(
+        default=[], description="plugins without which nothing runs, for example one with guards"
+    )
     import_timeout: float = Field(default=10.0, gt=0, description="seconds that importing one plugin may take")
     hook_timeout: float = Field(default=10.0, gt=0, description="seconds that one registration or host hook may take")
 

@@ -9,7 +9,7 @@ description: Repeats words and shows what an action was called with. Use it to r
 metadata:
   skillkit:
     keywords: [echo, repeat, words]
-    examples: ["repeat the words 'good morning'", "echo the words 'a b'"]
+    examples: ["repeat the words 'good morning'", "echo the words 'a b'", "make sure that it was asked for"]
     actions:
       - name: say
         description: Repeat words
@@ -30,7 +30,7 @@ metadata:
         output: json
         confirm: never
       - name: sure
-        description: Say that it was asked for
+        description: Make sure that it was asked for
         script: scripts/sure.py
         output: text
         confirm: always

@@ -52,7 +52,7 @@ def test_an_action_that_fails_says_so_in_its_own_words(echoes, skillkit_cli):
 
 def test_typing_an_action_is_the_answer_to_its_question(echoes, skillkit_cli):
     assert run_action(skillkit_cli, "sure").ok().stdout == "it was asked for\n"
-    refused = skillkit_cli("run", "--json", "say that it was asked for")
+    refused = skillkit_cli("run", "--json", "make sure that it was asked for")
     assert all(call["outcome"] != "ok" for call in refused.json["tool_calls"] if call["action"] == "sure")
 
 
@@ -154,3 +154,104 @@ def test_on_a_terminal_the_answer_is_live_and_tool_output_is_seen(echoes, skillk
     assert process.wait(60) == 0
     os.close(terminal)
     assert b"shown live" in seen
+
+
+def test_a_person_at_a_terminal_is_asked_and_a_no_is_a_no(echoes, skillkit_cli):
+    """The action `sure` asks; a request to the offline model is a call that somebody has to agree to."""
+    for answer, code, words in ((b"y\n", 0, b"it was asked for"), (b"n\n", 1, b"a person said no")):
+        seen, status = _at_a_terminal(skillkit_cli, ["run", "make sure that it was asked for"], b"Run it?", answer)
+        assert b"echoes__sure" in seen
+        assert words in seen, seen
+        assert status == code
+
+
+def _at_a_terminal(skillkit_cli, argv, until, answer):
+    terminal, other = pty.openpty()
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    process = subprocess.Popen(
+        [*skillkit_cli.argv, *argv], stdin=other, stdout=other, stderr=other, env=env, cwd=skillkit_cli.home.cwd
+    )
+    os.close(other)
+    seen, answered = b"", False
+    while True:
+        ready, _, _ = select.select([terminal], [], [], 60)
+        assert ready, f"the terminal stayed silent after {seen!r}"
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data
+        if not answered and until in seen:
+            answered = True
+            os.write(terminal, answer)
+    os.close(terminal)
+    return seen, process.wait(60)
+
+
+BUSY = """\
+import sys
+import time
+from skillkit_core import hookimpl
+
+@hookimpl
+def before_tool_call(event):
+    print("busy", file=sys.stderr, flush=True)
+    while True:
+        time.sleep(0.05)
+"""
+
+
+def test_a_second_signal_ends_a_run_whose_loop_is_held_up(echoes, skillkit_cli, tmp_path):
+    """A handler that never returns to the loop must not be able to keep the process alive."""
+    site = tmp_path / "site"
+    info = site / "busy_guard-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "busy_guard.py").write_text(BUSY)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: busy-guard\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[skillkit.plugins]\nbusy = busy_guard\n")
+    env = {"PYTHONPATH": str(site), "SKILLKIT_PLUGINS": "chat,skills,bash,offline,sessions,busy"}
+    with skillkit_cli.start("run", "--skill", "echoes", "say", "hi", env=env) as process:
+        for line in process.stderr:
+            if "busy" in line:
+                break
+        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+def test_an_empty_session_is_wrong_usage(echoes, skillkit_cli):
+    result = skillkit_cli("run", "--session", "", "hello")
+    assert result.exit_code == 2
+    assert "--session is empty" in result.stderr
+
+
+def test_nothing_runs_without_a_required_plugin(echoes, skillkit_cli, skillkit_home, tmp_path):
+    site = tmp_path / "site"
+    info = site / "my_guard-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "my_guard.py").write_text("raise RuntimeError('half installed')\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-guard\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[skillkit.plugins]\nguard = my_guard\n")
+    env = {"PYTHONPATH": str(site)}
+    warned = skillkit_cli("run", "--json", "repeat the words 'on'", env=env).ok()
+    assert [p["plugin"] for p in warned.json["plugin_problems"]] == ["guard"]
+    skillkit_home.write_config("plugins:\n  required: [guard]\n")
+    refused = skillkit_cli("run", "repeat the words 'on'", env=env)
+    assert refused.exit_code == 2
+    assert "half installed" in refused.stderr and "config.yaml:2" in refused.stderr
+
+
+def test_a_skill_that_is_nested_too_deeply_is_a_problem_and_no_crash(echoes, skillkit_cli, skillkit_home):
+    deep = skillkit_home.config_dir / "skills" / "deep"
+    deep.mkdir()
+    for value in ("[" * 100_000, "{a: " * 50_000, "\n" + "- " * 50_000 + "x", "? " * 50_000):
+        (deep / "SKILL.md").write_text(f"---\nname: deep\ndescription: {value}\n---\nbody\n")
+        assert skillkit_cli("run", "repeat the words 'still here'").ok().stdout == "still here\n"
+        skillkit_home.write_config(f"model: {value}\n")
+        refused = skillkit_cli("run", "hi")
+        assert refused.exit_code == 2
+        assert "nested too deeply" in refused.stderr or "not valid YAML" in refused.stderr
+        skillkit_home.write_config("")

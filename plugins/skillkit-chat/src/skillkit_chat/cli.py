@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillkit_core.cli.output import echo, error_line, print_json, shorten, style
-from skillkit_core.errors import UnknownName, UsageError
+from skillkit_core.errors import ConfigError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from skillkit_core import AgentConfig, AgentResponse, AgentRunner, Host, SkillAction
@@ -86,6 +87,8 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, 
     options = Options(**given)
     if options.events and not options.as_json:
         raise UsageError("--events goes with --json")
+    if options.session is not None and not options.session.strip():
+        raise UsageError("--session is empty", hint="name one of 'skillkit sessions list', or leave it out")
     if options.session and options.resume:
         raise UsageError("--session and --continue exclude each other")
     host: Host = ctx.obj.host
@@ -97,8 +100,15 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, 
 
 
 def _warn_about_plugins(host: Host) -> None:
+    """Say which plugins did not load or register; what a run needs of them is asked for now, so that it shows."""
     host.load()
+    for kind in ("adapters", "models", "runtimes", "tools", "skill_sources", "skill_loaders", "context_providers"):
+        host.registry(kind)
     errors = [p for p in host.problems if p.severity == "error"]
+    missing = sorted({p.plugin for p in errors} & set(host.config.get("plugins.required", ())))
+    if missing:
+        problem = next(p for p in errors if p.plugin == missing[0])
+        raise ConfigError(f"required plugin {problem}", where=host.config.origin("plugins.required"))
     if errors:
         names = ", ".join(sorted({p.plugin for p in errors}))
         text = f"Warning: {names} did not load; see 'skillkit plugins doctor'"
@@ -178,13 +188,15 @@ async def _session(host: Host, options: Options) -> str | None:
 async def _main(host: Host, options: Options) -> int:
     from skillkit_core import AgentRunner
 
+    from .approval import TerminalApprover
     from .arguments import parse_action_args
     from .direct import DirectCall, TypedByAPerson
 
     action = _action(host, options)
     skills = (options.skill,) if options.skill is not None else ()
     typed = TypedByAPerson() if action is not None else None
-    config = replace(_config(host, options, skills), approver=typed)
+    asks = TerminalApprover() if TerminalApprover.possible() and not options.as_json else None
+    config = replace(_config(host, options, skills), approver=typed or asks)
     values = parse_action_args(str(options.skill), action, options.words[1:]) if action is not None else None
     request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
     session = await _session(host, options)
@@ -254,8 +266,12 @@ async def _talk(agent: AgentRunner, options: Options, request: str) -> Callable[
 
 
 def _line(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=True, default=str) + "\n")
-    sys.stdout.flush()
+    """One JSON line; once nobody reads any more, nothing more is written."""
+    try:
+        sys.stdout.write(json.dumps(value, ensure_ascii=True, default=str) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_code(response: AgentResponse | None, failure: Any) -> int:
@@ -289,19 +305,25 @@ def _say_offline(report: Any) -> None:
 
 
 def _abort_on_signals(agent: AgentRunner) -> list[int]:
-    """The first SIGINT, SIGTERM or SIGHUP ends the run and keeps what was said; the list says which came."""
+    """The first SIGINT, SIGTERM or SIGHUP ends the run and keeps what was said; the list says which came.
+
+    A second one does not wait for the loop, which a handler or an expression may hold up: it interrupts what runs, and a
+    third ends the process on the spot. So these are plain signal handlers, not the loop's.
+    """
     caught: list[int] = []
     loop = asyncio.get_running_loop()
 
-    def stop(number: int) -> None:
+    def stop(number: int, frame: Any) -> None:
         caught.append(number)
-        agent.abort(f"interrupted by {signal.Signals(number).name}")
+        if len(caught) == 1:
+            loop.call_soon_threadsafe(agent.abort, f"interrupted by {signal.Signals(number).name}")
+        elif len(caught) == 2:
+            raise KeyboardInterrupt
+        else:
+            os._exit(INTERRUPTED)
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None:
-            try:
-                loop.add_signal_handler(number, stop, number)
-            except (NotImplementedError, RuntimeError):
-                break
+            signal.signal(number, stop)
     return caught

@@ -82,6 +82,7 @@ class Report:
             "model": self.model,
             "usage": response.usage.to_dict(),
             "cost": response.cost,
+            "plugin_problems": [p.to_dict() for p in self.agent.host.problems if p.severity == "error"],
             "session": session.id,
             "session_path": session.location,
             "error": problem,

@@ -239,7 +239,7 @@ def _runner(host: Host, skill: Skill, action: SkillAction) -> Callable[..., Any]
             thaw(args),
             cwd=ctx.cwd,
             signal=ctx.signal,
-            on_output=ctx.on_output,
+            on_output=ctx.on_output if action.output == "text" else None,  # data is for programs, not for watching
             on_error_output=lambda text: ctx.on_output(text, "stderr"),
         )
         return tool_output(action, result)

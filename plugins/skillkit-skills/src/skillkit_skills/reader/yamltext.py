@@ -7,6 +7,8 @@ from typing import Any
 from yaml import YAMLError
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from skillkit_core.settings.nesting import nested_too_deeply
+
 CParser: type[Any] | None = None
 try:
     from yaml import _yaml
@@ -123,6 +125,8 @@ def parse_text(text: str) -> Parsed:
     parsed = Parsed()
     if "*" in text:
         parsed._seen = set()
+    if nested_too_deeply(text):
+        raise TextYAMLError("nested too deeply")
     try:
         node = _Composer(text).get_single_node()
         if node is None:
