@@ -9,17 +9,19 @@ sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
 import asked  # noqa: E402
 from command import Result, count, fitting, run, shown  # noqa: E402
-from conditions import condition, requested_condition  # noqa: E402
+from conditions import condition, stated_filter  # noqa: E402
 from groups import grouped  # noqa: E402
+from leftover import GROUPING, refuse_leftover  # noqa: E402
 from reading import open_table  # noqa: E402
 
 
 def count_rows(values: Mapping[str, str]) -> Result:
     """Read the file once and count."""
     source = open_table(values["file"], values.get("delimiter", "auto"))
-    where = values.get("where") or requested_condition(source, values.get("request", ""))
+    values, where = stated_filter(source, values)
     test = condition(source, where) if where else None
     by, _ = asked.group(source, asked.question(source, values.get("request", ""), where))
+    refuse_leftover(source, values, where, GROUPING if by is not None else ())
     if by is not None:
         return grouped(source, by, [], where, test, [])
     rows = matching = 0

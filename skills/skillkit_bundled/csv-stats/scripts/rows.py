@@ -14,8 +14,9 @@ sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
 import asked  # noqa: E402
 from columns import number  # noqa: E402
-from command import Result, count, fitting, run, shown, table, whole  # noqa: E402
-from conditions import condition, requested_condition  # noqa: E402
+from command import Problem, Result, count, fitting, run, shown, table, whole  # noqa: E402
+from conditions import condition, stated_filter  # noqa: E402
+from leftover import NUMBER_WORDS, ORDERING, SUPERLATIVE, refuse_leftover  # noqa: E402
 from reading import Row, Table, column_named, is_missing, open_table  # noqa: E402
 
 MOST_ROWS = 1_000
@@ -27,10 +28,11 @@ SHOWN_COLUMNS = 12
 def rows(values: Mapping[str, str]) -> Result:
     """Count the matching rows and return the first, or with `sort` the most extreme ones."""
     source = open_table(values["file"], values.get("delimiter", "auto"))
-    request = values.get("request", "")
-    where = values.get("where") or requested_condition(source, request)
+    values, where = stated_filter(source, values)
     test = condition(source, where) if where else None
-    order = _order(source, values, request.replace(where, " "))
+    request = values.get("request", "")
+    order = _order(source, values, request.replace(where, " ") if where else request)
+    _refuse(source, values, where, order)
     counts = {"rows": 0, "matching": 0}
 
     def matching() -> Iterator[Row]:
@@ -73,6 +75,7 @@ class Order:
     limit: int
     place: int | None = None
     ascending: bool = False
+    last: bool = False  # without a column: the last rows of the file
 
 
 def _order(source: Table, values: Mapping[str, str], request: str) -> Order:
@@ -82,16 +85,30 @@ def _order(source: Table, values: Mapping[str, str], request: str) -> Order:
     )
     default = int(number_of_rows[1]) if number_of_rows else 10
     limit = min(whole(values, "limit", default or 10), MOST_ROWS)
+    smallest = bool(re.search(r"\b(?:bottom|lowest|smallest|least|ascending)\b", request, re.I))
     if "sort" in values:
-        return Order(limit, column_named(source, values["sort"]), "ascending" in values)
+        return Order(limit, column_named(source, values["sort"]), "ascending" in values or smallest)
     by = re.search(r"\b(?:by|with the (?:highest|largest|most|lowest|smallest|least))\s+(.+)$", request, re.I)
     place = asked.leading(source, by[1]) if by else None
-    smallest = re.search(r"\b(?:bottom|lowest|smallest|least|ascending)\b", request, re.I)
-    return Order(limit, place, bool(smallest))
+    last = place is None and bool(re.search(r"\b(?:last|bottom|tail)\b", request, re.I))
+    return Order(limit, place, smallest, last)
+
+
+def _refuse(source: Table, values: Mapping[str, str], where: str, order: Order) -> None:
+    """Raise `Problem` if the request says more than the filter, the order and the number of rows."""
+    request = values.get("request", "")
+    numbers = [str(order.limit), *NUMBER_WORDS] if "limit" in values else [str(order.limit)]
+    refuse_leftover(source, values, where, [*ORDERING, *numbers])
+    vague = SUPERLATIVE.search(request.replace(where, " ") if where else request)
+    if order.place is None and (vague or re.search(r"\b(?:sort|order|rank)(?:ed)?\b", request, re.I)):
+        raise Problem(f'"{vague[0] if vague else "sorted"}" by which column? Write for example: '
+                      f"top {order.limit} rows of {shown(source.name)} by {shown(source.header[-1])}")  # fmt: skip
 
 
 def _chosen(found: Iterator[Row], order: Order, decimal_comma: bool) -> list[Row]:
     place = order.place
+    if order.last:
+        return list(deque(found, maxlen=order.limit))
     if place is None:
         chosen = list(islice(found, order.limit))
         deque(found, maxlen=0)  # the rest is counted too
