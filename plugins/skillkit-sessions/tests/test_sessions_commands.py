@@ -130,7 +130,9 @@ def test_the_configuration_chooses_the_store_and_a_flag_another(asked, run, name
 
 def test_a_tree_shows_branches_labels_and_the_leaf(run, planted):
     lines = run("tree", "6a3").splitlines()
-    assert lines[0].startswith("session 6a3f01, 2023-11-1") and lines[0].endswith("/home/ann/shop, 13 entries, 2 branches")
+    assert lines[0].startswith("session 6a3f01, 2023-11-1") and lines[0].endswith(
+        "/home/ann/shop, 13 entries, 2 branches"
+    )
     assert lines[1:] == [
         "Mend <it>",
         "● e2  user mend the parser",

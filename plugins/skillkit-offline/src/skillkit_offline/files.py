@@ -21,7 +21,10 @@ _BEFORE_FILE = word_set(
 )
 _FOLDER = word_set("folder directory dir repository repo project")
 _BEFORE_PLACE = frozenset({"in", "under", "inside", "within", "of"})
-_AFTER_PLACE = word_set("? . ! , ; and are take takes use uses need needs occupy occupies by contain has have is larger over since that then until where which with")
+_AFTER_PLACE = word_set(
+    """? . ! , ; and are by contain has have is larger need needs occupies occupy over since take takes that then until use
+    uses where which with"""
+)
 _NOT_A_NAME = word_set("a an any each every my our same that the this which your current whole entire here one")
 _MOST_JOINED = 6
 _MOST_CHECKED = 20  # names of one list that are looked for under other spellings
@@ -130,7 +133,9 @@ def _directories(work: Filling) -> list[tuple[str, set[int]]]:
             before = normal(pieces[place - 2].text)
         after = normal(pieces[place + 1].text) if place + 1 < len(pieces) else ""
         capital = not piece.text.islower() and place > 0
-        if (before in _BEFORE_FILE or after in _FOLDER or capital or _measured(pieces, place)) and work.workspace.has(piece.text):
+        if (before in _BEFORE_FILE or after in _FOLDER or capital or _measured(pieces, place)) and work.workspace.has(
+            piece.text
+        ):
             return [(piece.text, {place})]
     return []
 

@@ -44,6 +44,9 @@ _NOT_COLUMNS = word_set(
 )
 _NOT_A_COLUMN = word_set("each every all many numeric number text empty")  # before "column"
 _OCCURS = word_set("occur occurs appear appears")
+_BEFORE_OCCURS = word_set("do does did often times")
+_OCCURRING = word_set("mentioned used found repeated contained")
+_BEFORE_OCCURRING = word_set("is are was were")
 _NAMING = word_set("word term phrase text string name expression")  # "the word X"
 _AFTER_COLUMN = frozenset({"", "in", "from", "of", "column", "?", ".", "!", "where", "by", "per", "and", ","})
 
@@ -140,8 +143,11 @@ def _occurring(work: Filling, argument: Argument) -> bool:
     """
     pieces = work.request.pieces
     words = [word_of(p) if p.kind is Kind.word else "" for p in pieces]
-    for end in (i for i, word in enumerate(words) if word in _OCCURS):
-        begin = next((i + 1 for i in range(end - 1, -1, -1) if words[i] in ("do", "does", "did")), None)
+    for end in (i for i, word in enumerate(words) if word in _OCCURS | _OCCURRING):
+        verbs = _BEFORE_OCCURS if words[end] in _OCCURS else _BEFORE_OCCURRING
+        begin = next((i + 1 for i in range(end - 1, -1, -1) if words[i] in verbs), None)
+        if words[end] in _OCCURRING and not {"often", "times"} & set(words[:end]):
+            continue
         if begin is None:
             continue
         quoted = [i for i in range(begin, end) if pieces[i].kind is Kind.quoted]

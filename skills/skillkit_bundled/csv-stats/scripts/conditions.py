@@ -8,7 +8,7 @@ from functools import partial
 
 from columns import number
 from command import Problem
-from reading import Row, Table, column_named, is_missing
+from reading import Row, Table, column_named, is_missing, words_of
 
 Predicate = Callable[[Row], bool]
 
@@ -34,7 +34,7 @@ INTRODUCTION = re.compile(r"\b(?:where|whose|with|having|filter(?:ed)? by|for wh
 TAIL = re.compile(
     r",?\s+(?:and\s+)?(?:sort(?:ed)?|order(?:ed)?|group(?:ed)?)\s+by\b|,?\s+(?:and\s+)?limit(?:ed)?\b|\s--\w", re.I
 )
-NO_VALUE = frozenset("in of from and or is are was by per than over under above below at not the a an".split())
+NO_VALUE = words_of("in of from and or is are was by per than over under above below at not the a an")
 
 
 def condition(table: Table, text: str) -> Predicate:

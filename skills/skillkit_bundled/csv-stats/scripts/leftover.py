@@ -8,15 +8,15 @@ from itertools import islice
 from pathlib import PurePath
 
 import asked
+from columns import number
 from command import Problem, shown
-from reading import Table, open_table
+from reading import Table, open_table, words_of
 
 BATCHES_SEARCHED = 5  # of the table, for a value that the request names
 MOST_WORDS = 6
 
 # Words that ask for the table as it is. None of them says which rows are meant.
-PLAIN = frozenset(
-    """a about all also am an and any are as at be calculate can column columns compute contain contains could count
+PLAIN = words_of("""a about all also am an and any are as at be calculate can column columns compute contain contains could count
     csv data dataset describe description did do does each every figure figures file find for from get give got had
     has have having hello hey hi how i in information inside is it its kind kinds list look many may me much my need
     number numbers of ok on or our out overview please print report s see shall should show some spreadsheet stat
@@ -25,16 +25,17 @@ PLAIN = frozenset(
     you your
     row rows record records line lines entry entries item items case cases observation observations person people
     field fields cell cells
-    delimiter delimited separated comma commas semicolon semicolons tab tabs pipe pipes auto file's""".split()
+    delimiter delimited separated comma commas semicolon semicolons tab tabs pipe pipes auto file's""")
+GROUPING = words_of("by per grouped group groups each every")
+ORDERING = words_of("""
+    by top first last bottom lowest highest largest smallest biggest greatest most least sort sorted order ordered
+    ascending descending limit limited rank ranked ranking head tail""")
+NUMBER_WORDS = words_of(
+    "one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty fifty hundred"
 )
-GROUPING = frozenset("by per grouped group groups each every".split())
-ORDERING = frozenset(
-    """by top first last bottom lowest highest largest smallest biggest greatest most least sort sorted order ordered
-    ascending descending limit limited rank ranked ranking head tail""".split()
-)
-NUMBER_WORDS = frozenset(
-    "one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty fifty hundred".split()
-)
+EXCLUDING = words_of("excluding exclude except without not but besides no isn't aren't other")
+MORE = words_of("older more over above greater higher larger bigger after exceeding")
+LESS = words_of("younger less under below fewer lower smaller before")
 WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 SUPERLATIVE = re.compile(
     r"\b(?:oldest|newest|youngest|cheapest|most expensive|latest|earliest|biggest|largest|highest|lowest|smallest|greatest"
@@ -58,7 +59,7 @@ def refuse_leftover(
     words = unknown_words(table, values, where, frozenset(allowed), measured)
     if words:
         named = " ".join(words[:MOST_WORDS])
-        raise Problem(f'I do not understand "{shown(named)}" in this request, so nothing was counted; '
+        raise Problem(f'I do not understand "{shown(named)}" in this request, so there is no answer; '
                       f"{_hint(table, values, words)}")  # fmt: skip
 
 
@@ -91,6 +92,31 @@ def _forms(word: str) -> set[str]:
     return {word, word + "s", word.removesuffix("s")}
 
 
+def _sign(words: list[str], numeric: bool) -> str:
+    said = {word.casefold() for word in words}
+    if said & EXCLUDING:
+        return "!="
+    return ">" if numeric and said & MORE else "<" if numeric and said & LESS else "="
+
+
+def example_column(table: Table, values: Mapping[str, str]) -> str:
+    """Return the name of a column of numbers, to show how a column is named; the last column if none holds numbers."""
+    source = open_table(values["file"], values.get("delimiter", "auto"))
+    for row in next(source.batches(), [])[:20]:
+        for place, cell in enumerate(row):
+            if number(cell, table.decimal_comma) is not None:
+                return shown(table.header[place])
+    return shown(table.header[-1])
+
+
+def refuse_vague(table: Table, values: Mapping[str, str], found: re.Match[str] | None) -> None:
+    """Raise `Problem` for a word such as "oldest" in a request that names no column to look at."""
+    if found:
+        names = ", ".join(shown(name) for name in table.header[:12])
+        raise Problem(f'"{found[0]}" by which column? Write for example: highest {example_column(table, values)}, '
+                      f"or: top 3 rows by {example_column(table, values)}; the columns are {names}")  # fmt: skip
+
+
 def _hint(table: Table, values: Mapping[str, str], words: list[str]) -> str:
     """Return how to state it: with the column that holds one of the words, if there is one."""
     wanted = {" ".join(words).casefold(), *(word.casefold() for word in words)}
@@ -99,6 +125,8 @@ def _hint(table: Table, values: Mapping[str, str], words: list[str]) -> str:
         for row in batch:
             for place, cell in enumerate(row):
                 if cell.strip().casefold() in wanted:
-                    return f"to choose rows, write for example: where {shown(table.header[place])} = {shown(cell.strip())}"
+                    sign = _sign(words, number(cell) is not None)
+                    filtered = f"where {shown(table.header[place])} {sign} {shown(cell.strip())}"
+                    return f"to choose rows, write for example: {filtered}"
     names = ", ".join(shown(name) for name in table.header[:12])
     return f"to choose rows, write a filter such as: where {shown(table.header[-1])} = VALUE; the columns are {names}"

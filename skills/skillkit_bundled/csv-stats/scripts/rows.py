@@ -14,15 +14,16 @@ sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
 import asked  # noqa: E402
 from columns import number  # noqa: E402
-from command import Problem, Result, count, fitting, run, shown, table, whole  # noqa: E402
+from command import Result, count, fitting, run, shown, table, whole  # noqa: E402
 from conditions import condition, stated_filter  # noqa: E402
-from leftover import NUMBER_WORDS, ORDERING, SUPERLATIVE, refuse_leftover  # noqa: E402
+from leftover import NUMBER_WORDS, ORDERING, SUPERLATIVE, refuse_leftover, refuse_vague  # noqa: E402
 from reading import Row, Table, column_named, is_missing, open_table  # noqa: E402
 
 MOST_ROWS = 1_000
 LONGEST_CELL = 500
 SHOWN_ROWS = 50
 SHOWN_COLUMNS = 12
+SORTING = re.compile(r"\b(?:sort|order|rank)ed\b", re.I)
 
 
 def rows(values: Mapping[str, str]) -> Result:
@@ -83,7 +84,10 @@ def _order(source: Table, values: Mapping[str, str], request: str) -> Order:
     number_of_rows = re.search(
         r"\b(?:top|first|bottom|last|lowest|highest|largest|smallest)\s+(\d{1,4})\b", request, re.I
     )
-    default = int(number_of_rows[1]) if number_of_rows else 10
+    one = re.search(
+        r"\b(?:first|last|top|bottom|lowest|highest|largest|smallest)\s+(?:row|record|line|entry)\b", request, re.I
+    )
+    default = int(number_of_rows[1]) if number_of_rows else 1 if one else 10
     limit = min(whole(values, "limit", default or 10), MOST_ROWS)
     smallest = bool(re.search(r"\b(?:bottom|lowest|smallest|least|ascending)\b", request, re.I))
     if "sort" in values:
@@ -97,12 +101,11 @@ def _order(source: Table, values: Mapping[str, str], request: str) -> Order:
 def _refuse(source: Table, values: Mapping[str, str], where: str, order: Order) -> None:
     """Raise `Problem` if the request says more than the filter, the order and the number of rows."""
     request = values.get("request", "")
-    numbers = [str(order.limit), *NUMBER_WORDS] if "limit" in values else [str(order.limit)]
+    text = request.replace(where, " ") if where else request
+    if order.place is None:
+        refuse_vague(source, values, SUPERLATIVE.search(text) or SORTING.search(text))
+    numbers = [str(order.limit), *(NUMBER_WORDS if "limit" in values else ())]
     refuse_leftover(source, values, where, [*ORDERING, *numbers])
-    vague = SUPERLATIVE.search(request.replace(where, " ") if where else request)
-    if order.place is None and (vague or re.search(r"\b(?:sort|order|rank)(?:ed)?\b", request, re.I)):
-        raise Problem(f'"{vague[0] if vague else "sorted"}" by which column? Write for example: '
-                      f"top {order.limit} rows of {shown(source.name)} by {shown(source.header[-1])}")  # fmt: skip
 
 
 def _chosen(found: Iterator[Row], order: Order, decimal_comma: bool) -> list[Row]:

@@ -13,7 +13,7 @@ from columns import MOST_DISTINCT, Column, figure, shrink_to_fit  # noqa: E402
 from command import Problem, Result, count, fitting, run, shown, table  # noqa: E402
 from conditions import Predicate, condition, stated_filter  # noqa: E402
 from groups import grouped  # noqa: E402
-from leftover import GROUPING, SUPERLATIVE, refuse_leftover  # noqa: E402
+from leftover import GROUPING, SUPERLATIVE, refuse_leftover, refuse_vague  # noqa: E402
 from reading import Table, column_named, open_table  # noqa: E402
 from rows import rows  # noqa: E402
 
@@ -36,15 +36,13 @@ def summary(values: Mapping[str, str]) -> Result:
     places = [column_named(source, name) for name in values.get("column", "").split(",") if name.strip()]
     places = places or asked.columns(source, text)
     wanted = asked.measures(text)
+    if not places and by is None:
+        refuse_vague(source, values, SUPERLATIVE.search(text) or VAGUE.search(text))
     refuse_leftover(source, values, where, GROUPING if by is not None else (), measured=True)
     if by is not None:
         return grouped(source, by, places, where, test, wanted)
     if request and where and not wanted and "column" not in values and not DESCRIBING.search(request):
         return rows(values)  # "price > 10 in sales.csv" asks for rows
-    if not places and (vague := SUPERLATIVE.search(text) or VAGUE.search(text)):
-        names = ", ".join(shown(name) for name in source.header[:12])
-        raise Problem(f'"{vague[0]}" by which column? Name one, such as: highest {shown(source.header[-1])}; '
-                      f"the columns are {names}")  # fmt: skip
     return _described(source, places, where, test, wanted if places else [], AGE.search(text))
 
 

@@ -9,18 +9,17 @@ from collections.abc import Iterator, Mapping
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
 from command import Problem, Result, count, run, shown  # noqa: E402
-from document import Json, bounded, described, load, readable  # noqa: E402
+from document import Json, bounded, described, load, readable, words_of  # noqa: E402
 
 MOST_KEYS_VISITED = 200_000
 MOST_WORDS = 60
 # Words that ask for a key's value as it is; none of them says which items are meant.
-PLAIN = frozenset(
-    """a about all an and any are as at can content contents could data display document each entries every field fields
+PLAIN = words_of("""
+    a about all an and any are as at can content contents could data display document each entries every field fields
     file find for from get give got has have how i in inside is it item items its json jsonl key keys list look many may me
     my need of on out please print query read return s say see select show some tell that the their them there these
     they this those to under us value values want was we were what whats where which who whose will with would you your
-    name named called property element elements record records object objects does do""".split()
-)
+    name named called property element elements record records object objects does do""")
 QUOTED = re.compile(r"`([^`]+)`(?!\w)|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 
 
