@@ -55,7 +55,7 @@ def test_a_summary_knows_types_missing_values_and_figures(sales):
 @pytest.mark.parametrize(
     ("request_", "answer"),
     [
-        ("average unit price in sales.csv", "average unit price: 10.6875 (5 rows)"),
+        ("average unit price in sales.csv", "average unit price: 10.6875 (4 of 5 rows)"),
         ("what is the total amount in sales.csv?", "total amount: 1,620 (5 rows)"),
         ("highest amount in sales.csv where region is east", "highest amount: 1,200 (2 rows where region is east)"),
         ("median amount in sales.csv", "median amount: 100 (5 rows)"),
@@ -99,7 +99,6 @@ def test_filters_are_read_in_symbols_and_in_words(sales, where, rows):
         ("how many rows does sales.csv have where amount > 100?", 2),
         ("how many rows of sales.csv with amount over 100", 2),
         ("count the rows in sales.csv", 5),
-        ("how many rows have a region that I like with sugar", 5),
         ("how many rows where region is east in sales.csv", 2),
     ],
 )

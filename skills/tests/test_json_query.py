@@ -108,3 +108,41 @@ def test_a_broken_file_names_the_place(workspace, content, part):
 )
 def test_a_query_that_does_not_work_says_why(shop, query):
     shop.problem("json-query", "query", file="data.json", query=query)
+
+
+ORDERS = {"orders": [{"id": 1, "status": "open"}, {"id": 2, "status": "closed"}, {"id": 3, "status": "open"}]}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "orders[?status=='open'].id in data.json",
+        "orders[?status == 'open'].id in data.json",
+        "show orders[?status == 'open'].id of data.json",
+    ],
+)
+def test_an_expression_is_found_with_words_around_it(workspace, request_):
+    workspace.write("data.json", json.dumps(ORDERS))
+    assert workspace.result("json-query", "query", file="data.json", query=request_)["value"] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("request_", "parts"),
+    [
+        ("list the open orders in data.json", ['"open"', "orders[?status=='open']"]),
+        ("which orders in data.json are open", ['"open"', "orders[?status=='open']"]),
+        ("list the orders of data.json except closed ones", ['"except closed ones"', "orders[?status=='closed']"]),
+        ("status of order 3 in data.json", ['"3"', "write JMESPath"]),
+        ("the first orders in data.json", ['"first"', "write JMESPath"]),
+    ],
+)
+def test_a_restriction_that_is_no_key_is_refused(workspace, request_, parts):
+    workspace.write("data.json", json.dumps(ORDERS))
+    problem = workspace.problem("json-query", "query", file="data.json", query=request_)
+    for part in parts:
+        assert part in problem
+
+
+def test_all_items_are_listed_where_nothing_restricts_them(workspace):
+    workspace.write("data.json", json.dumps(ORDERS))
+    assert workspace.result("json-query", "query", file="data.json", query="list the orders in data.json")["count"] == 3

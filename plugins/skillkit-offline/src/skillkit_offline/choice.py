@@ -109,7 +109,9 @@ def _choose(text: str, tools: Sequence[Tool], cwd: Path | None, required: bool) 
     if rivals and rivals[0].score > best.score * (1 - SKILL_MARGIN):
         return Choice(Verdict.tie, candidates=tuple(c for c in fitting if c.score > best.score * (1 - SKILL_MARGIN)))
     alike = [c for c in fitting if skill_of(c.tool) == skill_of(best.tool)]
-    chosen = _action([c for c in alike if c.score >= best.score * (1 - ACTION_MARGIN)], arguments)
+    best = next((c for c in alike if arguments(c).complete and _states_more(c, best, arguments)), best)
+    near_best = [c for c in alike if best.score * (1 - ACTION_MARGIN) <= c.score]
+    chosen = _action(near_best, arguments)
     if len(chosen) > 1:
         return Choice(Verdict.tie, candidates=tuple(chosen))
     filling = arguments(chosen[0])
@@ -151,9 +153,19 @@ def _action(alike: list[Candidate], arguments: Callable[[Candidate], Filled]) ->
     skill's main action.
     """
     complete = [c for c in alike if arguments(c).complete] or alike[:1]
+    complete = [c for c in complete if not any(_states_more(other, c, arguments) for other in complete)]
     most = max(c.coverage for c in complete)
     complete = [c for c in complete if c.coverage > most - 0.02]
     best = max(c.score for c in complete)
     equal = [c for c in complete if c.score > best - 0.005]
     main = most_prominent([c.tool for c in equal])
     return equal if main is None else [c for c in equal if c.tool is main]
+
+
+def _states_more(one: Candidate, other: Candidate, arguments: Callable[[Candidate], Filled]) -> bool:
+    """Whether the request states for ``one`` all that it states for ``other`` and a further required argument."""
+    wants = {a.name for a in arguments_of(one.tool) if a.required and a.default is None and not a.whole}
+    more = wants - set(arguments(other).args)
+    return (
+        bool(more) and arguments(one).explained > arguments(other).explained and one.coverage >= other.coverage - 0.02
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .descriptors import Argument, label
-from .request import Kind, visible
+from .request import Kind, Piece, visible
 from .roles import is_file, is_output
 from .words import ASKING, FUNCTION, UNITS, normal, split_words, stem, word_set
 
@@ -20,7 +21,10 @@ _BEFORE_FILE = word_set(
 )
 _FOLDER = word_set("folder directory dir repository repo project")
 _BEFORE_PLACE = frozenset({"in", "under", "inside", "within", "of"})
-_AFTER_PLACE = word_set("? . ! , ; and are by contain has have is larger over since that then until where which with")
+_AFTER_PLACE = word_set(
+    """? . ! , ; and are by contain has have is larger need needs occupies occupy over since take takes that then until use
+    uses where which with"""
+)
 _NOT_A_NAME = word_set("a an any each every my our same that the this which your current whole entire here one")
 _MOST_JOINED = 6
 _MOST_CHECKED = 20  # names of one list that are looked for under other spellings
@@ -129,7 +133,9 @@ def _directories(work: Filling) -> list[tuple[str, set[int]]]:
             before = normal(pieces[place - 2].text)
         after = normal(pieces[place + 1].text) if place + 1 < len(pieces) else ""
         capital = not piece.text.islower() and place > 0
-        if (before in _BEFORE_FILE or after in _FOLDER or capital) and work.workspace.has(piece.text):
+        if (before in _BEFORE_FILE or after in _FOLDER or capital or _measured(pieces, place)) and work.workspace.has(
+            piece.text
+        ):
             return [(piece.text, {place})]
     return []
 
@@ -181,7 +187,7 @@ def _in_place(work: Filling, inputs: list[Argument]) -> list[tuple[str, set[int]
         cue, piece = normal(pieces[place - 1].text), pieces[place]
         if cue == "the" and place > 1:
             cue = normal(pieces[place - 2].text)
-        if cue not in _BEFORE_PLACE or piece.kind is not Kind.word or place in work.used:
+        if not (cue in _BEFORE_PLACE or _measured(pieces, place)) or piece.kind is not Kind.word or place in work.used:
             continue
         word = normal(piece.text)
         ends = place + 1 == len(pieces) or normal(pieces[place + 1].text) in _AFTER_PLACE
@@ -189,6 +195,14 @@ def _in_place(work: Filling, inputs: list[Argument]) -> list[tuple[str, set[int]
         if ends and not known and word not in FUNCTION | ASKING | _NOT_A_NAME | _FOLDER | UNITS:
             return [(piece.text, {place})]
     return []
+
+
+def _measured(pieces: Sequence[Piece], place: int) -> bool:
+    """Whether "how big is" or "how much space does" stands before the piece at ``place``, which is then what is measured."""
+    words = [normal(p.text) for p in pieces[max(0, place - 5) : place]]
+    if words and words[-1] == "the":
+        words.pop()
+    return "how" in words[:-1] and words[-1] in ("is", "are", "does", "do")
 
 
 def _own_name(work: Filling) -> frozenset[str]:

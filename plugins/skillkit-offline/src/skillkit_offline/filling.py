@@ -107,6 +107,8 @@ def fill(request_text: str, tool: Tool, cwd: Path | None = None) -> Filled:
         else:
             phrases.text(work, argument)
     phrases.last_resort(work)
+    if not reads_itself:
+        stated.exclusions(work)
     missing = tuple(a.name for a in work.arguments if a.required and a.default is None and a.name not in work.args)
     args = {name: value for name, value in work.args.items() if value is not None}
     return Filled(freeze(args), missing, tuple(dict.fromkeys(work.problems)), frozenset(work.used))

@@ -43,6 +43,11 @@ _NOT_COLUMNS = word_set(
     average mean median sum total count number minimum maximum"""
 )
 _NOT_A_COLUMN = word_set("each every all many numeric number text empty")  # before "column"
+_OCCURS = word_set("occur occurs appear appears")
+_BEFORE_OCCURS = word_set("do does did often times")
+_OCCURRING = word_set("mentioned used found repeated contained")
+_BEFORE_OCCURRING = word_set("is are was were")
+_NAMING = word_set("word term phrase text string name expression")  # "the word X"
 _AFTER_COLUMN = frozenset({"", "in", "from", "of", "column", "?", ".", "!", "where", "by", "per", "and", ","})
 
 
@@ -98,6 +103,8 @@ def text(work: Filling, argument: Argument) -> None:
     role = role_of(argument)
     if role in (SINCE, UNTIL, CONDITION, OUTPUT, LEAST, MOST, COUNT):
         return
+    if role is PATTERN and _occurring(work, argument):
+        return
     if beside_its_name(work, argument):
         return
     pieces = work.request.pieces
@@ -127,6 +134,35 @@ def text(work: Filling, argument: Argument) -> None:
         return
     if role is COLUMN:
         _column(work, argument)
+
+
+def _occurring(work: Filling, argument: Argument) -> bool:
+    """ "how often does (the word) X occur": what stands between the two verbs, whatever word it is.
+
+    Returns whether the request has this form; where it names nothing ("how often does the word occur"), nothing is filled.
+    """
+    pieces = work.request.pieces
+    words = [word_of(p) if p.kind is Kind.word else "" for p in pieces]
+    for end in (i for i, word in enumerate(words) if word in _OCCURS | _OCCURRING):
+        verbs = _BEFORE_OCCURS if words[end] in _OCCURS else _BEFORE_OCCURRING
+        begin = next((i + 1 for i in range(end - 1, -1, -1) if words[i] in verbs), None)
+        if words[end] in _OCCURRING and not {"often", "times"} & set(words[:end]):
+            continue
+        if begin is None:
+            continue
+        quoted = [i for i in range(begin, end) if pieces[i].kind is Kind.quoted]
+        if quoted:
+            return False
+        article = begin < end - 1 and words[begin] in ("the", "a", "an")
+        named = begin + article
+        if end - named > (0 if article else 1) and words[named : named + 1] and words[named] in _NAMING:
+            begin = named + 1
+        if begin >= end or any(i in work.used for i in range(begin, end)):
+            return begin >= end
+        stated = work.request.text[pieces[begin].start : pieces[end - 1].end]
+        work.put(argument, [stated] if argument.type == "array" else stated, set(range(begin, end)))
+        return True
+    return False
 
 
 def _column(work: Filling, argument: Argument) -> None:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from .descriptors import Argument
-from .request import Kind, Piece
+from .request import Kind, Piece, visible
 from .roles import CONDITION, COUNT, LEAST, MOST, SINCE, UNTIL, role_of
 from .values import enum_member
 from .words import FUNCTION, UNITS, normal, stem
@@ -15,12 +15,13 @@ from .words import FUNCTION, UNITS, normal, stem
 if TYPE_CHECKING:
     from .filling import Filling
 
-__all__ = ["FILLER", "choices", "conditions", "dates", "numbers", "run_at", "switches", "word_of"]
+__all__ = ["FILLER", "choices", "conditions", "dates", "exclusions", "numbers", "run_at", "switches", "word_of"]
 
 FILLER = frozenset(
     {"of", "to", "is", "at", "as", "by", "the", "a", "an", "named", "called", "=", ":", "be", "equal", "equals"}
 )
 _NEGATION = frozenset({"not", "no", "without", "don't", "dont", "never", "except", "non"})
+_EXCLUDING = frozenset({"excluding", "exclude", "except", "without", "ignoring", "besides", "omitting", "skipping"})
 _COMPARISON = re.compile(
     r"[<>=≥≤]|\b(?:is|are|equals?|contains?|includes?|exceeds?|starts?|begins?|ends?|has|over|under|above|below|before|after"
     r"|(?:more|less|fewer|greater|higher|lower|larger|smaller|later|earlier)\ than|at\ (?:least|most)|between)\b",
@@ -206,3 +207,17 @@ def switches(work: Filling) -> None:
             if not negated or argument.default is True:
                 work.put(argument, not negated, set(range(place, place + len(names))))
             break
+
+
+def exclusions(work: Filling) -> None:
+    """What the request leaves out ("excluding tmp") and no argument takes: an answer about everything would be wrong."""
+    pieces = work.request.pieces
+    for place, piece in enumerate(pieces[:-1]):
+        if piece.kind is not Kind.word or place in work.used or word_of(piece) not in _EXCLUDING:
+            continue
+        if place + 1 in work.used or work.speaks_of(word_of(piece)):
+            continue
+        left_out = visible(work.request.text[piece.start : pieces[min(place + 3, len(pieces) - 1)].end], 60)
+        known = ", ".join(f"--{a.name}" for a in work.arguments) or "none"
+        work.problems.append(f'"{left_out}" is not understood: nothing can be left out here; arguments: {known}')
+        return

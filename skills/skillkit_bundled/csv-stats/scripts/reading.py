@@ -35,6 +35,11 @@ END = "\0end"  # no line of a file holds a zero byte
 Row = list[str]
 
 
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a list written as one text."""
+    return frozenset(text.split())
+
+
 def is_missing(text: str) -> bool:
     """Say whether a cell holds no value: empty, or one of the usual words such as NA, null or "-"."""
     return len(text) < 8 and text.strip().lower() in MISSING

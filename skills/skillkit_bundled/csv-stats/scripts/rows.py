@@ -15,22 +15,25 @@ sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 import asked  # noqa: E402
 from columns import number  # noqa: E402
 from command import Result, count, fitting, run, shown, table, whole  # noqa: E402
-from conditions import condition, requested_condition  # noqa: E402
+from conditions import condition, stated_filter  # noqa: E402
+from leftover import NUMBER_WORDS, ORDERING, SUPERLATIVE, refuse_leftover, refuse_vague  # noqa: E402
 from reading import Row, Table, column_named, is_missing, open_table  # noqa: E402
 
 MOST_ROWS = 1_000
 LONGEST_CELL = 500
 SHOWN_ROWS = 50
 SHOWN_COLUMNS = 12
+SORTING = re.compile(r"\b(?:sort|order|rank)ed\b", re.I)
 
 
 def rows(values: Mapping[str, str]) -> Result:
     """Count the matching rows and return the first, or with `sort` the most extreme ones."""
     source = open_table(values["file"], values.get("delimiter", "auto"))
-    request = values.get("request", "")
-    where = values.get("where") or requested_condition(source, request)
+    values, where = stated_filter(source, values)
     test = condition(source, where) if where else None
-    order = _order(source, values, request.replace(where, " "))
+    request = values.get("request", "")
+    order = _order(source, values, request.replace(where, " ") if where else request)
+    _refuse(source, values, where, order)
     counts = {"rows": 0, "matching": 0}
 
     def matching() -> Iterator[Row]:
@@ -73,6 +76,7 @@ class Order:
     limit: int
     place: int | None = None
     ascending: bool = False
+    last: bool = False  # without a column: the last rows of the file
 
 
 def _order(source: Table, values: Mapping[str, str], request: str) -> Order:
@@ -80,18 +84,34 @@ def _order(source: Table, values: Mapping[str, str], request: str) -> Order:
     number_of_rows = re.search(
         r"\b(?:top|first|bottom|last|lowest|highest|largest|smallest)\s+(\d{1,4})\b", request, re.I
     )
-    default = int(number_of_rows[1]) if number_of_rows else 10
+    one = re.search(
+        r"\b(?:first|last|top|bottom|lowest|highest|largest|smallest)\s+(?:row|record|line|entry)\b", request, re.I
+    )
+    default = int(number_of_rows[1]) if number_of_rows else 1 if one else 10
     limit = min(whole(values, "limit", default or 10), MOST_ROWS)
+    smallest = bool(re.search(r"\b(?:bottom|lowest|smallest|least|ascending)\b", request, re.I))
     if "sort" in values:
-        return Order(limit, column_named(source, values["sort"]), "ascending" in values)
+        return Order(limit, column_named(source, values["sort"]), "ascending" in values or smallest)
     by = re.search(r"\b(?:by|with the (?:highest|largest|most|lowest|smallest|least))\s+(.+)$", request, re.I)
     place = asked.leading(source, by[1]) if by else None
-    smallest = re.search(r"\b(?:bottom|lowest|smallest|least|ascending)\b", request, re.I)
-    return Order(limit, place, bool(smallest))
+    last = place is None and bool(re.search(r"\b(?:last|bottom|tail)\b", request, re.I))
+    return Order(limit, place, smallest, last)
+
+
+def _refuse(source: Table, values: Mapping[str, str], where: str, order: Order) -> None:
+    """Raise `Problem` if the request says more than the filter, the order and the number of rows."""
+    request = values.get("request", "")
+    text = request.replace(where, " ") if where else request
+    if order.place is None:
+        refuse_vague(source, values, SUPERLATIVE.search(text) or SORTING.search(text))
+    numbers = [str(order.limit), *(NUMBER_WORDS if "limit" in values else ())]
+    refuse_leftover(source, values, where, [*ORDERING, *numbers])
 
 
 def _chosen(found: Iterator[Row], order: Order, decimal_comma: bool) -> list[Row]:
     place = order.place
+    if order.last:
+        return list(deque(found, maxlen=order.limit))
     if place is None:
         chosen = list(islice(found, order.limit))
         deque(found, maxlen=0)  # the rest is counted too

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from datetime import datetime
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Result, count, fitting, run, shown, table, whole  # noqa: E402
+from command import Problem, Result, count, fitting, run, shown, table, whole  # noqa: E402
 from command import folder as existing_folder  # noqa: E402
 from dates import moment, phrase, since_phrase  # noqa: E402
 from history import Author, Commit, ask, commits  # noqa: E402
@@ -29,6 +30,11 @@ def summary(values: Mapping[str, str]) -> Result:
     inside = ask(folder, "rev-parse", "--show-prefix")
     now = datetime.now().astimezone()
     request = values.get("request", "")
+    left_out = re.search(r"\b(?:exclud(?:e|ing)|except|without|not by|other than|ignoring)\b[^,;?]*", request, re.I)
+    if left_out:
+        raise Problem(
+            f'I do not understand "{shown(left_out[0].strip())}": commits cannot be left out; name an author or a date'
+        )
     asked = values.get("since") or since_phrase(request) or SINCE
     asked_until = values.get("until") or phrase(request, "until|before|till")
     since = moment(asked, now)

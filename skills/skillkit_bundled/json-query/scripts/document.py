@@ -15,6 +15,11 @@ MOST_TABLE_COLUMNS = 8
 Json = object
 
 
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a list written as one text."""
+    return frozenset(text.split())
+
+
 def load(name: str) -> Json:
     """Return the document of a JSON file; a file of JSON lines is a list."""
     path = regular_file(name)

@@ -9,9 +9,17 @@ from collections.abc import Iterator, Mapping
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
 from command import Problem, Result, count, run, shown  # noqa: E402
-from document import Json, bounded, described, load, readable  # noqa: E402
+from document import Json, bounded, described, load, readable, words_of  # noqa: E402
 
 MOST_KEYS_VISITED = 200_000
+MOST_WORDS = 60
+# Words that ask for a key's value as it is; none of them says which items are meant.
+PLAIN = words_of("""
+    a about all an and any are as at can content contents could data display document each entries every field fields
+    file find for from get give got has have how i in inside is it item items its json jsonl key keys list look many may me
+    my need of on out please print query read return s say see select show some tell that the their them there these
+    they this those to under us value values want was we were what whats where which who whose will with would you your
+    name named called property element elements record records object objects does do""")
 QUOTED = re.compile(r"`([^`]+)`(?!\w)|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 
 
@@ -73,8 +81,9 @@ def _expression(document: Json, asked: str, file: str) -> str:
     if _compiles(asked):
         return asked
     candidates = [asked[found.end() :].strip() for found in re.finditer(r":\s+", asked)]
-    candidates += [next(filter(None, found.groups())) for found in QUOTED.finditer(asked)]
-    candidates += [word.strip(".,;?") for word in asked.split() if re.search(r"[\[\]|]|\w\(", word)]
+    candidates += _spans(asked)
+    if not any(mark in asked for mark in ("[?", "[*", "==")):  # there the quotes are part of an expression
+        candidates += [next(filter(None, found.groups())) for found in QUOTED.finditer(asked)]
     for candidate in candidates:
         if candidate and candidate != file and _compiles(candidate):
             return candidate
@@ -82,9 +91,48 @@ def _expression(document: Json, asked: str, file: str) -> str:
         _search(candidates[0] if candidates else asked, document)
     named = _named(document, asked.replace(file, " "))
     if named:
+        _refuse_leftover(document, asked, file, named)
         return named
     raise Problem(f"no expression found in {asked!r}; write JMESPath, for example: orders[?status=='open'].id; "
                   f"the document is {_outline(document)}")  # fmt: skip
+
+
+def _spans(asked: str) -> list[str]:
+    """Return the longest expression with brackets that begins at each word of the request: "orders[0].id in x.json"."""
+    words = list(re.finditer(r"\S+", asked))[:MOST_WORDS]
+    spans = []
+    for place, first in enumerate(words):
+        if first[0][0] in "`'\"" or not re.search(r"[\[\]|]|\w\(", first[0]):
+            continue
+        for last in reversed(words[place:]):
+            span = asked[first.start() : last.end()].strip(".,;?")
+            if _compiles(span):
+                spans.append(span)
+                break
+    return spans
+
+
+def _refuse_leftover(document: Json, asked: str, file: str, path: str) -> None:
+    """Raise `Problem` if the request says more than the key at `path`: which items, how many of them, another key."""
+    text = re.sub(r"[\"'`]?" + re.escape(file) + r"[\"'`]?", " ", asked)
+    keys = re.findall(r"\"([^\"]+)\"|(\w+)", path)
+    parts = {part for key in keys for part in re.findall(r"\w+", (key[0] or key[1]).casefold())}
+    known = PLAIN | {form for part in parts for form in (part, part + "s", part.removesuffix("s"))}
+    words = [word for word in re.findall(r"[^\W_]\w*", text) if word.casefold() not in known]
+    if words:
+        raise Problem(f'I do not understand "{shown(" ".join(words[:6]))}" in this request, so nothing was selected; '
+                      f"{_hint(document, path, words)}")  # fmt: skip
+
+
+def _hint(document: Json, path: str, words: list[str]) -> str:
+    """Return the expression that chooses the items with one of the words, where there are such items."""
+    items = _search(path, document)
+    wanted = {word.casefold() for word in words}
+    for item in items[:1_000] if isinstance(items, list) else ():
+        for key, value in item.items() if isinstance(item, dict) else ():
+            if isinstance(value, str) and value.casefold() in wanted and re.fullmatch(r"[A-Za-z_]\w*", key):
+                return f"to choose items, write for example: {path}[?{key}=='{shown(value)}']"
+    return f"for all of {path} ask for {path} alone; to choose, write JMESPath such as: orders[?status=='open'].id"
 
 
 def _named(document: Json, asked: str) -> str:
