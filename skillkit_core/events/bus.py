@@ -37,6 +37,7 @@ HandlerFunction: TypeAlias = Callable[..., Any]
 H = TypeVar("H", bound=HandlerFunction)
 E = TypeVar("E", bound=Event)
 Unsubscribe: TypeAlias = Callable[[], None]
+Probe: TypeAlias = Callable[[HandlerRecord, Any, Callable[[], Any]], Any]
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("skillkit_event_depth", default=0)
 _in_sync: contextvars.ContextVar[bool] = contextvars.ContextVar("skillkit_emit_sync", default=False)
 
@@ -50,6 +51,10 @@ class EventBus:
         clock: gives ``ts``.
 
     ``has(name)`` tells whether anybody listens: test it before building an event in a hot place.
+
+    ``probe(record, event, call)`` stands between the bus and every handler while it is set: it gives what ``call()``
+    gives, an answer or an awaitable of one. For tracers and tests; where :meth:`in_sync` holds, it must not make an
+    awaitable of a plain answer.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class EventBus:
         self.agent_path: tuple[str, ...] = ("main",)
         self.clock = clock
         self.debug = False
+        self.probe: Probe | None = None
         self._host = host
         self._seq = itertools.count(1)
         self._lock = threading.RLock()
@@ -280,7 +286,7 @@ class EventBus:
     async def _run(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
         fold: Fold | None = None
         refusal: GuardFailed | None = None
-        debug = self.debug
+        watched = self.debug or self.probe is not None
         try:
             for record in records:
                 if record.phase == OBSERVER:
@@ -288,8 +294,8 @@ class EventBus:
                 if not record.alive or (record.filtered and not record.wants(event)):
                     continue
                 try:
-                    if debug:
-                        answer = self._timed(record, event)
+                    if watched:
+                        answer = self._watched(record, event)
                     else:
                         answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
                     if answer is None:
@@ -322,10 +328,13 @@ class EventBus:
             raise refusal
         return NO_ANSWER if fold is None else fold.result()
 
-    def _timed(self, record: HandlerRecord, event: Any) -> Any:
-        """Call a handler in debug mode: what keeps the loop from its work is said."""
+    def _watched(self, record: HandlerRecord, event: Any) -> Any:
+        """Call a handler through the probe, or in debug mode, where what keeps the loop from its work is said."""
+        probe = self.probe
+        if probe is not None:
+            return probe(record, event, lambda: self._plain(record, event))
         started = time.perf_counter()
-        answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+        answer = self._plain(record, event)
         seconds = time.perf_counter() - started
         if seconds > SLOW_SECONDS:
             log.warning("handler %s held the loop for %.0f ms on %s", record.label, seconds * 1000, event.type)
@@ -336,7 +345,8 @@ class EventBus:
 
     async def call(self, record: HandlerRecord, event: Any) -> Any:
         """Call one handler and check the type of its answer; whatever it raises passes."""
-        answer = self._timed(record, event) if self.debug else self._plain(record, event)
+        watched = self.debug or self.probe is not None
+        answer = self._watched(record, event) if watched else self._plain(record, event)
         if answer is not None and not isinstance(answer, EventResult):
             answer = await self._await(answer, record)
         if answer is not None and record.phase != OBSERVER:
@@ -437,6 +447,11 @@ class EventBus:
         if self.loop is None or self.loop.is_closed():
             raise UsageError("the event bus has no running loop yet")
         return asyncio.run_coroutine_threadsafe(self.emit(event, data), self.loop)
+
+    @staticmethod
+    def in_sync() -> bool:
+        """Whether this code runs inside :meth:`emit_sync`, where nothing can be awaited."""
+        return _in_sync.get()
 
     def all_sync(self, event: str) -> bool:
         """Whether every handler of the event is a plain function."""
