@@ -358,13 +358,16 @@ class EventBus:
 
     async def observed(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
         """Show an event to those who only look; what they return does not matter."""
-        for record in records:
+        for place, record in enumerate(records):
             if record.phase != OBSERVER or not record.alive:
                 continue
             try:
                 await self.call(record, event)
             except Exception as error:  # noqa: BLE001 - reported (spec, section 4)
                 await self.failed(record, event, error)
+            except BaseException:
+                self.tell(event, records[place + 1 :])
+                raise
 
     def tell(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
         """Show an event whose handling was cut off to the observers that need no waiting, so that brackets balance."""

@@ -49,9 +49,9 @@ class Gate:
         drive: ``"manual"``: whatever arrives is parked until its :meth:`Stop.release`; ``"auto"``: nothing is.
         at: called with every :class:`Stop` as it arrives, in both modes; it may raise, abort the agent or end the process.
 
-    Hand the agent a :meth:`store` or let :meth:`attach` wrap what it has. Handlers that cannot wait (``emit_sync``) pass the
-    gate without being parked. What a driving test does to the agent stops at the gate as well (``steer`` emits ``input``), so
-    such a call needs a task of its own.
+    Hand the agent a :meth:`store` or let :meth:`attach` wrap what it has. Handlers that cannot wait (``emit_sync``) and
+    plain observers pass the gate without being parked. What a driving test does to the agent stops at the gate as well
+    (``steer`` emits ``input``), so such a call needs a task of its own.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Gate:
             if same and not self.parked:
                 await asyncio.wait([task], timeout=0.001)  # a thread or the operating system has the next move
             quiet = quiet + 1 if same and self.parked else 0
-        return tuple(self.parked)
+        return () if task.done() else tuple(self.parked)
 
     async def stops(self, task: asyncio.Future[Any]) -> AsyncIterator[Stop]:
         """Each stop until ``task`` is done, oldest first; it is released when the next one is asked for."""
@@ -142,9 +142,11 @@ class Gate:
     def probe(self, record: HandlerRecord, event: Any, call: Callable[[], Any]) -> Any:
         """As ``bus.probe``: the gate before each handler."""
         from ..events.bus import EventBus
+        from ..events.handlers import OBSERVER
 
         what = f"{event.type} {record.label}"
-        if EventBus.in_sync() or self.drive != "manual":
+        looks_only = record.phase == OBSERVER and not record.is_async
+        if looks_only or EventBus.in_sync() or self.drive != "manual":
             self.note("hook", what)
             return call()
         return self._handler(what, call)
