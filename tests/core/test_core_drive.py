@@ -36,6 +36,7 @@ SOAK = settings(max_examples=10_000, derandomize=False, **COMMON)
 FAILING = ("input", "turn_start", "context_transform", "message_update", "message_end", "after_tool_result", "turn_end",
            "tool_execution_start", "before_agent_end", "agent_end", "usage", "queue_update", "agent_settled")  # fmt: skip
 ACTIONS = ("steer", "follow_up", "next_run", "cancel_item", "abort", "cancel_task", "crash")
+KINDS = ("any", "persist user", "persist", "persist", "request", "tool", "hook", "timer", "mark")
 ARGS = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
@@ -44,7 +45,7 @@ class Plan:
     """One example, printed whole when it fails."""
 
     turns: tuple[Any, ...]
-    actions: tuple[tuple[int, str], ...] = ()
+    actions: tuple[tuple[str, int, str], ...] = ()  # before the n-th stop of a kind, what to do
     choices: tuple[int, ...] = (0,)
     failing: tuple[str, ...] = ()
     guard: str = "allows"
@@ -77,7 +78,7 @@ TURNS = st.lists(
 PLANS = st.builds(
     Plan,
     TURNS,
-    st.lists(st.tuples(st.integers(0, 40), st.sampled_from(ACTIONS)), max_size=5).map(tuple),
+    st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 12), st.sampled_from(ACTIONS)), max_size=5).map(tuple),
     st.lists(st.integers(0, 5), min_size=1, max_size=8).map(tuple),
     st.lists(st.sampled_from(FAILING), max_size=2, unique=True).map(tuple),
     st.sampled_from(["allows", "allows", "blocks", "fails", "rewrites"]),
@@ -101,6 +102,7 @@ class Drive:
         self.returned: list[str] = []
         self.asking: list[asyncio.Task[None]] = []
         self.crashed = False
+        self.problems: list[str] = []
         self.agent: Any = None
 
     # --- the agent --------------------------------------------------------------------------------------------
@@ -109,8 +111,10 @@ class Drive:
         async def act(args: Any, ctx: Any) -> str:
             if not self.crashed:
                 self.effects[ctx.tool_call_id] += 1
-                assert self.effects[ctx.tool_call_id] == 1, "one call ran twice"
-                assert self.guarded[ctx.tool_call_id] == args, "I12: a guard saw other arguments than those that run"
+                self.must(self.effects[ctx.tool_call_id] == 1, "one call ran twice")
+                self.must(
+                    self.guarded[ctx.tool_call_id] == args, "I12: a guard saw other arguments than those that run"
+                )
             if ctx.tool_name == "waits":
                 ctx.on_output("waiting")
                 await self.gate.mark("in a tool")
@@ -155,19 +159,26 @@ class Drive:
 
     def _turn_end(self, event: Any) -> None:
         ids = {e.data["message"].get("tool_call_id") for e in self.kept() if e.type == "message"}
-        assert {r.tool_call_id for r in event.tool_results} <= ids, "I11: turn_end before its results were kept"
+        self.must({r.tool_call_id for r in event.tool_results} <= ids, "I11: turn_end before its results were kept")
 
     def _agent_end(self, event: Any) -> None:
-        assert event.leaf_id in {e.id for e in self.kept()}, "I11: agent_end names what is not kept"
+        self.must(event.leaf_id in {e.id for e in self.kept()}, "I11: agent_end names what is not kept")
 
     def _at(self, stop: Stop) -> None:
         """I10, while the effect has not happened yet."""
-        if stop.kind == "tool" and self.agent is not None and not self.crashed:
-            assert self.agent.messages and any(
-                b["type"] == "tool_call" and b["name"] == stop.what
-                for e in self.kept() if e.type == "message" and e.data["message"]["role"] == "assistant"
-                for b in e.data["message"]["content"]
-            ), "I10: a tool before its call is kept"  # fmt: skip
+        if self.agent is None or self.crashed or stop.kind not in ("tool", "request"):
+            return
+        kept = [e.data["message"] for e in self.kept() if e.type == "message"]
+        if stop.kind == "request":
+            self.must(len(kept) == len(self.agent.messages) > 0, "I10: a request before what it sends is kept")
+        else:
+            calls = [b["name"] for m in kept for b in m["content"] if b["type"] == "tool_call"]
+            self.must(stop.what in calls, "I10: a tool before its call is kept")
+
+    def must(self, holds: bool, what: str) -> None:
+        """Note what does not hold: an exception in a handler or a tool would be one of the run's own."""
+        if not holds:
+            self.problems.append(what)
 
     # --- the actions ------------------------------------------------------------------------------------------
 
@@ -198,17 +209,18 @@ class Drive:
         session = await Session.create(self.store, lambda: 1.0, session_id="s")
         self.agent = agent = await self.build(self.plan.turns, session)
         task = asyncio.create_task(agent.chat("go"))
-        todo, n = list(self.plan.actions), 0
-        while parked := await self.gate.settle(task):
-            for number, (at, action) in enumerate(todo):
-                if at == n and action == "crash":
-                    await self.crash(task)
-                    return
-                if at == n:
+        n, seen = 0, Counter[str]()
+        while await self.gate.settle(task):
+            stop = self.gate.parked[self.plan.choices[n % len(self.plan.choices)] % len(self.gate.parked)]
+            kinds = ("any", stop.kind, f"{stop.kind} {stop.what}")
+            for number, (kind, at, action) in enumerate(self.plan.actions):
+                if kind in kinds and seen[kind] == at:
+                    if action == "crash":
+                        await self.crash(task)
+                        return
                     self.act(action, number, task)
-            choice = self.plan.choices[n % len(self.plan.choices)]
-            parked = tuple(self.gate.parked) or parked
-            parked[choice % len(parked)].release()
+            seen.update(kinds)
+            stop.release()
             n += 1
             assert n < 5000, "it does not end"
         self.gate.release_all()
@@ -267,6 +279,7 @@ class Drive:
     # --- the checks -------------------------------------------------------------------------------------------
 
     def check(self, agent: Any) -> None:
+        assert self.problems == []
         self.kit.check(agent)  # I1, I2, I8, I9, I17
         sent = agent.scripted.requests
         for message in (m for request in sent for m in request.messages if m.role == "assistant"):
