@@ -90,6 +90,10 @@ class EventBus:
         """Whether anybody listens to the event of this (canonical) name."""
         return event in self.table
 
+    def has_say(self, event: str) -> bool:
+        """Whether anybody listens to the event who may answer, and does not only look."""
+        return any(record.phase != OBSERVER for record in self.table.get(event, ()))
+
     @overload
     def on(
         self,

@@ -160,13 +160,16 @@ def check_brackets(events: Sequence[Event]) -> None:
     """
     open_: list[str] = []
     tools: set[str] = set()
-    ended = False
+    ended: str | None = "none yet"
     for event in events:
         kind = event.type
-        if kind in ("input", "agent_start"):
-            ended = False
-        late = ("agent_settled", "session_shutdown", "queue_update", "handler_error")  # a handler of the end may fail
-        assert not ended or kind in late, f"{kind} after the end"
+        late = (
+            "agent_settled",
+            "queue_update",
+            "handler_error",
+            "input",
+        )  # a handler of the end may fail, a steer come late
+        assert event.run_id != ended or kind in late, f"{kind} after the end"
         if kind == "tool_execution_start":
             assert event.tool_call_id not in tools
             tools.add(event.tool_call_id)
@@ -176,7 +179,7 @@ def check_brackets(events: Sequence[Event]) -> None:
             open_.append(kind)
         elif kind in BRACKETS.values():
             if kind == "agent_end":
-                ended = True
+                ended = event.run_id
                 open_ = [k for k in open_ if k != "turn_start"]
             assert open_ and BRACKETS[open_[-1]] == kind, f"{kind} closes {open_}"
             open_.pop()

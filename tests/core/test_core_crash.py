@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillkit_core import BeforeCompactResult, ErrorKind, ModelDefinition, ProviderError
+from skillkit_core import (
+    ApprovalDecision,
+    Approver,
+    BeforeCompactResult,
+    ErrorKind,
+    ModelDefinition,
+    ProviderError,
+    ToolCallEventResult,
+    UsageError,
+)
 from skillkit_core.agent.session import Session
 from skillkit_core.contracts.compactor import CompactionResult
 from skillkit_core.testing import Call, Fail, Gate, Reply, Stop
@@ -39,6 +49,7 @@ class Scenario:
     config: dict[str, Any] = field(default_factory=dict)
     compacts: bool = False
     steers: bool = False
+    asks: bool = False
 
 
 def effects(*ids: str, **args: Any) -> Reply:
@@ -64,7 +75,17 @@ SCENARIOS = {
     "compaction": Scenario(
         (effects("o1"), "first " + "long " * 350, "second"), ("go", "on"), ("once",), {"model": SMALL}, compacts=True
     ),
+    "suspension": Scenario(
+        (effects("o1", "o2", "s1"), "done", "fine"), ("go", "on"), ("once", "safe"), asks=True
+    ),
 }  # fmt: skip
+
+
+class Defers(Approver):
+    """Decides nothing."""
+
+    async def approve(self, request: Any) -> ApprovalDecision:
+        return ApprovalDecision("defer")
 
 
 class Play:
@@ -113,9 +134,16 @@ class Play:
 
         tools = [self.kit.tool(n, act, replay="safe" if n == "safe" else "never") for n in self.scenario.tools]
         agent = self.kit.agent(*(turn(t) for t in turns), tools=tools, session=session, **config)
+        if self.scenario.asks:
+            agent.config = replace(agent.config, approver=Defers())
+            agent.events.on("before_tool_call", self._ask, phase="guard")
         if self.scenario.compacts:
             agent.events.on("before_compact", self._compact)
         return agent
+
+    @staticmethod
+    def _ask(event: Any) -> ToolCallEventResult | None:
+        return ToolCallEventResult(ask="really?") if event.args["key"] in ("o2", "s1") else None
 
     @staticmethod
     def _compact(event: Any) -> BeforeCompactResult:
@@ -128,8 +156,32 @@ class Play:
         agent = await self.gate.attach(self.agent(self.scenario.turns, session, **self.scenario.config))
         for prompt in self.scenario.prompts:
             self.write("said", prompt)
-            await agent.chat(prompt)
+            response = await agent.chat(prompt)
+            if response.outcome == "suspended":
+                await agent.resume({"o2": "allow", "s1": "deny"})
         self.kit.check(agent)
+        await agent.aclose()
+
+    async def third(self) -> None:
+        """Instead of the second: what is left unfinished is resumed, with the decisions that are asked for."""
+        session = await Session.open(self.store, "s", lambda: 2000.0)
+        agent = self.agent(("recovered",), session)
+        await agent.open()
+        waiting = agent.suspension
+        try:
+            answer = await agent.resume(dict.fromkeys(waiting.open_calls, "allow") if waiting is not None else None)
+        except UsageError:
+            last = agent.messages[-1] if agent.messages else None
+            assert last is None or (last.role == "assistant" and not last.tool_calls), "it would not resume"
+        else:
+            if answer.outcome == "suspended":  # a call that is safe to run again: its guard asks again as well
+                assert waiting is None and agent.suspension.open_calls == {"s1"}
+                answer = await agent.resume({"s1": "allow"})
+            assert answer.content == "recovered" and agent.suspension is None
+            if waiting is not None:
+                assert waiting.open_calls <= {*self.read("effects")}, "what was allowed did not run"
+        self.kit.check(agent)
+        self.kept(session, self.read("requests"))
         await agent.aclose()
 
     async def second(self) -> None:
@@ -138,7 +190,8 @@ class Play:
         session = await Session.open(self.store, "s", lambda: 2000.0)
         agent = self.agent(("recovered",), session)
         await agent.open()
-        self.kit.check_legal(agent.view.messages())
+        if agent.suspension is None:
+            self.kit.check_legal(agent.view.messages())
         self.kept(session, before)
         assert (await agent.chat("are you there?")).content == "recovered"
         self.kit.check(agent)
@@ -183,7 +236,10 @@ def survives(kit: Any, folder: Path, scenario: Scenario, *, plugin: bool = False
             passed = Play(kit, place, scenario).read("gates")
             assert sorted(passed) == sorted(stops[: n - 1]) or len(passed) == n - 1
             if any(place.glob("s.jsonl")):
+                copy = folder / f"gate{n}, resumed"
+                shutil.copytree(place, copy)
                 assert not kit.forked(Play(kit, place, scenario, plugin=plugin).second)
+                assert not kit.forked(Play(kit, copy, scenario, plugin=plugin).third)
             else:
                 assert stops[n - 1] == "persist session"
         except AssertionError as error:

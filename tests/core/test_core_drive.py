@@ -36,7 +36,7 @@ SOAK = settings(max_examples=10_000, derandomize=False, **COMMON)
 FAILING = ("input", "turn_start", "context_transform", "message_update", "message_end", "after_tool_result", "turn_end",
            "tool_execution_start", "before_agent_end", "agent_end", "usage", "queue_update", "agent_settled")  # fmt: skip
 ACTIONS = ("steer", "follow_up", "next_run", "cancel_item", "abort", "cancel_task", "crash")
-KINDS = ("any", "persist user", "persist", "persist", "request", "tool", "hook", "timer", "mark")
+KINDS = ("persist user", "persist tool_result", "persist", "request", "tool", "hook", "timer", "mark")
 ARGS = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
@@ -78,7 +78,13 @@ TURNS = st.lists(
 PLANS = st.builds(
     Plan,
     TURNS,
-    st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 12), st.sampled_from(ACTIONS)), max_size=5).map(tuple),
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("any"), st.integers(0, 20), st.sampled_from(ACTIONS)),
+            st.tuples(st.sampled_from(KINDS), st.integers(0, 3), st.sampled_from(ACTIONS)),
+        ),
+        max_size=5,
+    ).map(tuple),
     st.lists(st.integers(0, 5), min_size=1, max_size=8).map(tuple),
     st.lists(st.sampled_from(FAILING), max_size=2, unique=True).map(tuple),
     st.sampled_from(["allows", "allows", "blocks", "fails", "rewrites"]),
