@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .abort import AbortSignal as AbortSignal
     from .agent.response import AgentResponse as AgentResponse
     from .agent.runner import AgentRunner as AgentRunner
+    from .agent.suspension import SuspendedCall as SuspendedCall
+    from .agent.suspension import Suspension as Suspension
     from .config import AgentConfig as AgentConfig
     from .config import Limits as Limits
     from .config import RetryPolicy as RetryPolicy
@@ -413,6 +415,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "abort": ["AbortSignal"],
     "agent.response": ["AgentResponse"],
+    "agent.suspension": ["SuspendedCall", "Suspension"],
     "agent.runner": ["AgentRunner"],
     "config": ["AgentConfig", "Limits", "RetryPolicy"],
     "context": ["ContextTransformer"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..contracts.adapter import LLMRequest
 from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
@@ -16,7 +16,10 @@ from ..stream import MessageBuilder
 from .repair import repair
 from .run import Run
 
-__all__ = ["compact_if_needed", "compact_now", "find_compactor"]
+if TYPE_CHECKING:
+    from .runner import AgentRunner
+
+__all__ = ["can_compact", "compact_if_needed", "compact_now", "find_compactor"]
 
 PROGRESS = 0.10  # what a compaction must free at least
 Reason = Literal["threshold", "overflow", "manual"]
@@ -28,12 +31,18 @@ def threshold(run: Run) -> int:
     return window - min(run.agent.config.reserve_tokens, window // 4) if window > 0 else 0
 
 
+def can_compact(agent: AgentRunner) -> bool:
+    """Whether anybody could shorten a history."""
+    host = agent.host
+    return bool(len(host.compactors) or host.impls("select_compactor") or agent.events.has_say("before_compact"))
+
+
 async def compact_if_needed(run: Run) -> None:
     """Compact when the next request would leave less than the reserve of the window."""
     agent, most = run.agent, threshold(run)
     if not agent.config.compaction or agent.compaction_off or not most or agent.view.tokens() <= most:
         return
-    if len(agent.host.compactors) or agent.host.impls("select_compactor") or agent.events.has("before_compact"):
+    if can_compact(agent):
         await compact_now(run, "threshold")
 
 

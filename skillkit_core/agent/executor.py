@@ -9,11 +9,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..contracts.approver import ApprovalDecision, ApprovalRequest
+from ..contracts.approver import ApprovalDecision, ApprovalRequest, Question
 from ..errors import AsyncHandlerError, SkillKitError, ToolError
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
-from ..events.tool_call import ToolCallDecision
+from ..events.tool_call import ToolCallDecision, same_json
 from ..events.types import (
     ApprovalRequestEvent,
     ApprovalResolvedEvent,
@@ -36,6 +36,8 @@ from ..schema import validate
 from ..tools import Tool, ToolOutput
 from .around import wrapped
 from .call import IN_PROCESS, CallContext, as_output, checked, plain_details
+from .repair import NO_RESULT
+from .suspension import Resumption, SuspendedCall
 from .text import clean, limit_text
 
 if TYPE_CHECKING:
@@ -63,6 +65,9 @@ class Prepared:
     begun_at: float = 0.0
     ctx: CallContext | None = None
     result: ToolResultMessage | None = None
+    stored: SuspendedCall | None = None
+    decision: ApprovalDecision | None = None
+    deferred: tuple[Question, ...] | None = None
 
 
 class ToolBatch:
@@ -90,22 +95,23 @@ class ToolBatch:
                 item, Outcome.error, f"The arguments of {name!r} are not a JSON object: {call.raw_args[:200]!r}"
             )
             return
-        problem = validate(tool.parameters, call.args)
+        problem = validate(tool.parameters, call.args if item.stored is None else item.stored.args)
         if problem is not None:
             await self._refuse(item, Outcome.error, f"The arguments of {name!r} do not fit: {problem}")
             return
-        item.tool, item.args = tool, call.args
+        item.tool, item.args = tool, item.stored.args if item.stored is not None else call.args
         item.event = self.bus.make(
             ToolCallEvent,
             tool_name=name,
             tool_call_id=call.id,
-            args=call.args,
+            args=item.args,
             raw_args=call.args,
             index=item.index,
             batch_size=len(self.items),
             annotations=tool.annotations,
         )
-        if self.bus.has("before_tool_call") and not await self._guarded(item):
+        questions = await self._guarded(item) if self.bus.has("before_tool_call") else ()
+        if questions is None or not await self._agreed(item, questions):
             return
         await self.run.checkpoint()
         await self._start(item)
@@ -117,18 +123,18 @@ class ToolBatch:
         close = close_matches(name, names)
         return f"There is no tool {name!r}." + (f" Did you mean {', '.join(close)}?" if close else "")
 
-    async def _guarded(self, item: Prepared) -> bool:
-        """Ask the handlers of ``before_tool_call``; whether the call may go on."""
+    async def _guarded(self, item: Prepared) -> Sequence[Question] | None:
+        """Ask the handlers of ``before_tool_call``: what must be asked before the call may go on; ``None``: it may not."""
         assert item.event is not None and item.tool is not None
         decision = await self.bus.emit(item.event)
         if not isinstance(decision, ToolCallDecision):
-            return True
+            return ()
         if decision.args is not None:
             item.args = decision.args
         item.terminate = decision.terminate
         if decision.block:
             await self._refuse(item, Outcome.blocked, f"Blocked: {decision.reason}")
-            return False
+            return None
         if decision.changed_by is not None:
             problem = validate(item.tool.parameters, item.args)
             if problem is not None:
@@ -136,42 +142,63 @@ class ToolBatch:
                 await self._refuse(
                     item, Outcome.error, f"{who} changed the arguments so that they do not fit: {problem}"
                 )
-                return False
+                return None
         item.event = replace(item.event, args=item.args)
         item.substitute = decision.result
-        return not decision.questions or await self._approved(item, decision)
+        return decision.questions
 
-    async def _approved(self, item: Prepared, decision: ToolCallDecision) -> bool:
-        """Ask the approver about exactly these arguments."""
-        agent, name = self.run.agent, item.call.name
-        questions = tuple(q.text for q in decision.questions)
-        about = {"tool_name": name, "tool_call_id": item.call.id}
-        keys = [(name, q.plugin, q.key) for q in decision.questions]
-        if all(k[2] is not None and k in agent.sticky_approvals for k in keys):
+    async def _agreed(self, item: Prepared, questions: Sequence[Question]) -> bool:
+        """Whether everybody who must be asked agrees to exactly these arguments; else the call is denied or waits."""
+        if item.stored is not None:  # a suspended call
+            known, decided = item.stored.questions, item.decision
+            fresh = tuple(q for q in questions if q not in known)
+            if decided is not None and decided.decision == "deny":
+                return await self._resolved(item, questions, decided)
+            if decided is not None and same_json(item.args, item.stored.args):
+                questions = fresh
+                await self._resolved(item, known, decided)
+            else:  # nobody decided about what would run now: what was asked is asked again, also if its guard is gone
+                questions = (*known, *fresh)
+        sticky = self.run.agent.sticky_approvals
+        if all(q.key is not None and (item.call.name, q.plugin, q.key) in sticky for q in questions):
             return True
         if self.bus.has("approval_request"):
-            await self.bus.emit(self.bus.make(ApprovalRequestEvent, args=item.args, questions=questions, **about))
-        answer = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(questions))
-        if agent.config.approver is not None:
-            try:
-                answer = await agent.config.approver.approve(
-                    ApprovalRequest(name, item.call.id, item.args, decision.questions, agent.agent_path)
-                )
-                if not isinstance(answer, ApprovalDecision):
-                    raise TypeError(f"it answered {type(answer).__name__} instead of ApprovalDecision")
-            except Exception as error:  # noqa: BLE001 - fails closed: who cannot answer has not agreed
-                answer = ApprovalDecision("deny", f"the approver failed: {type(error).__name__}: {error}")
-        if answer.decision == "defer":
-            answer = ApprovalDecision("deny", answer.reason or "the decision was put off")
+            texts = tuple(q.text for q in questions)
+            about = {"tool_name": item.call.name, "tool_call_id": item.call.id}
+            await self.bus.emit(self.bus.make(ApprovalRequestEvent, args=item.args, questions=texts, **about))
+        return await self._resolved(item, questions, await self._ask(item, questions))
+
+    async def _ask(self, item: Prepared, questions: Sequence[Question]) -> ApprovalDecision:
+        """What the run's approver says."""
+        approver = self.run.agent.config.approver
+        if approver is None:
+            return ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
+        about = ApprovalRequest(item.call.name, item.call.id, item.args, questions, self.run.agent.agent_path)
+        try:
+            answer = await approver.approve(about)
+            if not isinstance(answer, ApprovalDecision) or answer.decision not in ("allow", "deny", "defer"):
+                raise TypeError(f"it answered {answer!r} instead of an ApprovalDecision of allow, deny or defer")
+        except Exception as error:  # noqa: BLE001 - fails closed: who cannot answer has not agreed
+            return ApprovalDecision("deny", f"the approver failed: {type(error).__name__}: {error}")
+        return answer
+
+    async def _resolved(self, item: Prepared, questions: Sequence[Question], answer: ApprovalDecision) -> bool:
+        """Do what was decided about a call."""
+        name = item.call.name
         if self.bus.has("approval_resolved"):
+            about = {"tool_name": name, "tool_call_id": item.call.id}
             await self.bus.emit(
                 self.bus.make(ApprovalResolvedEvent, decision=answer.decision, reason=answer.reason, **about)
             )
         if answer.decision == "allow":
             if answer.remember:
-                agent.sticky_approvals.update(k for k in keys if k[2] is not None)
+                keys = {(name, q.plugin, q.key) for q in questions if q.key is not None}
+                self.run.agent.sticky_approvals.update(keys)
             return True
-        await self._refuse(item, Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
+        if answer.decision == "defer":
+            item.deferred = tuple(questions)
+        else:
+            await self._refuse(item, Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
         return False
 
     async def _start(self, item: Prepared) -> None:
@@ -403,17 +430,24 @@ class ToolBatch:
             if item.index and steered():
                 await self.skip()
                 return
+            if item.result is not None:
+                continue
             await self.prepare(item)
+            if item.deferred is not None:  # what comes after it may build on it
+                for later in self.items[self.items.index(item) + 1 :]:
+                    later.deferred = ()
+                return
             if item.result is None:
                 await self._wait([asyncio.create_task(self.run_one(item))])
 
     async def _together(self, steered: Callable[[], bool]) -> None:
         for item in self.items:
-            await self.prepare(item)
+            if item.result is None:
+                await self.prepare(item)
         if steered():
             await self.skip()
             return
-        runnable = [item for item in self.items if item.result is None]
+        runnable = [item for item in self.items if item.result is None and item.deferred is None]
         if len(runnable) == 1:
             await self._wait([asyncio.create_task(self.run_one(runnable[0]))])
         elif runnable:
@@ -447,6 +481,31 @@ class ToolBatch:
                 await self._refuse(item, Outcome.interrupted, "Interrupted: the run was aborted.")
             elif not item.ended:
                 await self._end(item, item.result.details, 0.0)
+
+    # --- suspension -------------------------------------------------------------------------------------------
+
+    @property
+    def suspended(self) -> list[SuspendedCall]:
+        """The calls that wait for a decision."""
+        waiting = [item for item in self.items if item.deferred is not None and item.result is None]
+        return [
+            SuspendedCall(i.call.id, i.call.name, i.args or i.call.args or EMPTY, i.deferred or ()) for i in waiting
+        ]
+
+    async def deny_waiting(self, reason: str) -> None:
+        """Deny every call that waits for a decision."""
+        for item in self.items:
+            if item.deferred is not None and item.result is None:
+                await self._resolved(item, (), ApprovalDecision("deny", reason))
+
+    async def take_up(self, resumption: Resumption) -> None:
+        """Make the batch one of open calls: with stored arguments, or what a crash left, which is run again only if safe."""
+        for item in self.items:
+            item.stored = resumption.stored(item.call.id)
+            item.decision = resumption.decisions.get(item.call.id)
+            tool = self.run.agent.toolbox.get(item.call.name)
+            if item.stored is None and (tool is None or tool.replay != "safe"):
+                await self._refuse(item, Outcome.interrupted, NO_RESULT)
 
     async def truncated(self) -> None:
         """Answer every call of an answer that was cut off by its length limit."""

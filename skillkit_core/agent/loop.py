@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from ..contracts.approver import ApprovalDecision
 from ..errors import AgentError, ErrorKind, ProviderError
 from ..events.results import (
     UNSET,
@@ -34,17 +35,22 @@ from .executor import ToolBatch
 from .queues import Kind
 from .run import LimitReached, Run
 from .step import ask_model, close_message, drop_answer, open_message
+from .suspension import Resumption, Suspension, decisions_entry, resumption
 
 __all__ = ["run_loop"]
 
 MAX_CONTINUES = 3
 
 
-async def run_loop(run: Run, prompt: Sequence[AgentMessage]) -> None:
-    """Drive a run to its end. Sets ``run.outcome`` and emits ``agent_end`` exactly once; never raises but cancellation."""
+async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption | None = None) -> None:
+    """Drive a run to its end. Sets ``run.outcome`` and emits ``agent_end`` exactly once; never raises but cancellation.
+
+    Begins with ``prompt``, or with the open calls of ``resume``.
+    """
     try:
-        await _begin(run, prompt)
-        await _turns(run)
+        more = await _begin(run, prompt, resume)
+        if resume is None or await _take_up(run, resume, more):
+            await _turns(run)
         await run.checkpoint()
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
@@ -68,11 +74,15 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage]) -> None:
 # --- the beginning ------------------------------------------------------------------------------------------------
 
 
-async def _begin(run: Run, prompt: Sequence[AgentMessage]) -> None:
+async def _begin(run: Run, prompt: Sequence[AgentMessage], resume: Resumption | None = None) -> Sequence[AgentMessage]:
+    """Everything before the first turn; gives the handlers' messages that must wait for the results of open calls."""
     agent, bus = run.agent, run.agent.events
+    later: Sequence[AgentMessage] = ()
     run.target = await agent.selection.current()
     run.system_prompt = agent.system_prompt()
-    await _take(run, "next_run", "all")
+    if resume is None:
+        await _deny_waiting(run)
+        await _take(run, "next_run", "all")
     for message in prompt:
         await _say(run, message, sync=True)
     if bus.has("before_agent_start"):
@@ -83,8 +93,10 @@ async def _begin(run: Run, prompt: Sequence[AgentMessage]) -> None:
         if isinstance(answer, BeforeAgentStartResult):
             if isinstance(answer.system_prompt, str):
                 run.system_prompt = answer.system_prompt
-            for message in answer.messages or ():
-                await _say(run, message, sync=True)
+            later = tuple(answer.messages or ())
+    if resume is None:
+        for message in later:
+            await _say(run, message, sync=True)
     run.started = True
     if bus.has("agent_start"):
         limits = agent.config.limits
@@ -97,6 +109,52 @@ async def _begin(run: Run, prompt: Sequence[AgentMessage]) -> None:
                 limits={"turns": limits.turns, "tokens": limits.tokens, "cost": limits.cost},
             )
         )
+    return later
+
+
+async def _deny_waiting(run: Run) -> None:
+    """Another input instead of a decision: the calls that wait are denied before it is said (spec, section 7)."""
+    suspension = run.agent.session.suspension()
+    if suspension is None:
+        return
+    found = resumption(run.agent.session.messages, suspension, None)
+    no = ApprovalDecision("deny", "the user went on without deciding")
+    given = dict.fromkeys(suspension.open_calls, no)
+    await run.agent.session.append("custom", decisions_entry(suspension, given), sync=True)
+    batch = ToolBatch(run, found.calls)
+    for item in batch.items:
+        item.deferred = ()
+    try:
+        await batch.deny_waiting(no.reason)
+    finally:
+        await _keep_results(run, batch.results)
+
+
+async def _take_up(run: Run, resume: Resumption, more: Sequence[AgentMessage]) -> bool:
+    """Execute or deny the open calls of the last answer; whether the run goes on."""
+    agent = run.agent
+    if resume.suspension is not None:  # from here on a crash finds calls without results, and runs none of them again
+        entry = decisions_entry(resume.suspension, resume.decisions)
+        await agent.session.append("custom", entry, sync=True)
+    if resume.calls:
+        batch = ToolBatch(run, resume.calls)
+        await batch.take_up(resume)
+        await _execute(run, batch)
+        if batch.suspended:
+            await _suspend(run, batch)
+            return False
+    await _take(run, "next_run", "all")
+    for message in more:
+        await _say(run, message, sync=True)
+    return True
+
+
+async def _suspend(run: Run, batch: ToolBatch) -> None:
+    """Keep what waits for a decision, and end the run with it."""
+    calls = batch.suspended
+    await run.agent.session.append("suspension", Suspension.data(calls), sync=True)
+    run.outcome = "suspended"
+    run.reason = f"a decision is awaited about {', '.join(dict.fromkeys(call.name for call in calls))}"
 
 
 async def _say(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
@@ -140,6 +198,9 @@ async def _turns(run: Run) -> None:
             run.outcome, run.reason = "limit", str(limit)
             return
         batch = await _tools(run, message)
+        if batch is not None and batch.suspended:
+            await _suspend(run, batch)
+            return
         stop = await _turn_end(run, message, batch.results if batch is not None else [])
         run.turns += 1
         cut_off = cut_off + 1 if message.stop_reason is StopReason.length and message.tool_calls else 0
@@ -215,20 +276,27 @@ async def _persist_answer(run: Run, message: AssistantMessage, *, sync: bool = F
 
 async def _tools(run: Run, message: AssistantMessage) -> ToolBatch | None:
     """Run the calls of an answer and persist their results in the order of the calls."""
-    agent = run.agent
     if not message.tool_calls:
         return None
     batch = ToolBatch(run, message.tool_calls)
-    run.tool_calls += len(message.tool_calls)
-    skip = agent.config.steer_policy == "skip_remaining"
+    await _execute(run, batch, truncated=message.stop_reason is StopReason.length)
+    return batch
+
+
+async def _execute(run: Run, batch: ToolBatch, *, truncated: bool = False) -> None:
+    """Run a batch and persist its results in the order of the calls; calls that wait for a decision have none yet."""
+    queues = run.agent.queues
+    run.tool_calls += len(batch.items)
+    skip = run.agent.config.steer_policy == "skip_remaining"
     try:
-        if message.stop_reason is StopReason.length:
+        if truncated:
             await batch.truncated()
         else:
-            await batch.execute(lambda: skip and bool(agent.queues.waiting("steer")))
+            await batch.execute(lambda: skip and bool(queues.waiting("steer")))
+            if batch.suspended and queues.waiting("steer"):
+                await batch.deny_waiting("the user sent a new instruction instead of a decision")
     finally:
         await _keep_results(run, batch.results)
-    return batch
 
 
 async def _keep_results(run: Run, results: Sequence[ToolResultMessage]) -> None:

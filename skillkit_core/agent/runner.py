@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -31,6 +32,7 @@ from ..stream import StreamEvent
 from ..tools import Tool
 from .around import AroundHooks
 from .clock import Clock, SystemClock
+from .compaction import can_compact, compact_now
 from .loop import run_loop
 from .queues import QueueItem, Queues
 from .repair import repair
@@ -38,6 +40,7 @@ from .response import AgentResponse
 from .run import Run
 from .selection import TargetSelection
 from .session import Session
+from .suspension import Suspension, resumption
 from .target import Target
 from .text import clean
 from .tokens import estimate_message, estimator_for
@@ -46,6 +49,7 @@ from .view import ContextView
 
 if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter
+    from ..contracts.approver import ApprovalDecision
     from ..host.manager import Host
     from ..models import ModelDefinition
 
@@ -217,9 +221,61 @@ class AgentRunner:
             await self._enqueue(delivery, message, images)
             await self.wait_idle()
             return self._outcome(run)
+        return await self._alone("chat", lambda run: self._prompted(run, message, images))
+
+    async def resume(
+        self, decisions: Mapping[str, ApprovalDecision | Literal["allow", "deny"]] | None = None
+    ) -> AgentResponse:
+        """Go on where the session stands: with calls that wait for a decision, or with what a crash left unfinished.
+
+        A suspended call goes through the guards again with the arguments that were stored. It runs when they agree and the
+        decision is ``allow``; what a guard asks anew, asks about other arguments, or nobody decided goes to the approver.
+        Of the calls that a crash left without a result, those with ``replay="safe"`` run again, the others never.
+
+        Args:
+            decisions: by the id of the call; :attr:`suspension` tells what waits.
+
+        Raises:
+            UsageError: there is nothing to resume, or a decision names no call that waits. Else as :meth:`chat`.
+        """
+        self._require_idle("resume")
+        session = await self.open()
+        found = resumption(session.messages, session.suspension(), decisions)
+        return await self._alone("resume", lambda run: run_loop(run, (), found))
+
+    async def compact(self) -> bool:
+        """Shorten the conversation now; whether that freed something worth it.
+
+        Raises:
+            UsageError: no compactor is installed, or calls wait for a decision. AgentBusy: a run is active. RunAborted: it was
+            aborted; the context is as it was.
+        """
+        self._require_idle("compact")
+        session = await self.open()
+        if session.suspension() is not None:
+            raise UsageError("the session waits for a decision", hint="resume() first")
+        if not can_compact(self):
+            raise UsageError("no compactor is installed", hint="install a plugin that brings one")
+        freed: list[bool] = []
+
+        async def work(run: Run) -> None:
+            run.target = await self.selection.current()
+            run.system_prompt = self.system_prompt()
+            freed.append(await compact_now(run, "manual"))
+
+        await self._alone("compact", work)
+        return freed[0]
+
+    @property
+    def suspension(self) -> Suspension | None:
+        """The calls that wait for a decision; ``None`` when none do."""
+        return self._session.suspension() if self._session is not None else None
+
+    async def _alone(self, what: str, work: Callable[[Run], Coroutine[Any, Any, None]]) -> AgentResponse:
+        """Drive a run to its end and give its response, or raise its failure."""
         answer: AgentResponse | None = None
         failure: BaseException | None = None
-        async with contextlib.aclosing(self._stream(message, images, streaming=False)) as items:
+        async with contextlib.aclosing(self._stream(what, work, streaming=False)) as items:
             async for item in items:
                 if isinstance(item, AgentResponse):
                     answer = item
@@ -247,7 +303,8 @@ class AgentRunner:
         Closing the iterator early aborts the run.
         """
         try:
-            async with contextlib.aclosing(self._stream(message, images, streaming=True)) as items:
+            work = functools.partial(self._prompted, text=message, images=images)
+            async with contextlib.aclosing(self._stream("chat", work, streaming=True)) as items:
                 async for item in items:
                     if isinstance(item, StreamEvent):
                         yield item
@@ -255,19 +312,16 @@ class AgentRunner:
             yield StreamEvent("error", error=error)
 
     async def _stream(
-        self, message: str, images: Sequence[Block], *, streaming: bool
+        self, what: str, work: Callable[[Run], Coroutine[Any, Any, None]], *, streaming: bool
     ) -> AsyncGenerator[StreamEvent | AgentResponse | AgentError, None]:
-        """The one generator behind chat: the run's events, then its response or error."""
-        self._refuse_reentry("chat")
-        if self._closed:
-            raise AgentError("the agent is closed")
+        """The one generator behind everything that runs: the run's events, then its response or error."""
+        self._refuse_reentry(what)
         await self._let_go()
-        if self._run is not None:
-            raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
+        self._require_idle(what)
         self._runs += 1
         run = self._run = Run(self, f"r{self._runs}", streaming=streaming)
         self.events.loop, self.events.run_id = run.loop, run.id
-        run.task = asyncio.create_task(self._drive(run, message, images), name=f"skillkit run {run.id}")
+        run.task = asyncio.create_task(self._drive(run, work), name=f"skillkit run {run.id}")
         finished = False
         try:
             if streaming:
@@ -302,13 +356,16 @@ class AgentRunner:
             raise failure
         return run.response()
 
-    async def _drive(self, run: Run, text: str, images: Sequence[Block]) -> None:
+    async def _prompted(self, run: Run, text: str, images: Sequence[Block]) -> None:
+        await self.open()
+        prompt = await self._accept(run, text, images)
+        if prompt is not None:
+            await run_loop(run, prompt)
+
+    async def _drive(self, run: Run, work: Callable[[Run], Coroutine[Any, Any, None]]) -> None:
         """The task of a run."""
         try:
-            await self.open()
-            prompt = await self._accept(run, text, images)
-            if prompt is not None:
-                await run_loop(run, prompt)
+            await work(run)
         except asyncio.CancelledError:
             run.outcome = "aborted"
             run.reason = run.reason or run.signal.reason or "cancelled"
@@ -372,6 +429,13 @@ class AgentRunner:
             text = answer.text if isinstance(answer.text, str) else text
             blocks = blocks_of(answer.images) if answer.images is not UNSET else blocks  # type: ignore[arg-type]
         return text, blocks
+
+    def _require_idle(self, what: str) -> None:
+        self._refuse_reentry(what)
+        if self._closed:
+            raise AgentError("the agent is closed")
+        if self._run is not None:
+            raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
 
     def _refuse_reentry(self, what: str) -> None:
         run = self._run

@@ -21,6 +21,7 @@ from ..frozen import freeze
 from ..messages import AgentMessage, CustomMessage, blocks_of, message_from_dict, message_to_dict
 from ..models import TokenUsage
 from .memory import MemoryStore
+from .suspension import Suspension, find_suspension
 
 __all__ = ["Session", "new_session_id"]
 
@@ -173,6 +174,14 @@ class Session:
             text = str(entry.data.get("summary", ""))
             return CustomMessage(custom_type="branch_summary", content=blocks_of(text), in_context=True, ts=entry.ts)
         return None
+
+    def suspension(self) -> Suspension | None:
+        """The calls that wait for a decision, if the current branch ends with some."""
+
+        def parent(entry: SessionEntry) -> SessionEntry | None:
+            return self._by_id.get(entry.parent_id) if entry.parent_id is not None else None
+
+        return find_suspension(self._by_id.get(self.leaf_id) if self.leaf_id is not None else None, parent)
 
     # --- writing ----------------------------------------------------------------------------------------------
 

@@ -45,7 +45,8 @@ class ContextView:
             self._viewed += len(new)
         if self._repairer.settled:
             return tuple(self._repairer.out)
-        return repair(tuple(session.context))
+        waiting = session.suspension()
+        return repair(tuple(session.context), waiting.open_calls if waiting is not None else frozenset())
 
     def tokens(self) -> int:
         """Estimate of the tokens that the next request carries: messages, system prompt and tools."""

@@ -37,6 +37,7 @@ HandlerFunction: TypeAlias = Callable[..., Any]
 H = TypeVar("H", bound=HandlerFunction)
 E = TypeVar("E", bound=Event)
 Unsubscribe: TypeAlias = Callable[[], None]
+Probe: TypeAlias = Callable[[HandlerRecord, Any, Callable[[], Any]], Any]
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("skillkit_event_depth", default=0)
 _in_sync: contextvars.ContextVar[bool] = contextvars.ContextVar("skillkit_emit_sync", default=False)
 
@@ -50,6 +51,10 @@ class EventBus:
         clock: gives ``ts``.
 
     ``has(name)`` tells whether anybody listens: test it before building an event in a hot place.
+
+    ``probe(record, event, call)`` stands between the bus and every handler while it is set: it gives what ``call()``
+    gives, an answer or an awaitable of one. For tracers and tests; where :meth:`in_sync` holds, it must not make an
+    awaitable of a plain answer.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class EventBus:
         self.agent_path: tuple[str, ...] = ("main",)
         self.clock = clock
         self.debug = False
+        self.probe: Probe | None = None
         self._host = host
         self._seq = itertools.count(1)
         self._lock = threading.RLock()
@@ -83,6 +89,10 @@ class EventBus:
     def has(self, event: str) -> bool:
         """Whether anybody listens to the event of this (canonical) name."""
         return event in self.table
+
+    def has_say(self, event: str) -> bool:
+        """Whether anybody listens to the event who may answer, and does not only look."""
+        return any(record.phase != OBSERVER for record in self.table.get(event, ()))
 
     @overload
     def on(
@@ -280,7 +290,7 @@ class EventBus:
     async def _run(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
         fold: Fold | None = None
         refusal: GuardFailed | None = None
-        debug = self.debug
+        watched = self.debug or self.probe is not None
         try:
             for record in records:
                 if record.phase == OBSERVER:
@@ -288,8 +298,8 @@ class EventBus:
                 if not record.alive or (record.filtered and not record.wants(event)):
                     continue
                 try:
-                    if debug:
-                        answer = self._timed(record, event)
+                    if watched:
+                        answer = self._watched(record, event)
                     else:
                         answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
                     if answer is None:
@@ -322,10 +332,13 @@ class EventBus:
             raise refusal
         return NO_ANSWER if fold is None else fold.result()
 
-    def _timed(self, record: HandlerRecord, event: Any) -> Any:
-        """Call a handler in debug mode: what keeps the loop from its work is said."""
+    def _watched(self, record: HandlerRecord, event: Any) -> Any:
+        """Call a handler through the probe, or in debug mode, where what keeps the loop from its work is said."""
+        probe = self.probe
+        if probe is not None:
+            return probe(record, event, lambda: self._plain(record, event))
         started = time.perf_counter()
-        answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+        answer = self._plain(record, event)
         seconds = time.perf_counter() - started
         if seconds > SLOW_SECONDS:
             log.warning("handler %s held the loop for %.0f ms on %s", record.label, seconds * 1000, event.type)
@@ -337,7 +350,8 @@ class EventBus:
     async def call(self, record: HandlerRecord, event: Any) -> Any:
         """Call one handler and check the type of its answer; whatever it raises passes."""
         started = time.perf_counter()
-        answer = self._timed(record, event) if self.debug else self._plain(record, event)
+        watched = self.debug or self.probe is not None
+        answer = self._watched(record, event) if watched else self._plain(record, event)
         if record.timeout is not None and time.perf_counter() - started > record.timeout:
             raise HandlerTimeout(f"it did not finish within {record.timeout:g} s")  # nothing could interrupt it
         if answer is not None and not isinstance(answer, EventResult):
@@ -351,13 +365,16 @@ class EventBus:
 
     async def observed(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
         """Show an event to those who only look; what they return does not matter."""
-        for record in records:
+        for place, record in enumerate(records):
             if record.phase != OBSERVER or not record.alive:
                 continue
             try:
                 await self.call(record, event)
             except Exception as error:  # noqa: BLE001 - reported (spec, section 4)
                 await self.failed(record, event, error)
+            except BaseException:
+                self.tell(event, records[place + 1 :])
+                raise
 
     def tell(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
         """Show an event whose handling was cut off to the observers that need no waiting, so that brackets balance."""
@@ -440,6 +457,11 @@ class EventBus:
         if self.loop is None or self.loop.is_closed():
             raise UsageError("the event bus has no running loop yet")
         return asyncio.run_coroutine_threadsafe(self.emit(event, data), self.loop)
+
+    @staticmethod
+    def in_sync() -> bool:
+        """Whether this code runs inside :meth:`emit_sync`, where nothing can be awaited."""
+        return _in_sync.get()
 
     def all_sync(self, event: str) -> bool:
         """Whether every handler of the event is a plain function."""

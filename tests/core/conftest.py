@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
+import sys
+import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +15,11 @@ from typing import Any
 import pytest
 
 from skillkit_core import AgentConfig, AgentRunner, EventBus, Host, ModelDefinition, Tool, ToolOutput
-from skillkit_core.agent.memory import MemoryStore
+from skillkit_core.agent.memory import MemorySession, MemoryStore
 from skillkit_core.agent.session import Session
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
 from skillkit_core.events.types import Event
+from skillkit_core.frozen import freeze, thaw
 from skillkit_core.testing import ScriptedModel, VirtualClock
 
 MODEL = ModelDefinition("model", "scripted", "scripted", context_window=0)
@@ -70,6 +76,75 @@ class RecordingStore(MemoryStore):
         return self._watch(await super().open(session_id, read_only=read_only))
 
 
+class FileHandle(MemorySession):
+    """A session in a file of JSON lines; each entry is written in two halves, so that a crash can tear it."""
+
+    def __init__(self, path: Path, header: SessionHeader, entries: list[SessionEntry], between: Any) -> None:
+        super().__init__(header, entries)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        self._between = between
+
+    async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
+        fields = {f: thaw(getattr(entry, f)) for f in ("seq", "id", "parent_id", "type", "ts", "data")}
+        line = json.dumps(fields).encode() + b"\n"
+        half = len(line) // 2
+        os.write(self._file, line[:half])
+        self._between()
+        os.write(self._file, line[half:])
+        await super().append(entry, sync=sync)
+
+    async def close(self) -> None:
+        if not self.closed:
+            os.close(self._file)
+        await super().close()
+
+
+class FileStore(MemoryStore):
+    """Sessions as files, for tests that end the process. ``between()`` is called in the middle of each line."""
+
+    def __init__(self, folder: Path, between: Callable[[], object] = lambda: None) -> None:
+        super().__init__()
+        self.folder, self.between = folder, between
+
+    async def create(self, header: SessionHeader) -> Any:
+        path = self.folder / f"{header.id}.jsonl"
+        path.write_text(json.dumps({"id": header.id, "created": header.created}) + "\n")
+        return FileHandle(path, header, [], self.between)
+
+    async def open(self, session_id: str, *, read_only: bool = False) -> Any:
+        path = self.folder / f"{session_id}.jsonl"
+        data = path.read_bytes()
+        path.write_bytes(data[: data.rfind(b"\n") + 1])  # a torn line goes
+        first, *rest = path.read_text().splitlines()
+        entries = [SessionEntry(**{**(e := json.loads(line)), "data": freeze(e["data"])}) for line in rest]
+        return FileHandle(path, SessionHeader(**json.loads(first)), entries, self.between)
+
+
+def forked(work: Callable[[], Coroutine[Any, Any, Any]]) -> bool:
+    """Run a coroutine in a process of its own; whether that was killed with SIGKILL. A failure in it is one here."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.close(reader)
+            _run(work)
+            code = 0
+        except BaseException:
+            os.write(writer, traceback.format_exc()[-20_000:].encode())
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        return True
+    assert status == 0, said or f"the process ended with status {status}"
+    return False
+
+
 BRACKETS = {
     "agent_start": "agent_end",
     "turn_start": "turn_end",
@@ -85,13 +160,16 @@ def check_brackets(events: Sequence[Event]) -> None:
     """
     open_: list[str] = []
     tools: set[str] = set()
-    ended = False
+    ended: str | None = "none yet"
     for event in events:
         kind = event.type
-        if kind in ("input", "agent_start"):
-            ended = False
-        late = ("agent_settled", "session_shutdown", "queue_update", "handler_error")  # a handler of the end may fail
-        assert not ended or kind in late, f"{kind} after the end"
+        late = (
+            "agent_settled",
+            "queue_update",
+            "handler_error",
+            "input",
+        )  # a handler of the end may fail, a steer come late
+        assert event.run_id != ended or kind in late, f"{kind} after the end"
         if kind == "tool_execution_start":
             assert event.tool_call_id not in tools
             tools.add(event.tool_call_id)
@@ -101,7 +179,7 @@ def check_brackets(events: Sequence[Event]) -> None:
             open_.append(kind)
         elif kind in BRACKETS.values():
             if kind == "agent_end":
-                ended = True
+                ended = event.run_id
                 open_ = [k for k in open_ if k != "turn_start"]
             assert open_ and BRACKETS[open_[-1]] == kind, f"{kind} closes {open_}"
             open_.pop()
@@ -134,6 +212,9 @@ class Kit:
         self.cwd = cwd
         self.Recorder = Recorder
         self.RecordingStore = RecordingStore
+        self.FileStore = FileStore
+        self.forked = forked
+        self.run = _run
         self.check_brackets = check_brackets
         self.check_legal = check_legal
 

@@ -907,3 +907,26 @@ def test_waiting_for_a_signal_wakes_from_another_thread(go: Any) -> None:
         await signal.wait()
 
     go(main)
+
+
+def test_a_stream_that_was_broken_out_of_aborts_its_own_run_and_no_other(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(Reply(["one ", "two"]), "second", "third")
+        async for event in agent.chat_stream_events("x"):
+            if event.type == "text_delta":
+                break
+        assert (await asyncio.wait_for(agent.chat("y"), 30)).content == "second"
+        assert (await agent.chat("z")).content == "third"
+
+    go(main)
+
+
+def test_a_secret_that_somebody_types_is_cut_out_before_it_is_kept(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("fine")
+        agent.host.remember_secret("sk-very-secret-1")
+        await agent.chat("my key is sk-very-secret-1, keep it")
+        assert agent.messages[0].text == "my key is ***, keep it"
+        assert "very-secret" not in str(agent.scripted.requests[0].messages)
+
+    go(main)

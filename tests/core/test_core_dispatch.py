@@ -613,6 +613,29 @@ def test_base_exceptions_are_never_swallowed(kind: type[BaseException]) -> None:
     assert errors == [] and len(seen) == 1
 
 
+def test_a_cancelled_observer_does_not_hide_the_event_from_those_after_it() -> None:
+    """I8: whoever counts starts and ends sees both."""
+    bus, seen = EventBus(), []
+
+    async def main() -> None:
+        entered = asyncio.Event()
+
+        async def slow(event: Any) -> None:
+            entered.set()
+            await asyncio.Event().wait()
+
+        bus.observe(slow, ["turn_end"])
+        bus.observe(seen.append, ["turn_end"])
+        task = asyncio.create_task(bus.emit("turn_end", {}))
+        await entered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [event.type for event in seen] == ["turn_end"]
+
+
 def test_debug_mode_names_a_handler_that_holds_the_loop(caplog: pytest.LogCaptureFixture) -> None:
     bus = EventBus()
     bus.debug = True

@@ -526,3 +526,26 @@ def test_a_plugin_may_implement_one_hook_several_times_and_none_is_lost(kit: Any
         assert result.outcome == "blocked"
 
     go(main)
+
+
+def test_a_plain_guard_that_overruns_its_time_blocks_the_call(kit: Any, go: Any) -> None:
+    """Nothing can interrupt it, but what it answers comes too late to count."""
+    import time
+
+    async def main() -> None:
+        ran: list[Any] = []
+        tool = kit.tool("act", lambda args, ctx: ran.append(args) or "done")
+        agent = kit.agent(Reply(calls=[Call("act")]), "end", tools=[tool])
+
+        def slow(event: Any) -> None:
+            end = time.perf_counter() + 0.01
+            while time.perf_counter() < end:
+                pass
+
+        agent.events.on("before_tool_call", slow, phase="guard", timeout=0.001)
+        await agent.chat("go")
+        result = next(m for m in agent.messages if m.role == "tool_result")
+        assert result.outcome == "blocked" and "did not finish" in result.text
+        assert ran == []
+
+    go(main)

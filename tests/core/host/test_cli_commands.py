@@ -181,7 +181,7 @@ def test_a_group_without_a_command_shows_its_help(acme: Any) -> None:
         (["acme", "crash"], 1, "internal error: KeyError: 'the key\\nto it all'; run with --debug"),
         (["acme", "five"], 5, None),
         (["--version"], 0, None),
-        (["config", "trust", "nowhere"], 2, "Directory 'nowhere' does not exist"),
+        (["config", "trust", "nowhere"], 2, "nowhere: is no folder"),
     ],
 )  # fmt: skip
 def test_exit_codes_and_errors_of_one_line(acme: Any, arguments: list[str], code: int, error: str | None) -> None:

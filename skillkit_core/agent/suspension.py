@@ -1,0 +1,150 @@
+"""Suspension as data: calls that wait for a decision, kept in the session so that any process can go on with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..contracts.approver import ApprovalDecision, Question
+from ..contracts.session_store import SessionEntry
+from ..errors import SessionCorrupt, UsageError
+from ..frozen import freeze
+from ..messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..messages import AgentMessage
+
+__all__ = ["Resumption", "SuspendedCall", "Suspension", "decisions_entry", "find_suspension", "resumption"]
+
+DECISIONS = "suspension_decisions"
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendedCall:
+    """A call that waits: ``args`` are what would run, ``questions`` what the guards ask (none: it waits for one before it)."""
+
+    id: str
+    name: str
+    args: Mapping[str, Any]
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Why a session stands still: the calls of its last answer that wait for a decision, in their order."""
+
+    entry_id: str
+    calls: tuple[SuspendedCall, ...]
+
+    @property
+    def open_calls(self) -> frozenset[str]:
+        """The ids that wait."""
+        return frozenset(call.id for call in self.calls)
+
+    @staticmethod
+    def data(calls: Sequence[SuspendedCall]) -> dict[str, Any]:
+        """The entry's data."""
+        return {
+            "calls": [
+                {
+                    "id": call.id,
+                    "name": call.name,
+                    "args": call.args,
+                    "questions": [{"text": q.text, "plugin": q.plugin, "key": q.key} for q in call.questions],
+                }
+                for call in calls
+            ]
+        }
+
+    @classmethod
+    def of(cls, entry: SessionEntry) -> Suspension:
+        """The suspension that an entry holds; raises :class:`SessionCorrupt`."""
+        try:
+            calls = tuple(
+                SuspendedCall(
+                    call["id"],
+                    call["name"],
+                    freeze(call["args"]),
+                    tuple(Question(q["text"], q.get("plugin"), q.get("key")) for q in call["questions"]),
+                )
+                for call in entry.data["calls"]
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise SessionCorrupt(f"entry {entry.id!r} is no suspension: {error!r}") from None
+        return cls(entry.id, calls)
+
+
+def find_suspension(
+    entry: SessionEntry | None, parent: Callable[[SessionEntry], SessionEntry | None]
+) -> Suspension | None:
+    """What waits at the leaf ``entry``: nothing was said or decided since."""
+    while entry is not None:
+        if entry.type == "suspension":
+            return Suspension.of(entry)
+        decided = entry.type == "custom" and entry.data.get("custom_type") == DECISIONS
+        if decided or entry.type in ("message", "compaction", "branch_summary"):
+            return None
+        entry = parent(entry)
+    return None
+
+
+def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDecision]) -> dict[str, Any]:
+    """The data of the ``custom`` entry that ends a suspension, written before any of its calls runs.
+
+    A crash after it leaves calls without results, which are never run again (unless they are safe to).
+    """
+    told = {i: {"decision": d.decision, "reason": d.reason} for i, d in decisions.items()}
+    return {"custom_type": DECISIONS, "suspension": suspension.entry_id, "decisions": told}
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """What a resumed run does first: the open calls of the last answer, with what was stored and decided about them."""
+
+    calls: tuple[ToolCall, ...]
+    suspension: Suspension | None = None
+    decisions: Mapping[str, ApprovalDecision] = freeze({})
+
+    def stored(self, call_id: str) -> SuspendedCall | None:
+        """What the session keeps of a call that waits."""
+        waiting = self.suspension.calls if self.suspension is not None else ()
+        return next((call for call in waiting if call.id == call_id), None)
+
+
+def resumption(
+    messages: Sequence[AgentMessage], suspension: Suspension | None, decisions: Mapping[str, Any] | None
+) -> Resumption:
+    """What there is to resume.
+
+    Raises:
+        UsageError: nothing, a decision about a call that does not wait, or one that is neither allow nor deny.
+    """
+    given = {call_id: _decision(call_id, value) for call_id, value in (decisions or {}).items()}
+    unknown = set(given) - (suspension.open_calls if suspension is not None else set())
+    if unknown:
+        waiting = ", ".join(sorted(suspension.open_calls)) if suspension is not None else "none"
+        raise UsageError(f"no call {min(unknown)!r} waits for a decision", hint=f"calls that wait: {waiting}")
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolResultMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AssistantMessage):
+            cut = message.stop_reason in (StopReason.aborted, StopReason.error)
+            calls = tuple(c for c in message.tool_calls if c.id not in answered)
+            if cut or not (calls or answered):
+                break
+            return Resumption(calls, suspension, given)
+        elif message.role == "user":
+            return Resumption(())
+    raise UsageError("there is nothing to resume: the conversation waits for the user", hint="use chat()")
+
+
+def _decision(call_id: str, value: Any) -> ApprovalDecision:
+    if value in ("allow", "deny"):
+        return ApprovalDecision(value)
+    if isinstance(value, ApprovalDecision) and value.decision in ("allow", "deny"):
+        return value
+    raise UsageError(f"the decision about call {call_id!r} must be allow or deny")
