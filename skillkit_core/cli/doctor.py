@@ -81,15 +81,33 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     return rows
 
 
+def _hooks(ctx: click.Context, host: Host, as_json: bool) -> None:
+    import asyncio
+
+    from .hooks import check_hooks
+    from .plugins import print_handlers
+
+    rows = asyncio.run(check_hooks(host))
+    failed = [row for row in rows if row["state"] == "failed"]
+    if as_json:
+        print_json({"ok": not failed, "handlers": rows})
+    else:
+        print_handlers(rows)
+    ctx.exit(1 if failed else 0)
+
+
 @click.command()
+@click.option("--hooks", is_flag=True, help="Fire every lifecycle hook through a synthetic run, and say who answered.")
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, as_json: bool) -> None:
+def doctor(ctx: click.Context, hooks: bool, as_json: bool) -> None:
     """Check the installation and say what to do.
 
     The exit code is 1 if something is wrong.
     """
     host: Host = ctx.obj.host
+    if hooks:
+        _hooks(ctx, host, as_json)
     rows = _checks(host)
     ok = all(row["ok"] for row in rows)
     if as_json:

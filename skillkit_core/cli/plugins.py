@@ -134,6 +134,59 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     ctx.exit(1 if errors else 0)
 
 
+@plugins.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--model", metavar="NAME", help="Ask this model.")
+@click.option("--provider", metavar="NAME", help="Ask this provider.")
+@json_option
+@click.pass_context
+def trace(ctx: click.Context, words: tuple[str, ...], model: str | None, provider: str | None, as_json: bool) -> None:
+    """Run a request and show which plugins' hooks were asked.
+
+    WORDS are the request. Each row tells what a hook answered and how long it took. Nothing is kept of the session.
+    """
+    import asyncio
+
+    from ..config import AgentConfig
+    from .hooks import trace_request
+
+    config = AgentConfig(model=model, provider=provider)
+    found = asyncio.run(trace_request(ctx.obj.host, config, " ".join(words)))
+    if as_json:
+        print_json(found)
+    else:
+        print_handlers(found["handlers"])
+        echo(found["content"] or style(found["error"] or found["outcome"], fg="red"))
+    ctx.exit(0 if found["error"] is None else 1)
+
+
+def print_handlers(rows: list[dict[str, Any]]) -> None:
+    """Print handlers of plugins: calls, time, and what they answered."""
+    if not rows:
+        echo("No plugin has a hook in it.")
+        return
+    table(
+        ["hook", "plugin", "calls", "ms", *(["state"] if "state" in rows[0] else []), "answer"],
+        [
+            [
+                row["hook"],
+                row["plugin"],
+                row["calls"],
+                f"{row.get('seconds', 0.0) * 1000:.2f}",
+                *([row["state"]] if "state" in row else []),
+                "; ".join([*row.get("errors", ()), *(_answer(a) for a in row.get("answers", ()))]),
+            ]
+            for row in rows
+        ],
+        right=(2, 3),
+        styles=lambda i, cell: {"fg": "red"} if cell == "failed" else {"fg": "yellow"} if cell == "slow" else {},
+    )
+
+
+def _answer(fields: dict[str, str]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in fields.items())
+
+
 def report(host: Host, tracebacks: bool) -> None:
     """Print the problems of a host, or that there are none."""
     for problem in host.problems:
