@@ -234,6 +234,10 @@ class Drive:
         await asyncio.gather(*self.asking)
         self.check(agent)
         self.shown(agent)
+        results = {m.tool_call_id for m in agent.messages if m.role == "tool_result"}
+        for message in (m for m in agent.messages if m.role == "assistant"):
+            cut = message.stop_reason in (StopReason.aborted, StopReason.error)
+            assert cut or {c.id for c in message.tool_calls} <= results, "I1: a call without a result in the session"
         await self.again(agent)
 
     async def _result(self, task: asyncio.Task[Any]) -> str:
