@@ -143,7 +143,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 def trace(ctx: click.Context, words: tuple[str, ...], model: str | None, provider: str | None, as_json: bool) -> None:
     """Run a request and show which plugins' hooks were asked.
 
-    WORDS are the request. Each row tells what a hook answered and how long it took. Nothing is kept of the session.
+    WORDS... are the request. Each row tells what a hook answered and how long it took. Nothing is kept of the session.
     """
     import asyncio
 

@@ -109,9 +109,7 @@ def _choose(text: str, tools: Sequence[Tool], cwd: Path | None, required: bool) 
     if rivals and rivals[0].score > best.score * (1 - SKILL_MARGIN):
         return Choice(Verdict.tie, candidates=tuple(c for c in fitting if c.score > best.score * (1 - SKILL_MARGIN)))
     alike = [c for c in fitting if skill_of(c.tool) == skill_of(best.tool)]
-    best = next((c for c in alike if arguments(c).complete and _states_more(c, best, arguments)), best)
-    near_best = [c for c in alike if best.score * (1 - ACTION_MARGIN) <= c.score]
-    chosen = _action(near_best, arguments)
+    chosen = _action([c for c in alike if c.score >= best.score * (1 - ACTION_MARGIN)], arguments)
     if len(chosen) > 1:
         return Choice(Verdict.tie, candidates=tuple(chosen))
     filling = arguments(chosen[0])
