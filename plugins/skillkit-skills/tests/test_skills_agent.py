@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -381,7 +381,12 @@ def test_a_file_is_named_from_where_the_program_ran(host, tmp_path):
     assert call(tools["files__out"], host).details["error"] == "output-file-outside"
 
 
-def test_output_is_shown_while_it_comes(adder):
+def test_text_is_shown_while_it_comes_and_data_is_not(adder):
     ctx = Context(adder.cwd)
+    asyncio.run(by_name(Agent(adder))["adder__add"].execute({"a": 1}, ctx))
+    assert ctx.output == []  # JSON is for programs
+    skill = adder.skills.get("adder")
+    said = replace(skill, actions=(replace(skill.actions[0], output="text"),))
+    adder.skills.register("adder", said, skill.source)
     asyncio.run(by_name(Agent(adder))["adder__add"].execute({"a": 1}, ctx))
     assert ctx.output and ctx.output[0][0] == "stdout" and "It is 2." in ctx.output[0][1]
