@@ -41,6 +41,9 @@ def test_alone(name: str, folder: Path, tests: Path, needs: list[str], wheels: P
     if found:
         return found
     shutil.copytree(tests, copy / "tests")
+    for page in ("README.md", "CHANGELOG.md"):  # pages that a plugin's tests hold to the code
+        if (folder / page).is_file():
+            shutil.copy(folder / page, copy / page)
     support = copy / "tests" / "support"
     if support.is_dir():
         path = os.pathsep.join(p for p in (str(support), os.environ.get("PYTHONPATH")) if p)
@@ -52,6 +55,7 @@ def _pytest(python: Path, copy: Path, more: dict[str, str]) -> int:
     """Run the copied tests with the environment's own tools first on the path."""
     env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
     env["SKILLKIT_SHARED"] = env.get("SKILLKIT_SHARED") or str(ROOT.parent / "shared")
+    env["SKILLKIT_BUNDLED"] = str(ROOT / "skills" / "skillkit_bundled")
     env["SKILLKIT_ALONE"] = "1"
     env["PATH"] = f"{python.parent}{os.pathsep}{env['PATH']}"
     env.update(more)

@@ -24,8 +24,9 @@ EXAMPLES = {"MyExtension"}  # classes that show how to use SkillKit; every other
 
 
 def roadmap() -> str:
-    root = next(p for p in Path(__file__).resolve().parents if (p / "skillkit_core").is_dir())
-    shared = Path(os.environ["SKILLKIT_SHARED"]) if "SKILLKIT_SHARED" in os.environ else root.parent / "shared"
+    roots = [p for p in Path(__file__).resolve().parents if (p / "skillkit_core").is_dir()]
+    beside = roots[0].parent / "shared" if roots else Path("shared")
+    shared = Path(os.environ["SKILLKIT_SHARED"]) if "SKILLKIT_SHARED" in os.environ else beside
     page = shared / "documents" / "roadmap.md"
     if page.is_file():
         return page.read_text()
