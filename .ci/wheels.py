@@ -44,6 +44,9 @@ def test_alone(name: str, folder: Path, tests: Path, needs: list[str], wheels: P
     for page in ("README.md", "CHANGELOG.md"):  # pages that a plugin's tests hold to the code
         if (folder / page).is_file():
             shutil.copy(folder / page, copy / page)
+    for installed in (venv / "lib").glob("python*/site-packages/skillkit_bundled"):
+        if (folder / installed.name).is_dir():  # the skills as the wheel brings them stand beside their tests
+            (copy / installed.name).symlink_to(installed)
     support = copy / "tests" / "support"
     if support.is_dir():
         path = os.pathsep.join(p for p in (str(support), os.environ.get("PYTHONPATH")) if p)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-BUNDLED = Path(next(iter(importlib.import_module("skillkit_bundled").__path__)))  # installed: a wheel, or this checkout
+BUNDLED = Path(__file__).parents[1] / "skillkit_bundled"
 SKILLS = sorted(path.parent.name for path in BUNDLED.glob("*/SKILL.md"))
 
 
