@@ -1,0 +1,226 @@
+"""The one run that an agent may have at a time: how it starts, streams, is aborted, and settles."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from ..errors import AgentBusy, AgentError, ReentrancyError
+from ..events.types import AgentSettledEvent
+from ..stream import StreamEvent
+from .queues import QueueItem
+from .response import AgentResponse
+from .run import Run
+
+if TYPE_CHECKING:
+    from .runner import AgentRunner
+
+__all__ = ["RunSlot", "Work"]
+
+log = logging.getLogger("skillkit.agent")
+Work: TypeAlias = Callable[[Run], Coroutine[Any, Any, None]]
+
+
+class RunSlot:
+    """Holds the active run of an agent and whatever outlives it: callbacks for its end, tasks that did not stop in time."""
+
+    def __init__(self, agent: AgentRunner) -> None:
+        self._agent = agent
+        self.run: Run | None = None
+        self._count = 0
+        self._idle: list[Callable[[], Any]] = []
+        self._abandoned: set[asyncio.Task[Any]] = set()
+
+    # --- running ----------------------------------------------------------------------------------------------
+
+    async def alone(self, what: str, work: Work) -> AgentResponse:
+        """Drive a run to its end and give its response, or raise its failure."""
+        answer: AgentResponse | None = None
+        failure: BaseException | None = None
+        async with contextlib.aclosing(self.stream(what, work, streaming=False)) as items:
+            async for item in items:
+                if isinstance(item, AgentResponse):
+                    answer = item
+                elif isinstance(item, AgentError):
+                    failure = item
+        if failure is not None:
+            raise failure
+        assert answer is not None
+        return answer
+
+    async def stream(
+        self, what: str, work: Work, *, streaming: bool
+    ) -> AsyncGenerator[StreamEvent | AgentResponse | AgentError, None]:
+        """The one generator behind everything that runs: the run's events, then its response or error."""
+        self.refuse_reentry(what)
+        await self._let_go()
+        self._agent.require_idle(what)
+        self._count += 1
+        run = Run(self._agent, f"r{self._count}", streaming=streaming)
+        self.run = run
+        self._agent.events.loop, self._agent.events.run_id = run.loop, run.id
+        run.task = asyncio.create_task(self._drive(run, work), name=f"skillkit run {run.id}")
+        finished = False
+        try:
+            if streaming:
+                async for event in run.events():
+                    yield event
+            await asyncio.shield(run.task)
+            finished = True
+            failure = run.failure()
+            yield failure if failure is not None else run.response()
+        finally:
+            if not finished:
+                self.abort(run, "the caller stopped listening")
+                await self._settle(run)
+
+    async def _let_go(self) -> None:
+        """Let a run end whose listener has left: a loop that was broken out of is closed at the next turn of the loop."""
+        if self.run is not None:
+            await asyncio.sleep(0)
+        if self.run is not None and self.run.signal.aborted:
+            await self._settle(self.run)
+
+    async def _settle(self, run: Run) -> None:
+        """Wait until an aborted run is consistent, whatever happens to the caller meanwhile."""
+        assert run.task is not None
+        while not run.task.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([run.task])
+
+    async def _drive(self, run: Run, work: Work) -> None:
+        """The task of a run."""
+        try:
+            await work(run)
+        except asyncio.CancelledError:
+            run.outcome = "aborted"
+            run.reason = run.reason or run.signal.reason or "cancelled"
+            if not run.signal.aborted:
+                raise
+        except Exception as error:  # noqa: BLE001 - the caller gets it as the run's failure
+            run.outcome, run.error = "failed", error
+        finally:
+            run.closing = True
+            failure = run.failure()
+            if failure is not None:
+                run.push(StreamEvent("error", error=failure))  # the loop has said it already, if it got that far
+            await self._settled(run)
+            await self._call_idle()
+
+    async def _settled(self, run: Run) -> None:
+        events = self._agent.events
+        try:
+            if events.has("agent_settled"):
+                await events.emit(events.make(AgentSettledEvent))
+        finally:
+            self.run = None
+            events.run_id = None
+            run.end()
+
+    async def _call_idle(self) -> None:
+        callbacks, self._idle = self._idle, []
+        for callback in callbacks:
+            try:
+                answer = callback()
+                if asyncio.iscoroutine(answer):
+                    await answer
+            except Exception as error:  # noqa: BLE001 - the run is over; what comes after it cannot change its outcome
+                await self._agent.complain("when_idle", f"{type(error).__name__}: {error}")
+
+    # --- whether there is one -----------------------------------------------------------------------------------
+
+    def require_empty(self, what: str) -> None:
+        """Refuse while a run is active.
+
+        Raises:
+            ReentrancyError: the caller is part of the run. AgentBusy: there is one.
+        """
+        self.refuse_reentry(what)
+        if self.run is not None:
+            raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
+
+    def refuse_reentry(self, what: str) -> None:
+        """Raise :class:`ReentrancyError` where a handler or a tool of the run would wait for the run's own end."""
+        run = self.run
+        if run is None:
+            return
+        with contextlib.suppress(RuntimeError):
+            task = asyncio.current_task()
+            if task is run.task or task in run.tasks:
+                raise ReentrancyError(
+                    f"{what} was called from a handler of the run it would wait for", hint="use ctx.when_idle()"
+                )
+
+    @property
+    def steerable(self) -> bool:
+        """Whether the active run will still look into its queues."""
+        run = self.run
+        return run is not None and not run.closing and not run.signal.aborted
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def abort(self, run: Run | None, reason: str | None) -> list[QueueItem]:
+        """End ``run`` if it is the active one; what waited for it and was not consumed."""
+        if run is None or run is not self.run or run.closing or not run.signal.abort(reason):
+            return []
+        items = self._agent.queues.clear()
+
+        def cancel() -> None:
+            if run.task is not None and not run.closing and not run.task.done() and not run.task.cancelling():
+                run.task.cancel()
+
+        try:
+            here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is run.loop:
+            cancel()
+        else:
+            with contextlib.suppress(RuntimeError):
+                run.loop.call_soon_threadsafe(cancel)
+        return items
+
+    async def wait_idle(self) -> None:
+        """Wait until no run is active."""
+        run = self.run
+        if run is not None and run.task is not None:
+            self.refuse_reentry("wait_idle")
+            await asyncio.wait([run.task])
+
+    def when_idle(self, callback: Callable[[], Any]) -> None:
+        """Call ``callback()`` after the active run, or soon when nothing runs."""
+        if self.run is not None:
+            self._idle.append(callback)
+        else:
+            answer = callback()
+            if asyncio.iscoroutine(answer):
+                self._keep(asyncio.ensure_future(answer))
+
+    # --- what outlives it -----------------------------------------------------------------------------------------
+
+    def abandon(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        """Keep tasks that did not end in time from being lost."""
+        for task in tasks:
+            log.warning("a tool did not end within the grace time; its late result will be dropped")
+            self._keep(task)
+
+    def _keep(self, task: asyncio.Future[Any]) -> None:
+        kept = cast("asyncio.Task[Any]", task)
+        self._abandoned.add(kept)
+        kept.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._abandoned.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.warning("a task ended with an error after its run: %r", task.exception())
+
+    async def cancel_abandoned(self, seconds: float) -> None:
+        """Cancel what outlived its run and wait for it, at most ``seconds``."""
+        left = set(self._abandoned)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=seconds)
