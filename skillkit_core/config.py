@@ -24,7 +24,9 @@ class Limits:
     """Bounds of one run; ``None``: no bound. Checked before each request; reaching one ends with outcome ``limit``.
 
     Attributes:
-        turns, requests, tool_calls: counts. tokens: all buckets together. cost: US dollars.
+        turns, requests, tool_calls: counts. tokens: all buckets together. cost: US dollars. What nested runs (agents that a
+            tool or a handler asks) use counts against ``tokens`` and ``cost`` of every run above them.
+        depth: how deep runs may be nested below the outermost one, whose setting counts.
     """
 
     turns: int | None = 200
@@ -32,6 +34,7 @@ class Limits:
     tool_calls: int | None = None
     tokens: int | None = None
     cost: float | None = None
+    depth: int = 4
 
 
 @dataclass(frozen=True, slots=True)

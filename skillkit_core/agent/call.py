@@ -13,6 +13,7 @@ from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
 from ..errors import ToolError
 from ..messages import DocumentBlock, ImageBlock, ProviderBlock, TextBlock, blocks_of
+from ..models import TokenUsage
 from ..tools import Tool, ToolOutput
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class CallContext:
         "agent",
         "agent_path",
         "cwd",
+        "nested",
         "session_id",
         "settled",
         "signal",
@@ -64,6 +66,7 @@ class CallContext:
         self.session_id = run.agent.session_id
         self.agent_path = run.agent.agent_path
         self.settled = False
+        self.nested = TokenUsage()  # what runs inside the call used; it is in the books already
         self._emit = emit
         self._n = 0
 

@@ -57,7 +57,9 @@ class Conversation:
         elif given is None:
             self.session = await Session.create(None, clock, cwd=cwd)
         elif given == "new":
-            self.session = await Session.create(agent.host.session_store(), clock, cwd=cwd)
+            above = agent.nesting.above
+            parent = above.run.agent.session_id if above is not None else None
+            self.session = await Session.create(agent.host.session_store(), clock, cwd=cwd, parent=parent)
         else:
             self.session = await Session.open(agent.host.session_store(), str(given), clock)
             reason = "resume"

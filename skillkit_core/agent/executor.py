@@ -9,9 +9,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..contracts.approver import ApprovalDecision, ApprovalRequest, Question
+from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Question
 from ..errors import AsyncHandlerError, SkillKitError, ToolError
-from ..events.bus import GuardFailed
+from ..events.bus import EventBus, GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
 from ..events.tool_call import ToolCallDecision, same_json
 from ..events.types import (
@@ -32,10 +32,12 @@ from ..messages import (
     ToolResultMessage,
     blocks_of,
 )
+from ..models import TokenUsage
 from ..schema import validate
 from ..tools import Tool, ToolOutput
 from .around import wrapped
 from .call import IN_PROCESS, CallContext, as_output, checked, plain_details
+from .nesting import beyond, chain, work_in
 from .repair import NO_RESULT
 from .suspension import Resumption, SuspendedCall
 from .text import clean, limit_text
@@ -75,7 +77,7 @@ class ToolBatch:
 
     def __init__(self, run: Run, calls: Sequence[ToolCall]) -> None:
         self.run = run
-        self.bus = run.agent.events
+        self.bus: EventBus = run.agent.events
         self.items = [Prepared(call, i) for i, call in enumerate(calls)]
         self._updates: list[ToolExecutionUpdateEvent] = []
         self._pump: asyncio.Task[None] | None = None
@@ -159,7 +161,7 @@ class ToolBatch:
                 await self._resolved(item, known, decided)
             else:  # nobody decided about what would run now: what was asked is asked again, also if its guard is gone
                 questions = (*known, *fresh)
-        sticky = self.run.agent.sticky_approvals
+        sticky = self.run.outermost.agent.sticky_approvals
         if all(q.key is not None and (item.call.name, q.plugin, q.key) in sticky for q in questions):
             return True
         if self.bus.has("approval_request"):
@@ -169,11 +171,24 @@ class ToolBatch:
         return await self._resolved(item, questions, await self._ask(item, questions))
 
     async def _ask(self, item: Prepared, questions: Sequence[Question]) -> ApprovalDecision:
-        """What the run's approver says."""
-        approver = self.run.agent.config.approver
-        if approver is None:
-            return ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
+        """What the approvers say: the run's, and those of the runs above it, each of whom must agree."""
         about = ApprovalRequest(item.call.name, item.call.id, item.args, questions, self.run.agent.agent_path)
+        answer = unasked = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
+        for run in chain(self.run):
+            approver = run.agent.config.approver
+            if approver is None and run.above is not None:
+                continue  # whoever is above is asked
+            if approver is None:
+                return unasked
+            answer = await self._answer_of(approver, about)
+            if answer.decision != "allow":
+                break
+        if answer.decision == "defer" and self.run.above is not None:
+            return ApprovalDecision("deny", "an agent inside another run cannot wait for a decision")
+        return answer
+
+    @staticmethod
+    async def _answer_of(approver: Approver, about: ApprovalRequest) -> ApprovalDecision:
         try:
             answer = await approver.approve(about)
             if not isinstance(answer, ApprovalDecision) or answer.decision not in ("allow", "deny", "defer"):
@@ -193,7 +208,7 @@ class ToolBatch:
         if answer.decision == "allow":
             if answer.remember:
                 keys = {(name, q.plugin, q.key) for q in questions if q.key is not None}
-                self.run.agent.sticky_approvals.update(keys)
+                self.run.outermost.agent.sticky_approvals.update(keys)
             return True
         if answer.decision == "defer":
             item.deferred = tuple(questions)
@@ -240,6 +255,7 @@ class ToolBatch:
         tool = item.tool
         assert tool is not None and item.event is not None
         ctx = item.ctx = CallContext(self.run, tool.name, item.call.id, lambda o, s, n: self._update(item, o, s, n))
+        work_in(self.run, ctx)  # an agent that the tool makes or asks is part of this call; the task ends with it
         executor = self.run.agent.config.executor or IN_PROCESS
         event, args = item.event, item.args
 
@@ -384,7 +400,8 @@ class ToolBatch:
             ts=self.run.agent.clock.time(),
         )
         if output.usage is not None:
-            await self.run.account(output.usage, purpose="tool")
+            counted = item.ctx.nested if item.ctx is not None else TokenUsage()
+            await self.run.account(beyond(output.usage, counted), purpose="tool")
         await self._end(item, output.details, duration)
 
     async def _end(self, item: Prepared, details: Any, duration: float) -> None:
@@ -473,7 +490,7 @@ class ToolBatch:
         for task in tasks:
             task.cancel()
         if tasks:
-            _, left = await asyncio.wait(tasks, timeout=agent.config.abort_grace)
+            _, left = await asyncio.wait(tasks, timeout=self.run.abort_grace)
             agent.abandon(left)
         self._over = True
         for item in self.items:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..abort import AbortSignal
@@ -13,6 +13,7 @@ from ..events.types import UsageEvent
 from ..messages import AgentMessage, StopReason
 from ..models import TokenUsage
 from ..stream import MessageBuilder, StreamEvent
+from .nesting import Place, chain, count_above
 from .response import AgentResponse, RunOutcome
 from .target import Target
 
@@ -54,6 +55,9 @@ class Run:
         self.refusal: Exception | None = None  # a guard failed while the adapter was about to send
         self.compacted_for_overflow = False
         self.scratch: dict[str, Any] = agent.scratch
+        self.above: Place | None = None  # the run that this one is a part of
+        self.nested = 0  # agents that were put below this run
+        self.unlink: Callable[[], None] = lambda: None  # stop listening to the signal of the run above
         self._streaming = streaming
         self._events: deque[StreamEvent] = deque()
         self._wake: asyncio.Future[None] | None = None
@@ -71,6 +75,22 @@ class Run:
             self._events.append(event)
             if self._wake is not None and not self._wake.done():
                 self._wake.set_result(None)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over."""
+        return self._ended
+
+    @property
+    def outermost(self) -> Run:
+        """The run that no other run started: this one, or the last one above it."""
+        return next(run for run in chain(self) if run.above is None)
+
+    @property
+    def abort_grace(self) -> float:
+        """Seconds that tools get after an abort: a nested run must be done before the run above it stops waiting."""
+        own = self.agent.config.abort_grace
+        return own if self.above is None else min(own, 0.8 * self.above.run.abort_grace)
 
     @property
     def crowded(self) -> bool:
@@ -114,27 +134,33 @@ class Run:
 
     # --- the books --------------------------------------------------------------------------------------------
 
+    def add(self, usage: TokenUsage, cost: float | None) -> None:
+        """Add to the sums that the limits look at; a cost of ``None`` is unknown, and makes the sum unknown."""
+        self.usage = self.usage + usage
+        if usage.total:
+            self.cost = None if cost is None or self.cost is None else self.cost + cost
+
     async def account(self, usage: TokenUsage, *, purpose: str = "turn", error: str | None = None) -> None:
-        """Write what a request used into the session's ledger and the run's sums."""
+        """Write what a request used into the session's ledger and the sums of this run and those above it."""
         agent, target, session = self.agent, self.target, self.agent.open_session
         if purpose == "turn":
             self.unaccounted = False
         cost = target.model.cost_of(usage) if target is not None else None
-        self.usage = self.usage + usage
-        if usage.total:
-            self.cost = None if cost is None or self.cost is None else self.cost + cost
+        self.add(usage, cost)
         provider = target.provider if target is not None else ""
         model = target.model.id if target is not None else ""
+        data = {k: v for k, v in usage.to_dict().items() if v and k != "total"}
+        data |= {"provider": provider, "model": model, "purpose": purpose}
+        if cost is not None:
+            data["cost"] = cost
+        if usage.raw:
+            data["raw"] = usage.raw
+        if error is not None:
+            data["error"] = error
         if session is not None:
-            data = {k: v for k, v in usage.to_dict().items() if v and k != "total"}
-            data |= {"provider": provider, "model": model, "purpose": purpose}
-            if cost is not None:
-                data["cost"] = cost
-            if usage.raw:
-                data["raw"] = usage.raw
-            if error is not None:
-                data["error"] = error
             await session.append("usage", data)
+        if self.above is not None:
+            await count_above(self, usage, cost, data)
         if agent.events.has("usage"):
             await agent.events.emit(
                 agent.events.make(UsageEvent, usage=usage, cost=cost, provider=provider, model=model, purpose=purpose)
@@ -153,6 +179,21 @@ class Run:
         for bound, used, unit in checks:
             if bound is not None and used >= bound:
                 return f"the limit of {bound:g} {unit} is reached"
+        if self.above is not None:
+            reached = self.above.run.budget_reached()
+            return f"{reached} in the run that this one is a part of" if reached is not None else None
+        return None
+
+    def budget_reached(self) -> str | None:
+        """Which budget of this run or of one above it is used up, in words, or ``None``; nested runs count against it."""
+        for run in chain(self):
+            limits = run.agent.config.limits
+            for bound, used, unit in (
+                (limits.tokens, run.usage.total, "tokens"),
+                (limits.cost, run.cost or 0.0, "US dollars"),
+            ):
+                if bound is not None and used >= bound:
+                    return f"the limit of {bound:g} {unit} is reached"
         return None
 
     def require_room(self) -> None:

@@ -28,6 +28,7 @@ from .compaction import can_compact, compact_now
 from .conversation import Conversation
 from .intake import Delivery, Intake
 from .loop import run_loop
+from .nesting import Nesting
 from .queues import QueueItem, Queues
 from .repair import repair
 from .response import AgentResponse
@@ -60,11 +61,15 @@ class AgentRunner:
 
     Args:
         config: what answers, with which tools and bounds.
-        host: plugins and what they bring; default: a host of the installed plugins.
+        host: plugins and what they bring; default: a host of the installed plugins, or that of the run that makes the agent.
         session: an open :class:`Session`, the id of one in the host's store, ``"new"`` for a new one there; default: in memory.
         clock: time, for tests.
 
     Use it as ``async with AgentRunner(...) as agent`` or call :meth:`aclose` at the end.
+
+    An agent that a tool or a handler of a run makes or asks is nested: the guards and observers of that run see what it does,
+    what it uses counts against the run's budgets, an abort ends both, questions go to the run's approver, and its events
+    carry a longer ``agent_path``.
     """
 
     def __init__(
@@ -75,6 +80,9 @@ class AgentRunner:
         session: Session | str | None = None,
         clock: Clock | None = None,
     ) -> None:
+        self.nesting = Nesting(self)
+        if host is None and self.nesting.above is not None:
+            host = self.nesting.above.run.agent.host
         self._owns_host = host is None
         if host is None:
             from ..host.manager import Host
@@ -97,6 +105,7 @@ class AgentRunner:
         self.transformers: list[ContextTransformer] = []
         self.compaction_off = False
         self._closed = False
+        self.nesting.settle()
         self.around = AroundHooks(host)
         self.view = ContextView(self)
         self.selection = TargetSelection(self)

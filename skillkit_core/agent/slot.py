@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from ..errors import AgentBusy, AgentError, ReentrancyError
 from ..events.types import AgentSettledEvent
 from ..stream import StreamEvent
+from .nesting import leave, work_in
 from .queues import QueueItem
 from .response import AgentResponse
 from .run import Run
@@ -60,6 +61,7 @@ class RunSlot:
         self._agent.require_idle(what)
         self._count += 1
         run = Run(self._agent, f"r{self._count}", streaming=streaming)
+        self._agent.nesting.begin(run)
         self.run = run
         self._agent.events.loop, self._agent.events.run_id = run.loop, run.id
         run.task = asyncio.create_task(self._drive(run, work), name=f"skillkit run {run.id}")
@@ -93,6 +95,7 @@ class RunSlot:
 
     async def _drive(self, run: Run, work: Work) -> None:
         """The task of a run."""
+        place = work_in(run)
         try:
             await work(run)
         except asyncio.CancelledError:
@@ -107,7 +110,10 @@ class RunSlot:
             failure = run.failure()
             if failure is not None:
                 run.push(StreamEvent("error", error=failure))  # the loop has said it already, if it got that far
-            await self._settled(run)
+            try:
+                await self._settled(run)
+            finally:
+                leave(place)
             await self._call_idle()
 
     async def _settled(self, run: Run) -> None:
@@ -119,6 +125,7 @@ class RunSlot:
             self.run = None
             events.run_id = None
             run.end()
+            self._agent.nesting.end(run)
 
     async def _call_idle(self) -> None:
         callbacks, self._idle = self._idle, []

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from weakref import WeakSet
 
 from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError
 from ..frozen import freeze
@@ -78,6 +79,8 @@ class EventBus:
         self._observers: dict[str, list[HandlerRecord]] = {}
         self._impls: Mapping[str, Mapping[Any, HandlerRecord]] = {}
         self._reports: set[asyncio.Task[None]] = set()
+        self.above: EventBus | None = None
+        self._below: WeakSet[EventBus] | None = None
         self.table: dict[str, tuple[HandlerRecord, ...]] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         if host is not None:
@@ -220,10 +223,39 @@ class EventBus:
             self._impls = records
             self._compile(*names)
 
+    def inherit(self, above: EventBus | None) -> None:
+        """Take part in the guards and observers of the bus of the run above, for as long as it is set.
+
+        That is every handler of ``before_tool_call``, every handler in phase ``guard``, and whoever observes; also those that
+        come or go there later. In a phase they come after the plugins and before the handlers of this bus.
+        """
+        if self.above is not None and self.above._below is not None:
+            self.above._below.discard(self)
+        old, self.above = self.above, above
+        if above is not None:
+            if above._below is None:
+                above._below = WeakSet()
+            above._below.add(self)
+            self.probe = self.probe or above.probe
+        elif old is not None and self.probe is old.probe:
+            self.probe = None
+        with self._lock:
+            self._compile(*EVENTS)
+
+    def _inherited(self, name: str, own: Iterable[HandlerRecord]) -> list[HandlerRecord]:
+        """The records of the buses above that count here, too; the same plugins' are here already."""
+        if self.above is None:
+            return []
+        known = set(own)
+        every = EVENTS[name].guard == "always"
+        records = self.above.table.get(name, ())
+        return [r for r in records if r not in known and (every or r.phase >= GUARD)]
+
     def _compile(self, *names: str) -> None:
         table = dict(self.table)
         for name in names:
-            records = [*self._impls.get(name, {}).values(), *self._handlers.get(name, ())]
+            plugins = self._impls.get(name, {}).values()
+            records = [*plugins, *self._inherited(name, plugins), *self._handlers.get(name, ())]
             records.sort(key=lambda r: r.phase)  # stable: plugins before session handlers, each in their own order
             records += self._observers.get(name, ())
             if records:
@@ -231,6 +263,9 @@ class EventBus:
             else:
                 table.pop(name, None)
         self.table = table
+        for below in list(self._below or ()):
+            with below._lock:
+                below._compile(*names)
 
     # --- emitting ---------------------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ class LimitSettings(_Strict):
     tool_calls: int | None = Field(default=None, ge=0, description="most tool calls")
     tokens: int | None = Field(default=None, ge=1, description="most tokens, all buckets together")
     cost: float | None = Field(default=None, ge=0, description="most US dollars")
+    depth: int = Field(default=4, ge=0, description="how deep agents may be nested")
 
 
 class ToolSettings(_Strict):

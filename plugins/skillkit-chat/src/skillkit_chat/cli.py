@@ -151,7 +151,7 @@ def _config(host: Host, options: Options, skills: tuple[str, ...]) -> AgentConfi
     from skillkit_core import AgentConfig, Limits
 
     found = host.config.get("limits")
-    limits = Limits(found.turns, found.requests, found.tool_calls, found.tokens, found.cost)
+    limits = Limits(found.turns, found.requests, found.tool_calls, found.tokens, found.cost, found.depth)
     if options.max_turns is not None:
         limits = replace(limits, turns=options.max_turns)
     for name in options.allow:
