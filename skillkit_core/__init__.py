@@ -179,6 +179,12 @@ if TYPE_CHECKING:
         ReplaceArgs as ReplaceArgs,
     )
     from .events.results import (
+        SessionBeforeResult as SessionBeforeResult,
+    )
+    from .events.results import (
+        SessionBeforeTreeResult as SessionBeforeTreeResult,
+    )
+    from .events.results import (
         SessionStartResult as SessionStartResult,
     )
     from .events.results import (
@@ -268,6 +274,15 @@ if TYPE_CHECKING:
     )
     from .events.types import (
         RetryStartEvent as RetryStartEvent,
+    )
+    from .events.types import (
+        SessionBeforeForkEvent as SessionBeforeForkEvent,
+    )
+    from .events.types import (
+        SessionBeforeSwitchEvent as SessionBeforeSwitchEvent,
+    )
+    from .events.types import (
+        SessionBeforeTreeEvent as SessionBeforeTreeEvent,
     )
     from .events.types import (
         SessionShutdownEvent as SessionShutdownEvent,
@@ -463,6 +478,8 @@ _PUBLIC = {
         "MessageEndResult",
         "ProviderRequestResult",
         "ReplaceArgs",
+        "SessionBeforeResult",
+        "SessionBeforeTreeResult",
         "SessionStartResult",
         "ToolCallEventResult",
         "ToolResultEventResult",
@@ -496,6 +513,9 @@ _PUBLIC = {
         "RetryScheduledEvent",
         "RetryStartEvent",
         "SessionShutdownEvent",
+        "SessionBeforeForkEvent",
+        "SessionBeforeSwitchEvent",
+        "SessionBeforeTreeEvent",
         "SessionStartEvent",
         "ToolCallEvent",
         "ToolExecutionEndEvent",

@@ -1,19 +1,32 @@
-"""The session that an agent talks in: how it is opened and closed, and the events that tell of it."""
+"""The session that an agent talks in: opened, left for another one, forked, gone back in; and the events that tell of it."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal
+import time
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from ..errors import UsageError
-from ..events.results import UNSET, SessionStartResult
-from ..events.types import SessionShutdownEvent, SessionStartEvent
+from ..contracts.session_store import SessionHeader, SessionStore, fork_entries, new_session_id
+from ..errors import AgentError, UsageError
+from ..events.results import UNSET, SessionBeforeResult, SessionBeforeTreeResult, SessionStartResult, Unset
+from ..events.types import (
+    Event,
+    SessionBeforeForkEvent,
+    SessionBeforeSwitchEvent,
+    SessionBeforeTreeEvent,
+    SessionShutdownEvent,
+    SessionStartEvent,
+)
+from .memory import MemoryStore
 from .session import Session
 
 if TYPE_CHECKING:
     from .runner import AgentRunner
 
 __all__ = ["Conversation"]
+
+Reason = Literal["new", "resume", "fork", "reload"]
+E = TypeVar("E", bound=Event)
 
 
 class Conversation:
@@ -26,6 +39,7 @@ class Conversation:
     def __init__(self, agent: AgentRunner, given: Session | str | None) -> None:
         self._agent = agent
         self._given = given
+        self._store: SessionStore | None = None
         self._opened = False
         self._opening = asyncio.Lock()
         self.session: Session | None = given if isinstance(given, Session) else None
@@ -37,44 +51,119 @@ class Conversation:
             raise UsageError("the session is not open yet", hint="await agent.open()")
         return self.session
 
+    # --- opening ----------------------------------------------------------------------------------------------
+
     async def open(self) -> Session:
         """Open the session if it is not; raises as :class:`SessionStore`."""
         async with self._opening:
             if self._opened:
                 return self.required
-            reason = await self._find()
+            session, reason = await self._find(self._given)
+            self.session = session
+            self._agent.events.session_id = session.id
             self._opened = True
         await self._started(reason)
         return self.required
 
-    async def _find(self) -> Literal["new", "resume"]:
-        agent, given = self._agent, self._given
-        cwd, clock = str(agent.cwd), agent.clock.time
-        reason: Literal["new", "resume"] = "new"
+    async def _find(self, given: Session | str | None) -> tuple[Session, Reason]:
+        """The session that is meant, opened."""
+        agent, clock = self._agent, self._agent.clock.time
         if isinstance(given, Session):
-            self.session = given
-            reason = "resume" if given.entries else "new"
-        elif given is None:
-            self.session = await Session.create(None, clock, cwd=cwd)
-        elif given == "new":
-            above = agent.nesting.above
-            parent = above.run.agent.session_id if above is not None else None
-            self.session = await Session.create(agent.host.session_store(), clock, cwd=cwd, parent=parent)
-        else:
-            self.session = await Session.open(agent.host.session_store(), str(given), clock)
-            reason = "resume"
-        agent.events.session_id = self.session.id
-        return reason
+            return given, "resume" if given.entries else "new"
+        if given is not None and given != "new":
+            self._store = agent.host.session_store()
+            return await Session.open(self._store, given, clock), "resume"
+        self._store = MemoryStore() if given is None else agent.host.session_store()
+        above = agent.nesting.above
+        parent = above.run.agent.session_id if above is not None and given is not None else None
+        return await Session.create(self._store, clock, cwd=str(agent.cwd), parent=parent), "new"
 
-    async def _started(self, reason: Literal["new", "resume"]) -> None:
+    async def _started(self, reason: Reason, previous: str | None = None) -> None:
         """Emit ``session_start`` and keep what its handlers put into the context."""
         bus, session = self._agent.events, self.required
         if not bus.has("session_start"):
             return
-        answer = await bus.emit(bus.make(SessionStartEvent, reason=reason, path=session.location))
+        answer = await bus.emit(bus.make(SessionStartEvent, reason=reason, previous=previous, path=session.location))
         if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
             for message in answer.context:  # type: ignore[union-attr]
                 await session.append_message(message)
+
+    # --- going elsewhere --------------------------------------------------------------------------------------
+
+    async def switch(self, target: str) -> Session:
+        """Leave the session for another one of the host's store (``"new"``: a new one); see :meth:`AgentRunner.switch`."""
+        old = await self.open()
+        new = target == "new"
+        if target == old.id:
+            raise UsageError(f"the agent talks in session {target!r} already", hint="reload() reads it again")
+        asked = None if new else target
+        await self._ask(SessionBeforeSwitchEvent, "switch", target=asked, reason="new" if new else "resume")
+        session, reason = await self._find(target)
+        await self._leave_for(session, reason)
+        return session
+
+    async def fork(self, at: str | Unset | None) -> Session:
+        """Go on in a copy of the session up to an entry; see :meth:`AgentRunner.fork`."""
+        old, clock = await self.open(), self._agent.clock.time
+        entry_id = old.leaf_id if isinstance(at, Unset) else at
+        old.require(entry_id)
+        await self._ask(SessionBeforeForkEvent, "fork", target=entry_id)
+        if self._store is not None:
+            handle = await self._store.fork(old.id, entry_id)
+        else:  # the application has opened the session, and nobody knows where
+            kept = fork_entries(old.entries, entry_id, where=old.location or old.id)
+            now = time.time()
+            header = SessionHeader(new_session_id(now), now, old.handle.header.cwd, parent_session=old.id)
+            self._store = MemoryStore() if old.location is None else self._agent.host.session_store()
+            handle = await self._store.restore(header, kept)
+        session = Session(handle, clock)
+        await self._leave_for(session, "fork")
+        return session
+
+    async def reload(self) -> Session:
+        """Read the session again from where it is kept; see :meth:`AgentRunner.reload`."""
+        old = await self.open()
+        if self._store is None:
+            raise UsageError("the session was opened by the application", hint="open it again there")
+        await old.close()
+        session = await Session.open(self._store, old.id, self._agent.clock.time)
+        await self._leave_for(session, "reload")
+        return session
+
+    async def move_to(self, entry_id: str | None, summary: str | None, label: str | None) -> None:
+        """Go on from another entry of the session; see :meth:`AgentRunner.move_to`."""
+        session = await self.open()
+        session.require(entry_id)
+        answer = await self._ask(SessionBeforeTreeEvent, "move", target=entry_id)
+        if isinstance(answer, SessionBeforeTreeResult):
+            summary = answer.summary if isinstance(answer.summary, str) else summary
+            label = answer.label if isinstance(answer.label, str) else label
+        await session.move_to(entry_id)
+        place = await session.append_branch_summary(summary) if summary else entry_id
+        if label and place is not None:
+            await session.label(place, label)
+        self._agent.compaction_off = False
+
+    async def _ask(self, cls: type[E], what: str, **values: object) -> object:
+        """Ask the handlers of a ``session_before_*`` event; a cancel is an :class:`AgentError`."""
+        bus = self._agent.events
+        if not bus.has(cls.type):
+            return None
+        answer = await bus.emit(bus.make(cls, **values))
+        if isinstance(answer, SessionBeforeResult) and answer.cancel is True:
+            why = f": {answer.reason}" if isinstance(answer.reason, str) else ""
+            raise AgentError(f"the {what} was cancelled by a handler{why}")
+        return answer
+
+    async def _leave_for(self, session: Session, reason: Reason) -> None:
+        """Talk in another session from now on; what was known about the old one is forgotten."""
+        old, self.session = self.required, session
+        self._agent.events.session_id = session.id
+        self._agent.forget_conversation()
+        await old.close()
+        await self._started(reason, None if reason == "reload" else old.id)
+
+    # --- the end ----------------------------------------------------------------------------------------------
 
     async def shut_down(self) -> None:
         """Emit ``session_shutdown``."""

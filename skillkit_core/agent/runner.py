@@ -145,6 +145,56 @@ class AgentRunner:
         """Open the session (the first run does it too); raises as :class:`SessionStore`."""
         return await self.conversation.open()
 
+    async def switch(self, session: str) -> Session:
+        """Talk in another session of the host's store from now on; messages for the next run stay queued.
+
+        Args:
+            session: its id, or ``"new"``.
+
+        Raises:
+            AgentError: a handler of ``session_before_switch`` cancelled it. AgentBusy: a run is active. ReentrancyError: called
+            from a handler. UsageError: it is this one. Else as :class:`SessionStore`; the agent stays where it was.
+        """
+        self.require_idle("switch")
+        return await self.conversation.switch(session)
+
+    async def fork(self, at: str | Unset | None = UNSET) -> Session:
+        """Go on in a new session with what leads to an entry; the old one stays as it is.
+
+        Args:
+            at: the last entry that is kept; default: the current one; ``None``: none is.
+
+        Raises:
+            As :meth:`switch`, with ``session_before_fork``. SessionError: there is no such entry.
+        """
+        self.require_idle("fork")
+        return await self.conversation.fork(at)
+
+    async def move_to(self, entry_id: str | None, *, summary: str | None = None, label: str | None = None) -> None:
+        """Go on from another entry of this session (``None``: before its first); what followed it stays as a branch.
+
+        Args:
+            summary: what happened on the branch that is left; it is put into the context.
+            label: a name for the place.
+
+        Raises:
+            As :meth:`switch`, with ``session_before_tree``. SessionError: there is no such entry.
+        """
+        self.require_idle("move_to")
+        await self.conversation.move_to(entry_id, summary, label)
+
+    async def reload(self) -> Session:
+        """Read the session again from where it is kept; raises as :meth:`switch`."""
+        self.require_idle("reload")
+        return await self.conversation.reload()
+
+    def forget_conversation(self) -> None:
+        """Drop what was kept about the session: another one is talked in."""
+        self.view = ContextView(self)
+        self.scratch = {}
+        self.sticky_approvals.clear()
+        self.compaction_off = False
+
     async def aclose(self) -> None:
         """End the run, emit ``session_shutdown`` once, close the session, and the host if it is this agent's own."""
         if self._closed:

@@ -231,14 +231,34 @@ class Session:
         self.generation += 1
         return entry_id
 
+    async def append_branch_summary(self, summary: str) -> str:
+        """Say at the leaf what happened on a branch that was left; gives the entry's id."""
+        entry_id = await self.append("branch_summary", {"summary": summary}, sync=True)
+        message = self._message(self._by_id[entry_id])
+        assert message is not None
+        self.context.append(message)
+        self.context_ids.append(entry_id)
+        return entry_id
+
+    async def label(self, entry_id: str, text: str) -> None:
+        """Give an entry a name (an empty one takes it away); raises :class:`SessionError`: there is no such entry."""
+        self.require(entry_id)
+        await self.append("label", {"entry_id": entry_id, "label": text}, sync=True)
+
+    def require(self, entry_id: str | None) -> None:
+        """Raise :class:`SessionError` when there is no such entry; ``None`` is the place before the first one."""
+        if entry_id is not None and entry_id not in self._by_id:
+            raise SessionError(
+                f"session {self.id!r} has no entry {entry_id!r}", hint="'skillkit sessions tree' draws them"
+            )
+
     async def move_to(self, entry_id: str | None) -> None:
         """Make another entry the leaf (``None``: before the root); it survives a reload.
 
         Raises:
             SessionError: there is no such entry.
         """
-        if entry_id is not None and entry_id not in self._by_id:
-            raise SessionError(f"session {self.id!r} has no entry {entry_id!r}")
+        self.require(entry_id)
         await self.append("leaf", {"entry_id": entry_id}, sync=True)
         self.leaf_id = entry_id
         self._rebuild()

@@ -64,6 +64,8 @@ class Fold:
         values = self._values
         if rule is Merge.first:
             values.setdefault(name, value)
+        elif rule is Merge.last:
+            values[name] = value
         elif rule is Merge.any:
             values[name] = bool(value) or values.get(name, False)
         elif rule is Merge.concat:

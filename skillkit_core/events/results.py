@@ -27,6 +27,8 @@ __all__ = [
     "MessageEndResult",
     "ProviderRequestResult",
     "ReplaceArgs",
+    "SessionBeforeResult",
+    "SessionBeforeTreeResult",
     "SessionStartResult",
     "ToolCallEventResult",
     "ToolResultEventResult",
@@ -62,6 +64,7 @@ class Merge(StrEnum):
     patch = "patch"  # mappings are merged, the next handler sees the result
     joined = "joined"  # texts are joined with a blank line
     first = "first"  # the first value given counts
+    last = "last"  # the last value given counts
 
 
 def _merge(rule: Merge, default: Any = UNSET) -> Any:
@@ -135,6 +138,35 @@ class SessionStartResult(EventResult):
     def check(self, event: Any) -> None:
         """Only messages."""
         _messages(self.context, "context")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBeforeResult(EventResult):
+    """``cancel`` keeps things as they are, and nobody else is asked; ``reason`` says why."""
+
+    cancel: bool | Unset = _merge(Merge.any)
+    reason: str | Unset = _merge(Merge.last)
+
+    @property
+    def stops(self) -> bool:
+        """Whether no other handler is asked."""
+        return self.cancel is True
+
+    def check(self, event: Any) -> None:
+        """A boolean and texts."""
+        if self.cancel is not UNSET and not isinstance(self.cancel, bool):
+            raise TypeError(f"cancel must be true or false, not {type(self.cancel).__name__}")
+        for name, value in self.set_fields().items():
+            if name != "cancel" and not isinstance(value, str):
+                raise TypeError(f"{name} must be a text, not {type(value).__name__}")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBeforeTreeResult(SessionBeforeResult):
+    """Also: ``summary`` of the branch that is left, put into the context, and a ``label`` for where the agent goes on."""
+
+    summary: str | Unset = _merge(Merge.last)
+    label: str | Unset = _merge(Merge.last)
 
 
 class InputResult(EventResult):

@@ -20,6 +20,8 @@ from .results import (
     InputResult,
     MessageEndResult,
     ProviderRequestResult,
+    SessionBeforeResult,
+    SessionBeforeTreeResult,
     SessionStartResult,
     ToolCallEventResult,
     ToolResultEventResult,
@@ -54,6 +56,9 @@ __all__ = [
     "RetryEndEvent",
     "RetryScheduledEvent",
     "RetryStartEvent",
+    "SessionBeforeForkEvent",
+    "SessionBeforeSwitchEvent",
+    "SessionBeforeTreeEvent",
     "SessionShutdownEvent",
     "SessionStartEvent",
     "ToolCallEvent",
@@ -98,6 +103,36 @@ class SessionStartEvent(Event):
     reason: Literal["startup", "new", "resume", "fork", "reload"] = "new"
     previous: str | None = None
     path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionBeforeSwitchEvent(Event):
+    """The agent is about to talk in another session: ``target`` is its id, ``None`` for a new one."""
+
+    type = "session_before_switch"
+    answer = SessionBeforeResult
+    target: str | None = None
+    reason: Literal["new", "resume"] = "new"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionBeforeForkEvent(Event):
+    """A copy of the session up to the entry ``target`` is about to be made and talked in; ``None``: an empty one."""
+
+    type = "session_before_fork"
+    answer = SessionBeforeResult
+    target: str | None = None
+    reason: Literal["fork"] = "fork"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionBeforeTreeEvent(Event):
+    """The agent is about to go on from the entry ``target`` of the same session; ``None``: from its start."""
+
+    type = "session_before_tree"
+    answer = SessionBeforeTreeResult
+    target: str | None = None
+    reason: Literal["tree"] = "tree"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

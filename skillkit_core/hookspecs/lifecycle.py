@@ -43,6 +43,69 @@ def session_start(
 
 
 @hookspec
+def session_before_switch(
+    event: e.SessionBeforeSwitchEvent, ctx: HandlerContext
+) -> r.SessionBeforeResult | Awaitable[r.SessionBeforeResult | None] | None:
+    """The agent is about to leave its session for another one.
+
+    When: ``AgentRunner.switch`` was called; nothing has changed yet. ``event.target`` is the id of the other session, ``None``
+    for a new one.
+
+    Returns: ``SessionBeforeResult`` or ``None``. The first ``cancel`` keeps the session, and nobody else is asked; the
+    last ``reason`` given says why.
+
+    Example::
+
+        @hookimpl
+        def session_before_switch(event):
+            return SessionBeforeResult(cancel=True, reason="the draft is not saved") if draft else None
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def session_before_fork(
+    event: e.SessionBeforeForkEvent, ctx: HandlerContext
+) -> r.SessionBeforeResult | Awaitable[r.SessionBeforeResult | None] | None:
+    """A copy of the session up to an entry is about to be made, and talked in from then on.
+
+    When: ``AgentRunner.fork`` was called; nothing has changed yet. ``event.target`` is the last entry that is kept.
+
+    Returns: ``SessionBeforeResult`` or ``None``, as for ``session_before_switch``.
+
+    Example::
+
+        @hookimpl
+        def session_before_fork(event):
+            return SessionBeforeResult(cancel=True, reason="forks are off here")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def session_before_tree(
+    event: e.SessionBeforeTreeEvent, ctx: HandlerContext
+) -> r.SessionBeforeTreeResult | Awaitable[r.SessionBeforeTreeResult | None] | None:
+    """The agent is about to go on from another entry of its session.
+
+    When: ``AgentRunner.move_to`` was called; the leaf has not moved yet.
+
+    Returns: ``SessionBeforeTreeResult`` or ``None``. The first ``cancel`` leaves the leaf where it is. The last ``summary``
+    given is put into the context there: what happened on the branch that is left. The last ``label`` given marks the place.
+
+    Example::
+
+        @hookimpl
+        def session_before_tree(event, ctx):
+            return SessionBeforeTreeResult(summary=f"Tried before: {ctx.session.messages[-1].text}")
+
+    Since 0.1.
+    """
+
+
+@hookspec
 def session_shutdown(event: e.SessionShutdownEvent, ctx: HandlerContext) -> Awaitable[None] | None:
     """A session is about to be closed.
 
