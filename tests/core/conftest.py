@@ -259,6 +259,21 @@ class Kit:
         assert again.messages == session.messages and again.leaf_id == session.leaf_id
 
     @staticmethod
+    def results(agent: AgentRunner) -> list[Any]:
+        """The tool results of the conversation."""
+        return [m for m in agent.messages if m.role == "tool_result"]
+
+    @staticmethod
+    def roles(agent: AgentRunner) -> list[str]:
+        """Who spoke."""
+        return [m.role for m in agent.messages]
+
+    @staticmethod
+    def texts(agent: AgentRunner) -> list[str]:
+        """What was said: ``user:hello``."""
+        return [f"{m.role}:{m.text}" for m in agent.messages]
+
+    @staticmethod
     def tool(name: str, execute: Any = None, **options: Any) -> Tool:
         """A tool; ``execute`` is a text, or a function of ``(args, ctx)``, sync or async."""
 

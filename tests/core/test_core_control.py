@@ -40,14 +40,6 @@ PROPERTY = settings(
 )
 
 
-def results(agent: AgentRunner) -> list[Any]:
-    return [m for m in agent.messages if m.role == "tool_result"]
-
-
-def texts(agent: AgentRunner) -> list[str]:
-    return [f"{m.role}:{m.text}" for m in agent.messages]
-
-
 async def aborted(agent: AgentRunner, started: asyncio.Event | None = None, **abort: Any) -> RunAborted:
     """Chat, abort once ``started`` is set, give the error."""
     task = asyncio.create_task(agent.chat("go"))
@@ -70,7 +62,7 @@ def test_abort_before_the_first_delta_keeps_the_user_message_and_sends_no_empty_
         agent = kit.agent(Hang(started=started), "fine")
         error = await aborted(agent, started, reason="changed my mind")
         assert error.response.outcome == "aborted" and "changed my mind" in str(error)
-        assert texts(agent) == ["user:go"]
+        assert kit.texts(agent) == ["user:go"]
         assert agent.seen.one("agent_end").outcome == "aborted"
         kit.check(agent)
         await agent.chat("again")
@@ -145,7 +137,7 @@ def test_abort_with_calls_done_running_and_not_started(kit: Any, go: Any) -> Non
         calls = [Call("act", {"n": n}, id=n) for n in "ABC"]
         agent = kit.agent(Reply(calls=calls), tools=[kit.tool("act", act)], parallel_tools=False)
         await aborted(agent, running)
-        assert [(r.tool_call_id, r.outcome, r.is_error) for r in results(agent)] == [
+        assert [(r.tool_call_id, r.outcome, r.is_error) for r in kit.results(agent)] == [
             ("A", "ok", False), ("B", "interrupted", True), ("C", "interrupted", True),
         ]  # fmt: skip
         assert len(agent.seen.of("tool_execution_end")) == 3
@@ -174,13 +166,13 @@ def test_a_tool_that_ignores_cancellation_is_left_behind_and_its_late_result_dro
         agent = kit.agent(Reply(calls=[Call("a")]), "next", tools=[kit.tool("a", stubborn)], abort_grace=0.02)
         agent.events.on("tool_result", after.append)
         await aborted(agent, running)
-        assert [r.outcome for r in results(agent)] == ["interrupted"]
+        assert [r.outcome for r in kit.results(agent)] == ["interrupted"]
         before = len(agent.seen.events)
         late.set()
         for _ in range(10):
             await asyncio.sleep(0)
         assert len(agent.seen.events) == before and after == []
-        assert [r.outcome for r in results(agent)] == ["interrupted"]
+        assert [r.outcome for r in kit.results(agent)] == ["interrupted"]
         kit.check(agent)
         await agent.chat("go on")
         await agent.aclose()
@@ -220,7 +212,7 @@ def test_abort_while_a_call_is_being_decided_interrupts_it_and_its_siblings(kit:
             agent.events.on("tool_call", lambda e: ToolCallEventResult(ask="?"))
         await aborted(agent, waiting)
         assert closed == ["closed"] and ran == []
-        assert [r.outcome for r in results(agent)] == ["interrupted", "interrupted"]
+        assert [r.outcome for r in kit.results(agent)] == ["interrupted", "interrupted"]
         kit.check(agent)
 
     go(main)
@@ -324,7 +316,7 @@ def test_steer_after_abort_in_the_same_tick_is_refused_and_before_it_is_given_ba
         assert agent.cancel(first) == "already_cleared"
         assert agent.queues.waiting("next_run") == (kept,)
         await agent.chat("again")
-        assert texts(agent) == ["user:go", "user:for the next run", "user:again", "assistant:fine"]
+        assert kit.texts(agent) == ["user:go", "user:for the next run", "user:again", "assistant:fine"]
         assert agent.cancel(kept) == "already_consumed"
         kit.check(agent)
 
@@ -398,7 +390,7 @@ def test_closing_the_stream_early_aborts_the_run(kit: Any, go: Any) -> None:
                 break
         await agent.wait_idle()
         await agent.chat("again")
-        assert texts(agent)[:2] == ["user:go", "assistant:some text"]
+        assert kit.texts(agent)[:2] == ["user:go", "assistant:some text"]
         kit.check(agent)
 
     go(main)
@@ -497,10 +489,10 @@ def test_steer_at_the_finish_is_consumed_by_this_run_or_refused(kit: Any, go: An
         response = await agent.chat("go")
         assert agent.queues.waiting("steer") == ()
         if outcome == ["consumed"]:
-            assert "user:wait!" in texts(agent)
+            assert "user:wait!" in kit.texts(agent)
         else:
             assert outcome == ["refused"] and event in ("agent_end", "agent_settled")
-            assert response.content == "one" and "user:wait!" not in texts(agent)
+            assert response.content == "one" and "user:wait!" not in kit.texts(agent)
         kit.check(agent)
 
     go(main)
@@ -516,7 +508,7 @@ def test_steer_in_a_sequential_batch_skips_what_has_not_started(kit: Any, go: An
 
         agent = kit.agent(Reply(calls=[Call("a")] * 3), "end", tools=[kit.tool("a", act)], parallel_tools=False)
         await agent.chat("go")
-        assert [r.outcome for r in results(agent)] == ["ok", "skipped", "skipped"]
+        assert [r.outcome for r in kit.results(agent)] == ["ok", "skipped", "skipped"]
         assert [m.role for m in agent.messages] == ["user", "assistant", *["tool_result"] * 3, "user", "assistant"]
         assert agent.messages[5].text == "something else"
         kit.check(agent)
@@ -534,7 +526,7 @@ def test_steer_while_all_parallel_calls_run_skips_none(kit: Any, go: Any) -> Non
 
         agent = kit.agent(Reply(calls=[Call("a"), Call("a")]), "end", "end", tools=[kit.tool("a", act)])
         await agent.chat("go")
-        assert [r.outcome for r in results(agent)] == ["ok", "ok"]
+        assert [r.outcome for r in kit.results(agent)] == ["ok", "ok"]
         assert [m.role for m in agent.messages][:5] == ["user", "assistant", "tool_result", "tool_result", "user"]
         assert agent.messages[4].content[1] == ImageBlock("aGk=")
         kit.check(agent)
@@ -555,7 +547,7 @@ def test_steer_during_the_preflight_of_a_parallel_batch_skips_all_of_it(kit: Any
 
         agent.events.on("tool_call", steer)
         await agent.chat("go")
-        assert ran == [] and [r.outcome for r in results(agent)] == ["skipped", "skipped"]
+        assert ran == [] and [r.outcome for r in kit.results(agent)] == ["skipped", "skipped"]
         kit.check(agent)
 
     go(main)
@@ -573,7 +565,7 @@ def test_the_policy_after_batch_lets_the_whole_batch_run(kit: Any, go: Any) -> N
             Reply(calls=calls), "end", tools=[kit.tool("a", act)], parallel_tools=False, steer_policy="after_batch"
         )
         await agent.chat("go")
-        assert [r.outcome for r in results(agent)] == ["ok"] * 3 and agent.messages[5].text == "later"
+        assert [r.outcome for r in kit.results(agent)] == ["ok"] * 3 and agent.messages[5].text == "later"
 
     go(main)
 
@@ -645,7 +637,7 @@ def test_a_steer_during_a_retry_wait_is_delivered_afterwards(kit: Any, go: Any) 
         agent = kit.agent(Fail(ErrorKind.server), "one", "two")
         agent.events.on("retry_scheduled", lambda e, ctx: ctx.steer("hurry"))
         await agent.chat("go")
-        assert texts(agent) == ["user:go", "assistant:one", "user:hurry", "assistant:two"]
+        assert kit.texts(agent) == ["user:go", "assistant:one", "user:hurry", "assistant:two"]
         kit.check(agent)
 
     go(main)
@@ -704,7 +696,7 @@ def test_queued_items_are_cancelled_by_id(kit: Any, go: Any) -> None:
         assert agent.cancel(second) == "cancelled" and agent.cancel(second) == "already_cleared"
         assert agent.queues.waiting("next_run") == (first,)
         await agent.chat("go")
-        assert texts(agent) == ["user:same text", "user:go", "assistant:end"]
+        assert kit.texts(agent) == ["user:same text", "user:go", "assistant:end"]
         assert agent.cancel(first) == "already_consumed"
         updates = [e.next_run for e in agent.seen.of("queue_update")]
         assert updates == [(first,), (first, second), (first,), ()]

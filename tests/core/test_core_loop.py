@@ -10,7 +10,6 @@ import pytest
 from skillkit_core import (
     AgentBusy,
     AgentError,
-    AgentRunner,
     BeforeAgentEndResult,
     BeforeAgentStartResult,
     ContextTransformResult,
@@ -38,20 +37,6 @@ from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import StopReason, blocks_of
 from skillkit_core.testing import Call, Fail, Raw, Reply
-
-
-def results(agent: AgentRunner) -> list[Any]:
-    return [m for m in agent.messages if m.role == "tool_result"]
-
-
-def roles(agent: AgentRunner) -> list[str]:
-    return [m.role for m in agent.messages]
-
-
-def is_subsequence(wanted: list[str], found: list[str]) -> bool:
-    rest = iter(found)
-    return all(item in rest for item in wanted)
-
 
 # --- order ----------------------------------------------------------------------------------------------------------
 
@@ -305,7 +290,7 @@ def test_parallel_tools_overlap_and_their_results_keep_the_order_of_the_calls(ki
             tools=[kit.tool("one", first), kit.tool("two", second)],
         )
         await agent.chat("go")
-        assert [r.text for r in results(agent)] == ["first", "second"]
+        assert [r.text for r in kit.results(agent)] == ["first", "second"]
         assert [e.tool_call_id for e in agent.seen.of("tool_execution_end")] == ["2", "1"]
         assert [e.tool_call_id for e in agent.seen.of("tool_execution_start")] == ["1", "2"]
         kit.check(agent)
@@ -332,7 +317,7 @@ def test_sequential_tools_run_one_after_the_other(kit: Any, go: Any, how: str) -
             Reply(calls=[Call("b"), Call("a"), Call("b")]), "end", tools=tools, parallel_tools=how == "tool"
         )
         await agent.chat("go")
-        assert most == 1 and [r.outcome for r in results(agent)] == ["ok"] * 3
+        assert most == 1 and [r.outcome for r in kit.results(agent)] == ["ok"] * 3
 
     go(main)
 
@@ -348,7 +333,7 @@ def test_blocked_calls_between_others_do_not_disturb_the_order(kit: Any, go: Any
         )
         agent.events.on("tool_call", lambda e: ToolCallEventResult(block=e.index % 2 == 1, reason="odd"))
         await agent.chat("go")
-        assert [(r.tool_call_id, r.outcome) for r in results(agent)] == [
+        assert [(r.tool_call_id, r.outcome) for r in kit.results(agent)] == [
             ("0", "ok"),
             ("1", "blocked"),
             ("2", "ok"),
@@ -371,7 +356,7 @@ def test_duplicate_call_ids_are_made_unique_and_results_follow(kit: Any, go: Any
             tools=[kit.tool("a", lambda a, c: str(a["i"]))],
         )
         await agent.chat("go")
-        assert [(r.tool_call_id, r.text) for r in results(agent)] == [
+        assert [(r.tool_call_id, r.text) for r in kit.results(agent)] == [
             ("x", "0"),
             ("x_2", "1"),
             ("x_3", "2"),
@@ -392,7 +377,7 @@ def test_ids_stay_unique_over_a_reload(kit: Any, go: Any) -> None:
         again = await Session.open(store, "s", lambda: 2.0)
         second = kit.agent(Reply(calls=[Call("a", id="x")]), "end", tools=[kit.tool("a", "2")], session=again)
         await second.chat("more")
-        assert [r.tool_call_id for r in results(second)] == ["x", "x_2"]
+        assert [r.tool_call_id for r in kit.results(second)] == ["x", "x_2"]
         kit.check(second)
 
     go(main)
@@ -405,8 +390,8 @@ def test_arguments_that_are_no_strict_json_object_give_an_error_and_the_others_r
     async def main() -> None:
         agent = kit.agent(Reply(calls=[Call("a", raw=raw), Call("a"), Call("zzz")]), "end", tools=[kit.tool("a", "ok")])
         await agent.chat("go")
-        assert [r.outcome for r in results(agent)] == ["error", "ok", "error"]
-        assert "not a JSON object" in results(agent)[0].text
+        assert [r.outcome for r in kit.results(agent)] == ["error", "ok", "error"]
+        assert "not a JSON object" in kit.results(agent)[0].text
         kit.check(agent)
 
     go(main)
@@ -433,7 +418,7 @@ def test_a_tool_that_raises_or_answers_nonsense_gives_an_error_result(kit: Any, 
         )
         response = await agent.chat("go")
         assert response.content == "end"
-        assert [r.outcome for r in results(agent)] == ["error", "ok"] and results(agent)[0].text
+        assert [r.outcome for r in kit.results(agent)] == ["error", "ok"] and kit.results(agent)[0].text
         kit.check(agent)
 
     go(main)
@@ -446,7 +431,7 @@ def test_a_tool_error_is_told_in_its_own_words(kit: Any, go: Any) -> None:
 
         agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", body)])
         await agent.chat("go")
-        assert results(agent)[0].text == "no such file; list the folder first"
+        assert kit.results(agent)[0].text == "no such file; list the folder first"
 
     go(main)
 
@@ -458,7 +443,7 @@ def test_huge_output_is_cut_in_the_middle_and_says_how_much(kit: Any, go: Any) -
         text = "a" * 5_000_000 + "b" * 5_000_000
         agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", text, max_output=1000)])
         await agent.chat("go")
-        got = results(agent)[0].text
+        got = kit.results(agent)[0].text
         assert len(got) <= 1000 and got.startswith("aaa") and got.endswith("bbb") and "characters left out" in got
 
     go(main)
@@ -469,7 +454,7 @@ def test_lone_surrogates_are_replaced_and_details_stay_with_people(kit: Any, go:
         output = ToolOutput("a\ud83d b \ud83d\ude00", details={"rows": 3, "when": object})
         agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", output)])
         await agent.chat("x\udc00y")
-        assert results(agent)[0].text == "a\ufffd b 😀" and results(agent)[0].details["rows"] == 3
+        assert kit.results(agent)[0].text == "a\ufffd b 😀" and kit.results(agent)[0].details["rows"] == 3
         assert agent.messages[0].text == "x\ufffdy"
         for message in agent.scripted.requests[-1].messages:
             message.text.encode()
@@ -481,7 +466,7 @@ def test_images_alone_are_a_legal_result(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", ToolOutput([ImageBlock("aGk=")]))])
         await agent.chat("go")
-        assert results(agent)[0].content == (ImageBlock("aGk="),) and results(agent)[0].outcome == "ok"
+        assert kit.results(agent)[0].content == (ImageBlock("aGk="),) and kit.results(agent)[0].outcome == "ok"
         kit.check(agent)
 
     go(main)
@@ -494,7 +479,7 @@ def test_a_tool_that_takes_too_long_gets_the_outcome_timeout(kit: Any, go: Any) 
         )
         agent.events.on("tool_result", lambda e: ToolResultEventResult(details=str(e.outcome)))
         await agent.chat("go")
-        assert results(agent)[0].outcome == "timeout" and results(agent)[0].details == "timeout"
+        assert kit.results(agent)[0].outcome == "timeout" and kit.results(agent)[0].details == "timeout"
         kit.check(agent)
 
     go(main)
@@ -510,7 +495,7 @@ def test_a_tool_that_is_cancelled_from_the_inside_fails_alone(kit: Any, go: Any)
 
         agent = kit.agent(Reply(calls=[Call("a"), Call("b")]), "end", tools=[kit.tool("a", body), kit.tool("b", "ok")])
         response = await agent.chat("go")
-        assert response.outcome == "completed" and [r.outcome for r in results(agent)] == ["error", "ok"]
+        assert response.outcome == "completed" and [r.outcome for r in kit.results(agent)] == ["error", "ok"]
         kit.check(agent)
 
     go(main)
@@ -571,7 +556,7 @@ def test_a_raising_handler_of_a_result_keeps_earlier_patches_and_the_batch_whole
         agent.events.on("tool_result", lambda e: ToolResultEventResult(content="patched"))
         agent.events.on("tool_result", lambda e: 1 / 0)
         await agent.chat("go")
-        assert [r.text for r in results(agent)] == ["patched", "patched"]
+        assert [r.text for r in kit.results(agent)] == ["patched", "patched"]
         assert len(agent.seen.of("handler_error")) == 2
         kit.check(agent)
 
@@ -589,7 +574,7 @@ def test_a_patch_flips_the_error_both_ways(kit: Any, go: Any, is_error: bool, pa
         agent.events.on("tool_result", lambda e: ToolResultEventResult(is_error=patch))
         agent.events.on("tool_result", lambda e: ToolResultEventResult(details=None))
         await agent.chat("go")
-        (result,) = results(agent)
+        (result,) = kit.results(agent)
         assert (result.is_error, result.outcome, result.details) == (patch, outcome, None)
 
     go(main)
@@ -600,7 +585,7 @@ def test_a_failing_guard_of_a_result_withholds_it(kit: Any, go: Any) -> None:
         agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", "the secret")])
         agent.events.on("tool_result", lambda e: 1 / 0, phase="guard")
         await agent.chat("go")
-        (result,) = results(agent)
+        (result,) = kit.results(agent)
         assert "secret" not in result.text and "withheld" in result.text and result.is_error
         assert all("secret" not in str(e) for e in agent.seen.of("tool_execution_end"))
 
@@ -616,7 +601,7 @@ def test_truncated_calls_are_not_run_and_a_second_time_fails_the_run(kit: Any, g
         cut = Reply(calls=[Call("a", {"x": 1}), Call("a", raw='{"x": 1')], stop=StopReason.length)
         agent = kit.agent(cut, "recovered", tools=[tool])
         assert (await agent.chat("go")).content == "recovered"
-        assert ran == [] and [r.outcome for r in results(agent)] == ["truncated", "truncated"]
+        assert ran == [] and [r.outcome for r in kit.results(agent)] == ["truncated", "truncated"]
         kit.check(agent)
         agent = kit.agent(cut, cut, "never", tools=[tool])
         with pytest.raises(AgentError, match="twice in a row"):
@@ -640,7 +625,7 @@ def test_a_message_end_handler_cannot_take_a_call_away(kit: Any, go: Any) -> Non
 
         agent.events.on("message_end", remove)
         await agent.chat("go")
-        assert roles(agent) == ["user", "assistant", "tool_result", "assistant"]
+        assert kit.roles(agent) == ["user", "assistant", "tool_result", "assistant"]
         assert len(agent.messages[1].tool_calls) == 1 and len(agent.seen.of("handler_error")) == 3
         kit.check(agent)
 
@@ -667,7 +652,7 @@ def test_what_context_transform_breaks_is_repaired_before_it_leaves(kit: Any, go
         agent = kit.agent(Reply(calls=[Call("a"), Call("a")]), "end", tools=[kit.tool("a", "ok")])
         agent.events.on("context", transform)
         await agent.chat("go")
-        assert roles(agent) == ["user", "assistant", "tool_result", "tool_result", "assistant"]
+        assert kit.roles(agent) == ["user", "assistant", "tool_result", "tool_result", "assistant"]
         kit.check(agent)
 
     go(main)
@@ -740,7 +725,7 @@ def test_around_hooks_nest_first_outermost_and_may_ask_again(kit: Any, go: Any) 
         )
         response = await agent.chat("go")
         assert log == ["outer", "inner", "inner", "tool a {'x': 1}", "outer", "inner"]
-        assert results(agent)[0].text == "ok!" and response.content == "end"
+        assert kit.results(agent)[0].text == "ok!" and response.content == "end"
         ledger = [e.data for e in agent.session.entries if e.type == "usage"]
         assert len(ledger) == 3 and "error" in ledger[0]
         kit.check(agent)
@@ -787,7 +772,9 @@ def test_a_raising_around_hook_fails_what_it_wraps(kit: Any, go: Any) -> None:
             plugins=[("broken", Broken())],
         )
         await agent.chat("go")
-        assert [r.outcome for r in results(agent)] == ["error", "ok"] and "wrapper broke" in results(agent)[0].text
+        assert [r.outcome for r in kit.results(agent)] == ["error", "ok"] and "wrapper broke" in kit.results(agent)[
+            0
+        ].text
         with pytest.raises(AgentError, match="wrapper broke"):
             await agent.chat("explode")
         kit.check(agent)
@@ -908,8 +895,8 @@ def test_a_handler_that_calls_chat_is_told_so_and_the_run_is_unaffected(kit: Any
 
         off = agent.events.on("turn_start", reenter)
         response = await agent.chat("go")
-        assert response.content == "end" and results(agent)[0].outcome == "error"
-        assert "chat was called from" in results(agent)[0].text
+        assert response.content == "end" and kit.results(agent)[0].outcome == "error"
+        assert "chat was called from" in kit.results(agent)[0].text
         assert later == ["later"]
 
     go(main)
@@ -1104,7 +1091,7 @@ def test_tools_of_plugins_collide_by_order_and_a_distribution_may_choose(kit: An
             Reply(calls=[Call("same")]), "end", plugins=[("one", plugin("from one")), ("two", plugin("from two"))]
         )
         await agent.chat("go")
-        assert results(agent)[0].text == "from one"
+        assert kit.results(agent)[0].text == "from one"
         host = agent.host
         assert host.tools.list() == ["same", "same@two"]
         assert host.tools.get("same@two").name == "same"
@@ -1113,7 +1100,7 @@ def test_tools_of_plugins_collide_by_order_and_a_distribution_may_choose(kit: An
         host.tools.prefer["same"] = "two"
         agent = kit.agent(Reply(calls=[Call("same")]), "end", host=host)
         await agent.chat("go")
-        assert results(agent)[0].text == "from two"
+        assert kit.results(agent)[0].text == "from two"
 
     go(main)
 
@@ -1131,7 +1118,7 @@ def test_a_tool_that_disappears_while_a_call_waits_gives_an_error(kit: Any, go: 
         agent = kit.agent(Reply(calls=[Call("gone")]), "end", host=host)
         agent.events.on("message_end", lambda e: host.tools.unregister("gone") if "gone" in host.tools else None)
         await agent.chat("go")
-        assert results(agent)[0].outcome == "error" and "no tool 'gone'" in results(agent)[0].text
+        assert kit.results(agent)[0].outcome == "error" and "no tool 'gone'" in kit.results(agent)[0].text
         assert agent.scripted.requests[1].tools == ()
 
     go(main)
