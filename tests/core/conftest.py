@@ -252,7 +252,7 @@ class Kit:
         for request in agent.scripted.requests:  # type: ignore[attr-defined]
             check_legal(request.messages)
         session = agent.session
-        ledger = [e.data for e in session.entries if e.type == "usage"]
+        ledger = Kit.ledger(agent)
         for bucket in ("input", "output", "cache_read", "cache_write", "reasoning"):
             assert getattr(session.usage, bucket) == sum(e.get(bucket, 0) for e in ledger)
         again = Session(session.handle, lambda: 0.0)
@@ -272,6 +272,11 @@ class Kit:
     def texts(agent: AgentRunner) -> list[str]:
         """What was said: ``user:hello``."""
         return [f"{m.role}:{m.text}" for m in agent.messages]
+
+    @staticmethod
+    def ledger(agent: AgentRunner) -> list[Any]:
+        """What the session's usage entries say, one for each request."""
+        return [e.data for e in agent.session.entries if e.type == "usage"]
 
     @staticmethod
     def tool(name: str, execute: Any = None, **options: Any) -> Tool:

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import pytest
+from bus_calls import boom, emit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,10 +41,6 @@ from skillkit_core.events.types import (
 from skillkit_core.messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
 
 PROPERTY = settings(max_examples=100, deadline=None, derandomize=True)
-
-
-def emit(bus: EventBus, event: Any = "agent_settled", data: Any = None) -> Any:
-    return asyncio.run(bus.emit(event, data))
 
 
 # --- registration ---------------------------------------------------------------------------------------------------
@@ -506,10 +503,6 @@ def test_default_timeouts_are_those_of_the_spec() -> None:
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
-
-
-def boom(event: Any) -> None:
-    raise ValueError("boom")
 
 
 def test_a_handler_that_raises_is_reported_once_and_the_others_run() -> None:

@@ -27,11 +27,6 @@ from skillkit_core import (
 from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Fail, Hang, Reply
 
-
-def ledger(agent: Any) -> list[Any]:
-    return [e.data for e in agent.session.entries if e.type == "usage"]
-
-
 # --- retries --------------------------------------------------------------------------------------------------------
 
 
@@ -43,7 +38,11 @@ def test_a_failure_that_may_pass_is_tried_again_and_never_enters_the_context(kit
         agent = kit.agent(torn, "whole")
         response = await agent.chat("go")
         assert response.content == "whole" and [m.text for m in agent.messages] == ["go", "whole"]
-        assert len(ledger(agent)) == 2 and "reset" in ledger(agent)[0]["error"] and "error" not in ledger(agent)[1]
+        assert (
+            len(kit.ledger(agent)) == 2
+            and "reset" in kit.ledger(agent)[0]["error"]
+            and "error" not in kit.ledger(agent)[1]
+        )
         assert response.usage == agent.session.usage == TokenUsage(20, 10)
         kinds = [t for t in agent.seen.types if t.startswith("retry")]
         assert kinds == ["retry_scheduled", "retry_start", "retry_end"]
@@ -155,7 +154,7 @@ def test_the_ledger_has_one_entry_for_each_request_with_its_price(kit: Any, go: 
             Reply(calls=[Call("a")], usage=usage), Reply("end", usage=None), model=model, tools=[kit.tool("a", nested)]
         )
         response = await agent.chat("go")
-        first, tool, last = ledger(agent)
+        first, tool, last = kit.ledger(agent)
         price = (100 + 2 * 17 + 0.5 * 50 + 3 * 5) / 1e6
         assert first["cost"] == pytest.approx(price) and first["raw"] == {"prompt_tokens": 150}
         assert (first["purpose"], tool["purpose"], last["purpose"]) == ("turn", "tool", "turn")
@@ -180,7 +179,7 @@ def test_usage_survives_a_reload_and_failed_requests_are_in_it(kit: Any, go: Any
         agent = kit.agent(Fail(ErrorKind.auth), "x")
         with pytest.raises(AgentError):
             await agent.chat("go")
-        assert len(ledger(agent)) == 1 and "error" in ledger(agent)[0]
+        assert len(kit.ledger(agent)) == 1 and "error" in kit.ledger(agent)[0]
         await agent.chat("go")
         assert Session(agent.session.handle, lambda: 0.0).usage == agent.session.usage == TokenUsage(10, 5)
 
@@ -341,7 +340,7 @@ def test_a_failing_compactor_keeps_the_context_and_its_cost(kit: Any, go: Any) -
         for text in ("one", "two", "three"):
             await agent.chat(text)
         assert agent.seen.one("compaction_end").outcome == "failed" and len(agent.messages) == 6
-        (entry,) = [e for e in ledger(agent) if e["purpose"] == "compaction"]
+        (entry,) = [e for e in kit.ledger(agent) if e["purpose"] == "compaction"]
         assert entry["input"] == 9 and "down" in entry["error"]
         assert agent.seen.one("handler_error").event == "compaction"
         kit.check(agent)
@@ -357,7 +356,7 @@ def test_a_summary_by_the_model_is_accounted_for(kit: Any, go: Any) -> None:
         for text in ("one", "two", "three"):
             await agent.chat(text)
         assert "the summary" in agent.messages[0].text
-        assert [e["purpose"] for e in ledger(agent)] == ["turn", "turn", "compaction", "turn"]
+        assert [e["purpose"] for e in kit.ledger(agent)] == ["turn", "turn", "compaction", "turn"]
         kit.check(agent)
 
     go(main)

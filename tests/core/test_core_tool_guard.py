@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from call_bench import Bench
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,23 +28,6 @@ from skillkit_core.testing import Call, Reply
 
 Answer = ToolCallEventResult
 PROPERTY = settings(max_examples=100, deadline=None, derandomize=True)
-
-
-class Bench:
-    """One agent with one tool ``act`` that the model calls once, with everything that happened kept."""
-
-    def __init__(self, kit: Any, args: dict[str, Any] | None = None, **options: Any) -> None:
-        self.ran: list[Any] = []
-        tool = kit.tool("act", lambda a, ctx: self.ran.append(a) or "done", **options.pop("tool", {}))
-        reply = Reply(calls=[Call("act", args if args is not None else {"x": 1})])
-        self.agent = kit.agent(reply, "end", tools=[tool], **options)
-        self.seen = self.agent.seen
-        self.on = self.agent.events.on
-
-    async def result(self) -> Any:
-        async with self.agent:
-            await self.agent.chat("go")
-            return next(m for m in self.agent.messages if m.role == "tool_result")
 
 
 # --- changing arguments ---------------------------------------------------------------------------------------------

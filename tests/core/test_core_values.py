@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_values import JSON, SCALARS
 
 from skillkit_core import (
     AmbiguousName,
@@ -145,15 +146,6 @@ def test_credentials_in_headers_are_hidden() -> None:
 
 
 # --- tool arguments -------------------------------------------------------------------------------------------------
-
-SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
-)
-JSON = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 @PROPERTY
