@@ -27,7 +27,10 @@ class Recorder:
 
     def __init__(self, bus: EventBus) -> None:
         self.events: list[Event] = []
-        bus.observe(self.events.append)
+        bus.observe(self._note)
+
+    def _note(self, event: Event) -> None:
+        self.events.append(event)
 
     @property
     def types(self) -> list[str]:
