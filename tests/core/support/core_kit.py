@@ -87,10 +87,7 @@ BRACKETS = {
 
 
 def check_brackets(events: Sequence[Event]) -> None:
-    """I8 and I9: starts and ends balance and nest; nothing but ``agent_settled`` follows ``agent_end``.
-
-    The turn that an abort or an error ends has no ``turn_end``: nothing of it was complete.
-    """
+    """I8 and I9: starts and ends balance and nest; nothing but ``agent_settled`` follows ``agent_end``."""
     open_: list[str] = []
     tools: set[str] = set()
     ended: str | None = "none yet"
@@ -113,7 +110,6 @@ def check_brackets(events: Sequence[Event]) -> None:
         elif kind in BRACKETS.values():
             if kind == "agent_end":
                 ended = event.run_id
-                open_ = [k for k in open_ if k != "turn_start"]
             assert open_ and BRACKETS[open_[-1]] == kind, f"{kind} closes {open_}"
             open_.pop()
             assert not tools or kind != "agent_end", f"{kind} with open tools"
