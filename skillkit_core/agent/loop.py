@@ -201,7 +201,7 @@ async def _turns(run: Run) -> None:
         if batch is not None and batch.suspended:
             await _suspend(run, batch)
             return
-        stop = await _turn_end(run, message, batch.results if batch is not None else [])
+        stop = await _turn_end(run)
         run.turns += 1
         cut_off = cut_off + 1 if message.stop_reason is StopReason.length and message.tool_calls else 0
         if cut_off >= 2:
@@ -225,6 +225,7 @@ async def _turns(run: Run) -> None:
 async def _turn_start(run: Run) -> Sequence[AgentMessage] | None:
     """Emit ``turn_start``; gives what this turn alone sends, if a handler wants that."""
     agent, bus = run.agent, run.agent.events
+    run.in_turn, run.answer, run.results = True, None, []
     if not bus.has("turn_start"):
         return None
     answer = await bus.emit(bus.make(TurnStartEvent, turn_index=run.turns, messages=agent.session.messages))
@@ -270,7 +271,7 @@ async def _persist_answer(run: Run, message: AssistantMessage, *, sync: bool = F
             message = replaced if isinstance(replaced, AssistantMessage) else message
     await agent.session.append_message(message, sync=sync)
     run.messages.append(message)
-    run.builder = None
+    run.builder, run.answer = None, message
     return message
 
 
@@ -333,17 +334,25 @@ async def _result_end(run: Run, result: ToolResultMessage) -> ToolResultMessage:
 async def _result_kept(run: Run, result: ToolResultMessage) -> ToolResultMessage:
     await run.agent.session.append_message(result)
     run.messages.append(result)
+    run.results.append(result)
     run.push(StreamEvent("tool_result", result.text, tool_name=result.tool_name, tool_call_id=result.tool_call_id))
     return result
 
 
-async def _turn_end(run: Run, message: AssistantMessage, results: Sequence[ToolResultMessage]) -> str | None:
+async def _turn_end(run: Run) -> str | None:
     """Emit ``turn_end``; gives the reason when a handler wants the run to stop."""
-    bus = run.agent.events
+    bus, message = run.agent.events, run.answer
+    run.in_turn = False
     if not bus.has("turn_end"):
         return None
     answer = await bus.emit(
-        bus.make(TurnEndEvent, turn_index=run.turns, message=message, tool_results=tuple(results), usage=message.usage)
+        bus.make(
+            TurnEndEvent,
+            turn_index=run.turns,
+            message=message,
+            tool_results=tuple(run.results),
+            usage=message.usage if message is not None else None,
+        )
     )
     if isinstance(answer, TurnEndResult) and answer.stop is True:
         return answer.reason if isinstance(answer.reason, str) else "stopped by a handler"
@@ -417,6 +426,14 @@ async def _close_aborted(run: Run) -> None:
 
 
 async def _finish(run: Run) -> None:
+    try:
+        if run.in_turn:  # the run ends in the middle of it; brackets balance on every path (I8)
+            await _turn_end(run)
+    finally:
+        await _agent_end(run)
+
+
+async def _agent_end(run: Run) -> None:
     agent, bus = run.agent, run.agent.events
     if run.started and bus.has("agent_end"):
         await bus.emit(

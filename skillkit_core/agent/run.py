@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..abort import AbortSignal
 from ..errors import AgentError
 from ..events.types import UsageEvent
-from ..messages import AgentMessage, StopReason
+from ..messages import AgentMessage, AssistantMessage, StopReason, ToolResultMessage
 from ..models import TokenUsage
 from ..stream import MessageBuilder, StreamEvent
 from .nesting import Place, chain, count_above
@@ -50,6 +50,9 @@ class Run:
         self.content = ""
         self.stop_reason: StopReason | None = None
         self.started = self.closing = False
+        self.in_turn = False
+        self.answer: AssistantMessage | None = None  # of the current turn, once it is kept
+        self.results: list[ToolResultMessage] = []
         self.bracket: Literal["none", "open", "closed"] = "none"  # message_start and message_end of the answer
         self.unaccounted = False  # a request was made that is not in the ledger yet
         self.refusal: Exception | None = None  # a guard failed while the adapter was about to send

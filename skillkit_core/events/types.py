@@ -342,7 +342,7 @@ class ToolExecutionEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEndEvent(Event):
-    """A round with the model is over, its results are persisted."""
+    """A round with the model is over, its results are persisted; ``message`` is ``None`` when there was no answer."""
 
     type = "turn_end"
     answer = TurnEndResult

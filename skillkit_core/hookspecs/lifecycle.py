@@ -425,7 +425,8 @@ def tool_execution_end(event: e.ToolExecutionEndEvent, ctx: HandlerContext) -> A
 def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> r.TurnEndResult | Awaitable[r.TurnEndResult | None] | None:
     """A round with the model is over.
 
-    When: after its tool results are persisted.
+    When: after its tool results are persisted; also when the run ends in the middle of the round (aborted, failed, a limit,
+    a suspension). Then ``message`` is what had arrived of the answer, or ``None``.
 
     Returns: ``TurnEndResult`` or ``None``. The run stops if one answer says ``stop``.
 

@@ -1,0 +1,69 @@
+"""Every start has its end, however a run ends (I8), and nothing follows ``agent_end`` (I9)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from skillkit_core import AgentError, ApprovalDecision, Approver, ErrorKind, Limits, ProviderError, ToolCallEventResult
+from skillkit_core.testing import Call, Fail, Hang, Reply
+
+
+class Defers(Approver):
+    async def approve(self, request: Any) -> ApprovalDecision:
+        return ApprovalDecision("defer")
+
+
+CALL = Reply("I will act.", [Call("act", id="c")])
+ENDS: dict[str, tuple[Any, str, str | None, list[str]]] = {
+    "completed": (["done"], "completed", "done", []),
+    "aborted before the answer": ([Hang()], "aborted", None, []),
+    "aborted in the answer": ([Hang("half an")], "aborted", "half an", []),
+    "aborted in a tool": ([CALL], "aborted", "I will act.", ["interrupted"]),
+    "failed before the answer": ([Fail(ErrorKind.auth)], "failed", None, []),
+    "failed in the answer": (
+        [Reply("half an", fail=ProviderError("no", kind=ErrorKind.auth))],
+        "failed",
+        "half an",
+        [],
+    ),
+    "a limit between two attempts": ([Fail(), "never"], "limit", None, []),
+    "suspended": ([CALL], "suspended", "I will act.", []),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_turn_ends_with_what_there_is_of_it_however_the_run_ends(kit: Any, go: Any, name: str) -> None:
+    turns, outcome, answer, results = ENDS[name]
+
+    async def main() -> None:
+        started = asyncio.Event()
+
+        async def hangs(args: Any, ctx: Any) -> str:
+            started.set()
+            await asyncio.Event().wait()
+            return ""
+
+        script = [Hang(t.text, started) if isinstance(t, Hang) else t for t in turns]
+        agent = kit.agent(*script, tools=[kit.tool("act", hangs)], limits=Limits(requests=1), approver=Defers())
+        if name == "suspended":
+            agent.events.on("tool_call", lambda e: ToolCallEventResult(ask="sure?"))
+        task = asyncio.create_task(agent.chat("go"))
+        if outcome == "aborted":
+            await started.wait()
+            agent.abort()
+        try:
+            response = await task
+        except AgentError as error:
+            response = error.response
+        assert response.outcome == outcome
+        end = agent.seen.one("turn_end")
+        assert (None if end.message is None else end.message.text) == answer
+        assert [r.outcome for r in end.tool_results] == results
+        types = agent.seen.types
+        assert types.index("turn_start") < types.index("turn_end") < types.index("agent_end")
+        kit.check_brackets(agent.seen.events)
+
+    go(main)

@@ -1,0 +1,305 @@
+"""Compaction: when a history is shortened, and what it never loses (spec, section 7; edge cases 34 to 37)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from skillkit_core import (
+    AgentError,
+    BeforeCompactResult,
+    CompactionRequest,
+    CompactionResult,
+    Compactor,
+    ErrorKind,
+    Factory,
+    ModelDefinition,
+    ProviderError,
+    RunAborted,
+    TokenEstimator,
+    TokenUsage,
+    hookimpl,
+)
+from skillkit_core.testing import Call, Fail, Hang, Reply
+
+SMALL = ModelDefinition("small", "scripted", "scripted", context_window=400)
+
+
+class Tiny(Compactor):
+    """Keeps the last ``keep`` messages; what it was asked is in ``requests``."""
+
+    def __init__(self, keep: int = 2, summary: str = "earlier talk", ask: bool = False, fail: bool = False) -> None:
+        self.keep, self.summary, self.ask, self.fail = keep, summary, ask, fail
+        self.requests: list[CompactionRequest] = []
+
+    async def compact(self, request: CompactionRequest) -> CompactionResult | None:
+        self.requests.append(request)
+        if self.fail:
+            raise RuntimeError("no summary today")
+        text = self.summary
+        if self.ask:
+            text = await request.complete("summarise", [m for m in request.messages if m.role == "user"])  # type: ignore[misc]
+        return CompactionResult(text, max(0, len(request.messages) - self.keep))
+
+
+def with_compactor(compactor: Compactor) -> tuple[str, Any]:
+    class Plugin:
+        @hookimpl
+        def register_compactors(self, register: Any) -> None:
+            register(Factory("tiny", lambda host: compactor))
+
+    return ("tiny", Plugin())
+
+
+LONG = "word " * 120
+
+
+def test_the_history_is_shortened_at_a_turn_boundary_before_the_window_is_full(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        compactor = Tiny(keep=1)
+        agent = kit.agent(LONG, LONG, "end", model=SMALL, plugins=[with_compactor(compactor)], reserve_tokens=100)
+        await agent.chat("one")
+        await agent.chat("two")
+        assert compactor.requests == []
+        await agent.chat("three")
+        (request,) = compactor.requests
+        assert request.reason == "threshold" and request.window == 400 and request.tokens > 300
+        assert request.estimate(request.messages) <= request.tokens
+        assert [m.text.split()[0] for m in agent.scripted.requests[-1].messages] == ["Summary", "three"]
+        end = agent.seen.one("compaction_end")
+        assert end.outcome == "completed" and end.after_tokens < end.before_tokens
+        types = agent.seen.types
+        assert types.index("compaction_start") < types.index("compaction_end")
+        last_turn = max(i for i, t in enumerate(types) if t == "turn_start")
+        assert types.index("compaction_end") < last_turn
+        kit.check(agent)
+
+    go(main)
+
+
+def test_a_cut_never_parts_a_result_from_its_call(kit: Any, go: Any) -> None:
+    """Edge case 36."""
+
+    async def main() -> None:
+        compactor = Tiny(keep=3)
+        calls = [Call("a", {"text": "x" * 400}), Call("a", {"text": "y" * 400}), Call("a", {"text": "z" * 400})]
+        agent = kit.agent(
+            LONG,
+            Reply(calls=calls),
+            "end",
+            model=SMALL,
+            plugins=[with_compactor(compactor)],
+            tools=[kit.tool("a", "r")],
+        )
+        await agent.chat("one")
+        await agent.chat("two")
+        assert compactor.requests
+        for request in agent.scripted.requests:
+            kit.check_legal(request.messages)
+        kit.check(agent)
+
+    go(main)
+
+
+def test_without_progress_compaction_stays_off_until_the_next_input(kit: Any, go: Any) -> None:
+    """Edge case 35."""
+
+    async def main() -> None:
+        compactor = Tiny(keep=1, summary=LONG * 3)
+        turns = [LONG, Reply(LONG, [Call("a")]), Reply(LONG, [Call("a")]), "end", "end"]
+        agent = kit.agent(*turns, model=SMALL, plugins=[with_compactor(compactor)], tools=[kit.tool("a", "r")])
+        await agent.chat(LONG)
+        await agent.chat("more")
+        assert [e.outcome for e in agent.seen.of("compaction_end")] == ["no_progress"]
+        assert len(agent.scripted.requests) == 4
+        await agent.chat("again")
+        assert len(compactor.requests) == 2
+        kit.check(agent)
+
+    go(main)
+
+
+def test_overflow_is_compacted_away_once_and_a_second_one_fails(kit: Any, go: Any) -> None:
+    """Edge case 34."""
+
+    async def main() -> None:
+        overflow = Fail(ErrorKind.overflow, "too long", status=400)
+        agent = kit.agent("a" * 400, overflow, "fine", plugins=[with_compactor(Tiny(keep=1))])
+        await agent.chat("one")
+        assert (await agent.chat("two")).content == "fine"
+        assert agent.seen.one("compaction_end").reason == "overflow"
+        kit.check(agent)
+        agent = kit.agent("a" * 400, overflow, overflow, "never", plugins=[with_compactor(Tiny(keep=1))])
+        await agent.chat("one")
+        with pytest.raises(AgentError, match="too long"):
+            await agent.chat("two")
+        assert len(agent.scripted.requests) == 3 and agent.seen.of("agent_end")[-1].outcome == "failed"
+        kit.check(agent)
+
+    go(main)
+
+
+def test_overflow_without_a_compactor_fails_and_names_the_remedy(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(Fail(ErrorKind.overflow, "too long"))
+        with pytest.raises(AgentError, match="install a compactor"):
+            await agent.chat("go")
+        kit.check(agent)
+
+    go(main)
+
+
+def test_without_a_compactor_or_a_window_nothing_is_compacted(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(LONG, LONG, "end", model=SMALL)
+        for text in ("one", "two", "three"):
+            await agent.chat(text)
+        compactor = Tiny()
+        agent = kit.agent(LONG, LONG, "end", plugins=[with_compactor(compactor)])
+        for text in ("one", "two", "three"):
+            await agent.chat(text)
+        assert compactor.requests == [] and agent.seen.of("compaction_start") == []
+
+    go(main)
+
+
+def test_a_failing_compactor_keeps_the_context_and_its_cost(kit: Any, go: Any) -> None:
+    """Edge case 37."""
+
+    async def main() -> None:
+        fail = Reply("", usage=TokenUsage(9, 0), fail=ProviderError("down", kind=ErrorKind.auth))
+        agent = kit.agent(
+            LONG, LONG, fail, "end", model=SMALL, plugins=[with_compactor(Tiny(ask=True))], reserve_tokens=100
+        )
+        for text in ("one", "two", "three"):
+            await agent.chat(text)
+        assert agent.seen.one("compaction_end").outcome == "failed" and len(agent.messages) == 6
+        (entry,) = [e for e in kit.ledger(agent) if e["purpose"] == "compaction"]
+        assert entry["input"] == 9 and "down" in entry["error"]
+        assert agent.seen.one("handler_error").event == "compaction"
+        kit.check(agent)
+
+    go(main)
+
+
+def test_a_summary_by_the_model_is_accounted_for(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(
+            LONG, LONG, "the summary", "end", model=SMALL, plugins=[with_compactor(Tiny(keep=1, ask=True))]
+        )
+        for text in ("one", "two", "three"):
+            await agent.chat(text)
+        assert "the summary" in agent.messages[0].text
+        assert [e["purpose"] for e in kit.ledger(agent)] == ["turn", "turn", "compaction", "turn"]
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.parametrize("bad", [CompactionResult("", 99), CompactionResult("x", 0), CompactionResult("x", -5), None])
+def test_a_compactor_cannot_empty_the_history(kit: Any, go: Any, bad: Any) -> None:
+    """Section 13."""
+
+    class Bad(Compactor):
+        async def compact(self, request: CompactionRequest) -> CompactionResult | None:
+            return bad
+
+    async def main() -> None:
+        agent = kit.agent(LONG, LONG, "end", model=SMALL, plugins=[with_compactor(Bad())])
+        for text in ("one", "two", "three"):
+            await agent.chat(text)
+        assert len(agent.messages) == 6 and agent.seen.one("compaction_end").outcome == "no_progress"
+        kit.check(agent)
+
+    go(main)
+
+
+def test_handlers_may_cancel_a_compaction_or_supply_it(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        compactor = Tiny()
+        agent = kit.agent(LONG, LONG, "end", model=SMALL, plugins=[with_compactor(compactor)])
+        agent.events.on("before_compact", lambda e: BeforeCompactResult(cancel=True))
+        for text in ("one", "two", "three"):
+            await agent.chat(text)
+        assert compactor.requests == [] and len(agent.messages) == 6
+        kit.check(agent)
+
+        agent = kit.agent(LONG, LONG, "end", model=SMALL)
+        supplied = CompactionResult("by hand", 4)
+        agent.events.on("before_compact", lambda e: BeforeCompactResult(compaction=supplied))
+        for text in ("one", "two", "three"):
+            await agent.chat(text)
+        assert "by hand" in agent.messages[0].text
+        kit.check(agent)
+
+    go(main)
+
+
+def test_abort_in_a_compaction_leaves_the_old_context_exactly(kit: Any, go: Any) -> None:
+    """Edge case 36."""
+
+    async def main() -> None:
+        started = asyncio.Event()
+        agent = kit.agent(
+            LONG, LONG, Hang(started=started), "end", model=SMALL, plugins=[with_compactor(Tiny(ask=True))]
+        )
+        await agent.chat("one")
+        await agent.chat("two")
+        before = agent.messages
+        task = asyncio.create_task(agent.chat("three"))
+        await started.wait()
+        agent.abort()
+        with pytest.raises(RunAborted):
+            await task
+        assert agent.messages[:4] == before and len(agent.messages) == 5
+        assert agent.seen.one("compaction_end").outcome == "aborted"
+        kit.check(agent)
+
+    go(main)
+
+
+def test_a_steer_during_a_compaction_is_delivered_afterwards(kit: Any, go: Any) -> None:
+    """Edge case 16."""
+
+    async def main() -> None:
+        agent = kit.agent(LONG, LONG, "end", model=SMALL, plugins=[with_compactor(Tiny(keep=1))])
+        agent.events.on("compaction_start", lambda e, ctx: ctx.steer("meanwhile"))
+        for text in ("one", "two", "three"):
+            await agent.chat(text)
+        assert [m.text for m in agent.messages][-3:] == ["three", "meanwhile", "end"]
+        kit.check(agent)
+
+    go(main)
+
+
+def test_compacting_twice_is_the_same_after_a_reload(kit: Any, go: Any) -> None:
+    """Edge case 36."""
+
+    async def main() -> None:
+        agent = kit.agent(LONG, repeat=True, model=SMALL, plugins=[with_compactor(Tiny(keep=2))])
+        for i in range(8):
+            await agent.chat(f"say {i}")
+        assert len(agent.seen.of("compaction_end")) >= 2
+        kit.check(agent)
+
+    go(main)
+
+
+def test_the_estimators_of_plugins_decide_how_full_the_window_is(kit: Any, go: Any) -> None:
+    class Words:
+        @hookimpl
+        def register_token_estimators(self, register: Any) -> None:
+            register(TokenEstimator("words", lambda text: 1000 * len(text.split()), ("sm*",)))
+
+    async def main() -> None:
+        compactor = Tiny(keep=1)
+        model = ModelDefinition("small", "scripted", "scripted", context_window=5_000)
+        agent = kit.agent("a b c", "end", model=model, plugins=[with_compactor(compactor), ("words", Words())])
+        await agent.chat("x")
+        await agent.chat("y")
+        assert len(compactor.requests) == 1 and compactor.requests[0].tokens > 5_000
+        assert agent.estimate_tokens(agent.messages[-1:]) == 1004
+
+    go(main)

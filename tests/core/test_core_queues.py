@@ -1,0 +1,153 @@
+"""What waits to be said: follow-ups, messages for the next run; consumed once, given back, or still there (I14)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from skillkit_core import AgentError, BeforeAgentEndResult, Transform, UsageError
+from skillkit_core.agent.queues import Queues
+from skillkit_core.agent.session import Session
+from skillkit_core.testing import Call, Reply
+
+
+def test_follow_ups_wait_for_stop_hooks(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("a", "b", "c")
+        agent.events.on("turn_start", lambda e, ctx: ctx.follow_up("follow") if e.turn_index == 0 else None)
+        agent.events.on(
+            "before_agent_end",
+            lambda e: BeforeAgentEndResult("hook") if e.n_continues == 0 and len(e.messages) == 2 else None,
+        )
+        await agent.chat("go")
+        assert [m.text for m in agent.messages if m.role == "user"] == ["go", "hook", "follow"]
+
+    go(main)
+
+
+def test_commands_and_empty_messages_cannot_be_queued_and_input_is_asked_once(kit: Any, go: Any) -> None:
+    """Edge case 17."""
+
+    async def main() -> None:
+        problems: list[str] = []
+
+        async def act(args: Any, ctx: Any) -> str:
+            for text in ("/compact", ""):
+                try:
+                    await ctx.agent.steer(text)
+                except UsageError as error:
+                    problems.append(str(error))
+            await ctx.agent.steer("shout")
+            return "x"
+
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", act)])
+        inputs: list[Any] = []
+
+        def shout(event: Any) -> Any:
+            inputs.append((event.text, event.delivery))
+            return Transform(text=event.text + "!") if event.text else None
+
+        agent.events.on("input", shout)
+        await agent.chat("go")
+        assert len(problems) == 2
+        assert inputs == [("go", "prompt"), ("", "steer"), ("shout", "steer")]
+        assert [m.text for m in agent.messages if m.role == "user"] == ["go!", "shout!"]
+
+    go(main)
+
+
+def test_chat_with_delivery_queues_into_the_run_and_waits_for_its_end(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        gate = asyncio.Event()
+        agent = kit.agent(Reply("one", before=gate.wait), "two")
+        first = asyncio.create_task(agent.chat("go"))
+        while not agent.scripted.requests:
+            await asyncio.sleep(0)
+        second = asyncio.create_task(agent.chat("and then", delivery="follow_up"))
+        await asyncio.sleep(0)
+        gate.set()
+        assert (await first).content == (await second).content == "two"
+
+    go(main)
+
+
+def test_queued_items_are_cancelled_by_id(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("end")
+        first, second = agent.next_run("same text"), agent.next_run("same text")
+        assert agent.cancel(second) == "cancelled" and agent.cancel(second) == "already_cleared"
+        assert agent.queues.waiting("next_run") == (first,)
+        await agent.chat("go")
+        assert kit.texts(agent) == ["user:same text", "user:go", "assistant:end"]
+        assert agent.cancel(first) == "already_consumed"
+        updates = [e.next_run for e in agent.seen.of("queue_update")]
+        assert updates == [(first,), (first, second), (first,), ()]
+
+    go(main)
+
+
+def test_what_waits_for_the_next_run_survives_one_that_cannot_start(kit: Any, go: Any) -> None:
+    """I14."""
+
+    async def main() -> None:
+        agent = kit.agent("end")
+        waiting = agent.next_run("do not lose me")
+        agent.config = replace(agent.config, model="unknown-model")
+        with pytest.raises(AgentError, match="unknown-model"):
+            await agent.chat("go")
+        assert agent.queues.waiting("next_run") == (waiting,)
+
+    go(main)
+
+
+def test_an_item_that_cannot_be_kept_goes_back_to_its_queue(kit: Any, go: Any) -> None:
+    """I14."""
+
+    async def main() -> None:
+        store = kit.RecordingStore()
+        session = await Session.create(store, lambda: 1.0)
+        agent = kit.agent(
+            Reply(calls=[Call("a")]),
+            "end",
+            tools=[kit.tool("a", lambda a, c: c.agent.steer("precious"))],
+            session=session,
+        )
+
+        def refuse(entry: Any) -> None:
+            if "precious" in str(entry.data):
+                raise OSError("disk full")
+
+        store.before = refuse
+        with pytest.raises(AgentError, match="disk full"):
+            await agent.chat("go")
+        assert len(agent.queues.waiting("steer")) == 1
+        store.before = None
+        await agent.chat("once more")
+        assert [m.text for m in agent.messages if m.role == "user"] == ["go", "once more", "precious"]
+
+    go(main)
+
+
+def test_queues_know_items_by_id_and_keep_them_in_order() -> None:
+    queues = Queues()
+    ids = [queues.put("steer", "same") for _ in range(3)]
+    assert queues.cancel(ids[1]) == "cancelled"
+    (first,) = queues.take("steer")
+    queues.put_back(first)
+    assert queues.waiting("steer") == (ids[0], ids[2])
+    assert [i.id for i in queues.take("steer", "all")] == [ids[0], ids[2]]
+    assert not queues and queues.take("steer") == [] and queues.cancel("q99") == "already_cleared"
+
+
+def test_a_secret_that_somebody_types_is_cut_out_before_it_is_kept(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("fine")
+        agent.host.remember_secret("sk-very-secret-1")
+        await agent.chat("my key is sk-very-secret-1, keep it")
+        assert agent.messages[0].text == "my key is ***, keep it"
+        assert "very-secret" not in str(agent.scripted.requests[0].messages)
+
+    go(main)

@@ -1,0 +1,134 @@
+"""The stream of a run: complete, in order, with exactly one end, whatever the adapter does (spec, 7, 9.43)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from skillkit_core import AgentError, StreamEvent
+from skillkit_core.agent.session import Session
+from skillkit_core.errors import ErrorKind
+from skillkit_core.messages import StopReason
+from skillkit_core.testing import Call, Fail, Raw, Reply
+
+
+def test_an_adapter_that_is_cancelled_from_the_inside_fails_the_run_and_not_the_caller(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        def broken(request: Any) -> Any:
+            raise asyncio.CancelledError
+
+        agent = kit.agent(broken)
+        with pytest.raises(AgentError, match="inside"):
+            await agent.chat("go")
+        assert agent.seen.one("agent_end").outcome == "failed"
+        kit.check(agent)
+
+    go(main)
+
+
+def test_the_stream_tells_everything_in_order_and_ends_with_done(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(
+            Reply("one", [Call("a", {"x": 1}, id="c")], thinking="hm"), Reply(["tw", "o"]), tools=[kit.tool("a", "ok")]
+        )
+        events = [e async for e in agent.chat_stream_events("go")]
+        assert [e.type for e in events] == [
+            "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end",
+            "tool_call_start", "tool_call_delta", "tool_call_end", "tool_result",
+            "text_start", "text_delta", "text_delta", "text_end", "done",
+        ]  # fmt: skip
+        assert [e.index for e in events[:9]] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+        result = events[9]
+        assert (result.content, result.tool_name, result.tool_call_id) == ("ok", "a", "c")
+        assert events[-1].content == "two" and events[-1].usage is not None and events[-1].usage.input == 20
+
+    go(main)
+
+
+def test_chat_stream_gives_the_text_and_raises_as_chat(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(Reply(["a", "b", "c"]), Fail(ErrorKind.auth, "no key"))
+        assert [t async for t in agent.chat_stream("go")] == ["a", "b", "c"]
+        with pytest.raises(AgentError, match="no key"):
+            [t async for t in agent.chat_stream("go")]
+
+    go(main)
+
+
+BROKEN: dict[str, Any] = {
+    "fails": Fail(ErrorKind.auth, "no"),
+    "raises": lambda r: 1 / 0,
+    "dies": Raw([StreamEvent("text_delta", "par", index=0), StreamEvent("text_delta", "tial", index=0)]),
+    "says nothing": Raw([]),
+    "script over": None,
+}
+
+
+@pytest.mark.parametrize("kind", sorted(BROKEN))
+def test_a_failing_run_ends_the_stream_with_one_error_and_chat_raises_with_the_partial_response(
+    kit: Any, go: Any, kind: str
+) -> None:
+    """Edge case 43."""
+
+    async def main() -> None:
+        from skillkit_core import RetryPolicy
+
+        turns = [BROKEN[kind]] * 2 if BROKEN[kind] is not None else []
+        agent = kit.agent(*turns, retry=RetryPolicy(attempts=1))
+        events = [e async for e in agent.chat_stream_events("go")]
+        assert [e.type for e in events if e.terminal] == ["error"] and events[-1].type == "error"
+        with pytest.raises(AgentError) as caught:
+            await agent.chat("go")
+        response = caught.value.response
+        assert response is not None and response.outcome == "failed" and response.session_id == agent.session.id
+        if kind == "dies":
+            assert response.content == "partial" and agent.messages[1].text == "partial"
+            assert agent.messages[1].stop_reason == "error"
+        assert len(agent.seen.of("agent_end")) == 2
+        kit.check(agent)
+
+    go(main)
+
+
+def test_two_done_events_and_events_after_the_end_count_once(kit: Any, go: Any) -> None:
+    """Edge case 43."""
+    from skillkit_core import TokenUsage
+
+    async def main() -> None:
+        usage = TokenUsage(3, 4)
+        done = StreamEvent("done", usage=usage, stop_reason=StopReason.stop)
+        text = [StreamEvent("text_start", index=0), StreamEvent("text_delta", "x", index=0, usage=usage)]
+        agent = kit.agent(Raw([*text, done, done, *text]))
+        response = await agent.chat("go")
+        assert response.content == "x" and agent.session.usage == usage
+        assert agent.messages[-1].stop_reason == "stop"
+        kit.check(agent)
+
+    go(main)
+
+
+def test_a_session_that_cannot_be_opened_or_written_is_an_error_and_never_a_hang(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("x", session="nope")
+        with pytest.raises(AgentError, match="unknown session"):
+            await agent.chat("go")
+        assert [e.type async for e in agent.chat_stream_events("go")] == ["error"]
+
+        store = kit.RecordingStore()
+        session = await Session.create(store, lambda: 1.0)
+
+        def full(entry: Any) -> None:
+            if entry.type == "message" and entry.data["message"]["role"] == "assistant":
+                raise OSError("disk full")
+
+        store.before = full
+        agent = kit.agent("x", "y", session=session)
+        events = [e async for e in agent.chat_stream_events("go")]
+        assert [e.type for e in events if e.terminal] == ["error"] and "disk full" in str(events[-1].error)
+        with pytest.raises(AgentError, match="disk full"):
+            await agent.chat("go")
+        assert agent.seen.of("agent_end")[0].outcome == "failed"
+
+    go(main)

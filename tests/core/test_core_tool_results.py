@@ -1,0 +1,191 @@
+"""What tools answer: errors, nonsense, too much, too late, patched or withheld; always one legal result (spec, 9.20 and 9.25)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from skillkit_core import ImageBlock, ToolError, ToolOutput, ToolResultEventResult
+from skillkit_core.testing import Call, Reply
+
+BAD_OUTPUTS: dict[str, Any] = {
+    "raises": lambda a, c: 1 / 0,
+    "none": None,
+    "number": 5,
+    "dict": {"a": 1},
+    "content none": ToolOutput(None),  # type: ignore[arg-type]
+    "content of numbers": ToolOutput([1, 2]),  # type: ignore[list-item]
+    "content of calls": ToolOutput([__import__("skillkit_core").ToolCall("1", "a")]),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(BAD_OUTPUTS))
+def test_a_tool_that_raises_or_answers_nonsense_gives_an_error_result(kit: Any, go: Any, kind: str) -> None:
+    """Edge case 20."""
+
+    async def main() -> None:
+        agent = kit.agent(
+            Reply(calls=[Call("a"), Call("b")]), "end", tools=[kit.tool("a", BAD_OUTPUTS[kind]), kit.tool("b", "ok")]
+        )
+        response = await agent.chat("go")
+        assert response.content == "end"
+        assert [r.outcome for r in kit.results(agent)] == ["error", "ok"] and kit.results(agent)[0].text
+        kit.check(agent)
+
+    go(main)
+
+
+def test_a_tool_error_is_told_in_its_own_words(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        def body(args: Any, ctx: Any) -> str:
+            raise ToolError("no such file", hint="list the folder first")
+
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", body)])
+        await agent.chat("go")
+        assert kit.results(agent)[0].text == "no such file; list the folder first"
+
+    go(main)
+
+
+def test_huge_output_is_cut_in_the_middle_and_says_how_much(kit: Any, go: Any) -> None:
+    """Edge case 20: 10 MB."""
+
+    async def main() -> None:
+        text = "a" * 5_000_000 + "b" * 5_000_000
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", text, max_output=1000)])
+        await agent.chat("go")
+        got = kit.results(agent)[0].text
+        assert len(got) <= 1000 and got.startswith("aaa") and got.endswith("bbb") and "characters left out" in got
+
+    go(main)
+
+
+def test_lone_surrogates_are_replaced_and_details_stay_with_people(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        output = ToolOutput("a\ud83d b \ud83d\ude00", details={"rows": 3, "when": object})
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", output)])
+        await agent.chat("x\udc00y")
+        assert kit.results(agent)[0].text == "a\ufffd b 😀" and kit.results(agent)[0].details["rows"] == 3
+        assert agent.messages[0].text == "x\ufffdy"
+        for message in agent.scripted.requests[-1].messages:
+            message.text.encode()
+
+    go(main)
+
+
+def test_images_alone_are_a_legal_result(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", ToolOutput([ImageBlock("aGk=")]))])
+        await agent.chat("go")
+        assert kit.results(agent)[0].content == (ImageBlock("aGk="),) and kit.results(agent)[0].outcome == "ok"
+        kit.check(agent)
+
+    go(main)
+
+
+def test_a_tool_that_takes_too_long_gets_the_outcome_timeout(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(
+            Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", lambda a, c: asyncio.Event().wait(), timeout=0.02)]
+        )
+        agent.events.on("tool_result", lambda e: ToolResultEventResult(details=str(e.outcome)))
+        await agent.chat("go")
+        assert kit.results(agent)[0].outcome == "timeout" and kit.results(agent)[0].details == "timeout"
+        kit.check(agent)
+
+    go(main)
+
+
+def test_a_tool_that_is_cancelled_from_the_inside_fails_alone(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        async def body(args: Any, ctx: Any) -> str:
+            inner = asyncio.ensure_future(asyncio.Event().wait())
+            inner.cancel()
+            await inner
+            return ""
+
+        agent = kit.agent(Reply(calls=[Call("a"), Call("b")]), "end", tools=[kit.tool("a", body), kit.tool("b", "ok")])
+        response = await agent.chat("go")
+        assert response.outcome == "completed" and [r.outcome for r in kit.results(agent)] == ["error", "ok"]
+        kit.check(agent)
+
+    go(main)
+
+
+def test_updates_are_counted_delivered_in_order_and_dropped_after_the_call_has_settled(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        kept: list[Any] = []
+
+        async def body(args: Any, ctx: Any) -> str:
+            kept.append(ctx)
+            ctx.on_output("one\n")
+            ctx.on_output("")
+            ctx.on_output("two\n", "stderr")
+            await asyncio.to_thread(ctx.on_output, "three\n")
+            await asyncio.sleep(0)
+            return "ok"
+
+        agent = kit.agent(
+            Reply(calls=[Call("a")]), lambda r: kept[0].on_output("late") or "end", tools=[kit.tool("a", body)]
+        )
+        slow: list[str] = []
+
+        async def waits(event: Any) -> None:
+            await asyncio.sleep(0)
+            slow.append(event.output)
+
+        agent.events.on("tool_execution_update", waits)
+        await agent.chat("go")
+        assert [(e.n, e.output, e.stream) for e in agent.seen.of("tool_execution_update")] == [
+            (1, "one\n", "stdout"), (2, "two\n", "stderr"), (3, "three\n", "stdout"),
+        ]  # fmt: skip
+        assert slow == ["one\n", "two\n", "three\n"]
+        assert max(e.seq for e in agent.seen.of("tool_execution_update")) < agent.seen.one("tool_execution_end").seq
+
+    go(main)
+
+
+def test_a_raising_handler_of_a_result_keeps_earlier_patches_and_the_batch_whole(kit: Any, go: Any) -> None:
+    """Edge case 25; section 13."""
+
+    async def main() -> None:
+        agent = kit.agent(Reply(calls=[Call("a"), Call("a")]), "end", tools=[kit.tool("a", "raw")])
+        agent.events.on("tool_result", lambda e: ToolResultEventResult(content="patched"))
+        agent.events.on("tool_result", lambda e: 1 / 0)
+        await agent.chat("go")
+        assert [r.text for r in kit.results(agent)] == ["patched", "patched"]
+        assert len(agent.seen.of("handler_error")) == 2
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.parametrize(("is_error", "patch", "outcome"), [(False, True, "error"), (True, False, "ok")])
+def test_a_patch_flips_the_error_both_ways(kit: Any, go: Any, is_error: bool, patch: bool, outcome: str) -> None:
+    """Edge case 26; section 13."""
+
+    async def main() -> None:
+        agent = kit.agent(
+            Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", ToolOutput("x", details={"a": 1}, is_error=is_error))]
+        )
+        agent.events.on("tool_result", lambda e: ToolResultEventResult(is_error=patch))
+        agent.events.on("tool_result", lambda e: ToolResultEventResult(details=None))
+        await agent.chat("go")
+        (result,) = kit.results(agent)
+        assert (result.is_error, result.outcome, result.details) == (patch, outcome, None)
+
+    go(main)
+
+
+def test_a_failing_guard_of_a_result_withholds_it(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", "the secret")])
+        agent.events.on("tool_result", lambda e: 1 / 0, phase="guard")
+        await agent.chat("go")
+        (result,) = kit.results(agent)
+        assert "secret" not in result.text and "withheld" in result.text and result.is_error
+        assert all("secret" not in str(e) for e in agent.seen.of("tool_execution_end"))
+
+    go(main)

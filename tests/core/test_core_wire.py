@@ -1,0 +1,115 @@
+"""What adapters share: server-sent events, retry-after, statuses, headers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillkit_core import ProviderError
+from skillkit_core.http import classify_status, parse_retry_after, redact_headers
+from skillkit_core.sse import SSEDecoder
+
+PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+LINES = st.lists(
+    st.sampled_from(
+        [
+            b"data: {}", b"data: x", b"data:y", b"data", b"data:", b"event: ping", b"event:", b"event: \xff", b": comment",
+            b"id: 7", b"retry: 9", b"", b"", b"", b"unknown: z", b"data:  two", "data: ä€😀".encode(), b" data: no",
+        ]
+    ),
+    max_size=14,
+)  # fmt: skip
+
+
+ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
+
+
+@st.composite
+def streams(draw: Any) -> bytes:
+    start = draw(st.sampled_from([b"", b"\xef\xbb\xbf"]))
+    return (
+        start + b"".join(line + draw(ENDS) for line in draw(LINES)) + draw(st.sampled_from([b"", b"data: last", b"\r"]))
+    )
+
+
+def decode(*pieces: bytes) -> list[tuple[str, bytes]]:
+    decoder = SSEDecoder()
+    return [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
+
+
+@settings(PROPERTY, max_examples=500)
+@given(st.one_of(streams(), st.binary(max_size=60)), st.lists(st.integers(0, 200), max_size=12))
+def test_any_cut_of_a_stream_gives_the_same_events(data: bytes, cuts: list[int]) -> None:
+    places = sorted({0, len(data), *(c for c in cuts if c < len(data))})
+    pieces = [data[a:b] for a, b in pairwise(places)]
+    assert decode(*pieces) == decode(data) == decode(*(data[i : i + 1] for i in range(len(data))))
+
+
+@PROPERTY
+@given(streams())
+def test_the_kind_of_line_ending_does_not_matter(data: bytes) -> None:
+    plain = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    assert decode(data) == decode(plain) == decode(plain.replace(b"\n", b"\r\n")) == decode(plain.replace(b"\n", b"\r"))
+
+
+def test_events_have_a_name_and_joined_data_and_the_rest_is_skipped() -> None:
+    data = b"\xef\xbb\xbf: hi\nevent: a\ndata: 1\ndata: 2\nid: 9\n\nevent: lost\n\ndata:3\n\ndata: end"
+    assert decode(data) == [("a", b"1\n2"), ("", b"3"), ("", b"end")]
+
+
+def test_a_line_of_any_length_is_one_event_and_costs_what_it_is_long() -> None:
+    """Section 13: an output line over 64 KiB is lost."""
+    decoder, found = SSEDecoder(), []
+    for piece in [b"data: ", *[b"x" * 1000] * 1000, b"\n\n"]:
+        found += decoder.feed(piece)
+    assert found == [("", b"x" * 1_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7.0),
+        ({"retry-after": " 1.5 "}, 1.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after-ms": "2500", "retry-after": "9"}, 2.5),
+        ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
+        ({"retry-after": format_datetime(datetime.fromtimestamp(1_700_000_060, UTC), usegmt=True)}, 60.0),
+        ({"retry-after": format_datetime(datetime.fromtimestamp(1_600_000_000, UTC), usegmt=True)}, 0.0),
+    ],
+)
+def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+    assert parse_retry_after(headers, now=1_700_000_000.0) == seconds
+
+
+@PROPERTY
+@given(st.text(max_size=30) | st.floats().map(str) | st.datetimes().map(str) | st.datetimes().map(format_datetime))
+def test_no_retry_after_can_break_or_give_a_senseless_wait(value: str) -> None:
+    seconds = parse_retry_after({"retry-after": value, "retry-after-ms": value}, now=0.0)
+    assert seconds is None or 0.0 <= seconds < float("inf")
+
+
+@given(st.integers(100, 999))
+def test_every_status_has_a_class(status: int) -> None:
+    kind = classify_status(status)
+    if status >= 500 or status in (408, 409, 425, 429):
+        assert ProviderError("x", kind=kind).retryable
+    else:
+        assert not ProviderError("x", kind=kind).retryable
+
+
+def test_credentials_in_headers_are_hidden() -> None:
+    assert redact_headers({"Authorization": "Bearer x", "X-API-Key": "y", "Accept": "z"}) == {
+        "Authorization": "***", "X-API-Key": "***", "Accept": "z",
+    }  # fmt: skip
