@@ -216,10 +216,10 @@ class EventBus:
         shared: tuple[_Impls, _Table] | None = self._host.handler_records
         if shared is None:  # made once for a set of plugins, shared by all buses of the host
             found = {name: {impl: from_impl(impl, name) for impl in self._host.impls(name)} for name in EVENTS}
-            records = {name: impls for name, impls in found.items() if impls}
-            shared = self._host.handler_records = (records, {name: _in_turn(i.values()) for name, i in records.items()})
+            found = {name: impls for name, impls in found.items() if impls}
+            shared = self._host.handler_records = (found, {name: _in_turn(i.values()) for name, i in found.items()})
+        records, table = shared
         with self._lock:
-            records, table = shared
             for name, old in self._impls.items():
                 for impl, record in old.items():
                     record.alive = impl in records.get(name, {})  # an emit that goes on must not call what is gone
