@@ -49,6 +49,7 @@ class Registry(Generic[T]):
         self._lock = threading.RLock()
         self._describe = describe or str
         self._first_wins = first_wins
+        self._all: tuple[Entry[T], ...] | None = ()
         self.version = 0
 
     def register(self, name: str, item: T, source: str | None = None) -> None:
@@ -63,7 +64,7 @@ class Registry(Generic[T]):
                     break
             else:
                 entries.append(entry)
-            self.version += 1
+            self._changed()
 
     def unregister(self, name: str) -> None:
         """Remove the item that ``get(name)`` would give.
@@ -86,6 +87,10 @@ class Registry(Generic[T]):
         self._forget(entry)
         if not entries:
             del self._entries[entry.name]
+        self._changed()
+
+    def _changed(self) -> None:
+        self._all = None
         self.version += 1
 
     def _forget(self, entry: Entry[T]) -> None:
@@ -139,8 +144,11 @@ class Registry(Generic[T]):
 
     def entries(self) -> Sequence[Entry[T]]:
         """All entries, in the order of registration."""
-        with self._lock:
-            return [e for entries in self._entries.values() for e in entries]
+        found = self._all
+        if found is None:
+            with self._lock:
+                found = self._all = tuple(e for entries in self._entries.values() for e in entries)
+        return found
 
     def items(self) -> Sequence[T]:
         """All items, in the order of registration."""

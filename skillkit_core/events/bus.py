@@ -39,6 +39,8 @@ H = TypeVar("H", bound=HandlerFunction)
 E = TypeVar("E", bound=Event)
 Unsubscribe: TypeAlias = Callable[[], None]
 Probe: TypeAlias = Callable[[HandlerRecord, Any, Callable[[], Any]], Any]
+_Impls: TypeAlias = Mapping[str, Mapping[Any, HandlerRecord]]
+_Table: TypeAlias = dict[str, tuple[HandlerRecord, ...]]
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("skillkit_event_depth", default=0)
 _in_sync: contextvars.ContextVar[bool] = contextvars.ContextVar("skillkit_emit_sync", default=False)
 
@@ -77,11 +79,11 @@ class EventBus:
         self._lock = threading.RLock()
         self._handlers: dict[str, list[HandlerRecord]] = {}
         self._observers: dict[str, list[HandlerRecord]] = {}
-        self._impls: Mapping[str, Mapping[Any, HandlerRecord]] = {}
+        self._impls: _Impls = {}
         self._reports: set[asyncio.Task[None]] = set()
         self.above: EventBus | None = None
         self._below: WeakSet[EventBus] | None = None
-        self.table: dict[str, tuple[HandlerRecord, ...]] = {}
+        self.table: _Table = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         if host is not None:
             host.attach(self)
@@ -211,17 +213,19 @@ class EventBus:
         """Take up the plugins of the host again, after one came or went."""
         if self._host is None:
             return
-        records: Mapping[str, Mapping[Any, HandlerRecord]] | None = self._host.handler_records
-        if records is None:  # made once for a set of plugins, shared by all buses of the host
+        shared: tuple[_Impls, _Table] | None = self._host.handler_records
+        if shared is None:  # made once for a set of plugins, shared by all buses of the host
             found = {name: {impl: from_impl(impl, name) for impl in self._host.impls(name)} for name in EVENTS}
-            records = self._host.handler_records = {name: impls for name, impls in found.items() if impls}
+            found = {name: impls for name, impls in found.items() if impls}
+            shared = self._host.handler_records = (found, {name: _in_turn(i.values()) for name, i in found.items()})
+        records, table = shared
         with self._lock:
-            names = {*self._impls, *records}
             for name, old in self._impls.items():
                 for impl, record in old.items():
                     record.alive = impl in records.get(name, {})  # an emit that goes on must not call what is gone
-            self._impls = records
-            self._compile(*names)
+            self._impls, self.table = records, table
+            if self._handlers or self._observers or self.above is not None or self._below:
+                self._compile(*EVENTS)
 
     def inherit(self, above: EventBus | None) -> None:
         """Take part in the guards and observers of the bus of the run above, for as long as it is set.
@@ -252,14 +256,13 @@ class EventBus:
         return [r for r in records if r not in known and (every or r.phase >= GUARD)]
 
     def _compile(self, *names: str) -> None:
-        table = dict(self.table)
+        table = dict(self.table)  # never the one that agents share
         for name in names:
             plugins = self._impls.get(name, {}).values()
-            records = [*plugins, *self._inherited(name, plugins), *self._handlers.get(name, ())]
-            records.sort(key=lambda r: r.phase)  # stable: plugins before session handlers, each in their own order
-            records += self._observers.get(name, ())
+            records = _in_turn([*plugins, *self._inherited(name, plugins), *self._handlers.get(name, ())])
+            records += tuple(self._observers.get(name, ()))
             if records:
-                table[name] = tuple(records)
+                table[name] = records
             else:
                 table.pop(name, None)
         self.table = table
@@ -501,3 +504,8 @@ class EventBus:
     def all_sync(self, event: str) -> bool:
         """Whether every handler of the event is a plain function."""
         return not any(r.is_async for r in self.table.get(event, ()))
+
+
+def _in_turn(records: Iterable[HandlerRecord]) -> tuple[HandlerRecord, ...]:
+    """``records`` by phase; in a phase as they come: plugins before session handlers, each in their own order."""
+    return tuple(sorted(records, key=lambda r: r.phase))

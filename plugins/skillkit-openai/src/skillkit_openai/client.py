@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
+    from .prepared import Prepared
+
 __all__ = ["Client", "Endpoint"]
+
+_KEPT = 8  # kinds of requests whose headers are remembered: there is one, unless their settings give headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Client:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self._sdks: dict[asyncio.AbstractEventLoop, AsyncOpenAI] = {}
+        self._prepared: dict[tuple[Any, ...], Prepared] = {}
 
     @staticmethod
     def load() -> None:
@@ -57,6 +62,7 @@ class Client:
         if found is None:
             for gone in [other for other in self._sdks if other.is_closed()]:
                 _forget(self._sdks.pop(gone))
+                self._prepared.clear()
             found = self._sdks[loop] = self._make()
         return found
 
@@ -86,14 +92,33 @@ class Client:
     async def post(self, path: str, content: bytes, headers: Mapping[str, Any]) -> httpx2.Response:
         """Send ``content``; the answer's body has not been read.
 
+        The SDK sends the first request of a kind; those that differ in the body alone are sent as it was.
+
         Raises:
             openai.APIError: the request failed, or the status is an error.
         """
+        from .prepared import Prepared, watched
+
+        sdk = self.sdk()
+        key = (sdk, path, *headers.items())
+        prepared = self._prepared.get(key)
+        if prepared is not None and not watched():
+            return await prepared.send(content)
+        http = sdk._client
+        plain = not http.cookies
+        response = await self._first(sdk, path, content, headers)
+        if plain and not response.history:  # cookies are of their moment, and a redirection made another request of it
+            if len(self._prepared) >= _KEPT:
+                self._prepared.clear()
+            self._prepared[key] = Prepared(sdk, http, response.request)
+        return response
+
+    async def _first(self, sdk: AsyncOpenAI, path: str, content: bytes, headers: Mapping[str, Any]) -> httpx2.Response:
         import httpx2
         from openai import AsyncStream
 
         # For this type, and this type alone, the SDK hands out the answer as it is, with its body unread.
-        response: Any = await self.sdk().post(
+        response: Any = await sdk.post(
             path,
             cast_to=httpx2.Response,
             content=content,
@@ -157,6 +182,7 @@ class Client:
     async def close(self) -> None:
         """Close the connections."""
         mine = self._sdks.pop(asyncio.get_running_loop(), None)
+        self._prepared.clear()
         if mine is not None:
             await mine.close()
         self.__del__()

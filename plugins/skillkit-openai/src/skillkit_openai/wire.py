@@ -6,6 +6,7 @@ import logging
 import os
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
@@ -293,10 +294,12 @@ class _Reader:
     """The parsed events of one answer, in whatever form the server chose to send it."""
 
     def __init__(self, wire: OpenAIWire, response: httpx2.Response, watch: Watch, streamed: bool) -> None:
+        from .prepared import Body
+
         self._wire = wire
         self._response = response
         self._watch = watch
-        self._bytes = response.aiter_bytes()
+        self._bytes = Body(response)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         self._sse = "event-stream" in kind or (streamed and "json" not in kind)
         self._decoder = SSEDecoder()
@@ -306,9 +309,8 @@ class _Reader:
         """The events of what arrived since the last call; those of the end when nothing follows."""
         if not self._sse:
             return await self._body(acc)
-        try:
-            data = await self._watch.wait(anext(self._bytes))
-        except StopAsyncIteration:
+        data = await self._watch.wait(self._bytes.read())
+        if not data:
             return self._feed(self._decoder.close(), acc, True)
         return self._feed(self._decoder.feed(data), acc, False)
 
@@ -347,12 +349,9 @@ class _Reader:
 
     async def _body(self, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
         parts = bytearray()
-        while True:
-            try:
-                parts += await self._watch.wait(anext(self._bytes))
-            except StopAsyncIteration:
-                break
+        while piece := await self._watch.wait(self._bytes.read()):
             self._watch.started()
+            parts += piece
         try:
             payload = decode(bytes(parts))
         except ValueError:
@@ -369,20 +368,16 @@ class _Reader:
 
     async def drain(self) -> None:
         """Read to the end of the body, which is about to come, so that the connection can be used again."""
-        if not self._sse:
+        if not self._sse or self._bytes.ended:
             return
         self._watch.hurry(_DRAIN)
-        while True:
-            try:
-                await self._watch.wait(anext(self._bytes))
-            except (StopAsyncIteration, Interrupted):
-                return
+        with suppress(Interrupted):
+            while await self._watch.wait(self._bytes.read()):
+                pass
 
     async def close(self) -> None:
         """Let go of the connection; it is closed where the body was not read to its end."""
-        await self._bytes.aclose()
-        if not self._response.is_closed:
-            await self._response.aclose()
+        await self._bytes.close()
 
 
 def _secret(host: Any, name: str) -> str | None:

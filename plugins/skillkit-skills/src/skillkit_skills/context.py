@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from .activation import skill_content
 from .catalogue import render_catalogue
-from .offers import ACTIVATE, request_of, skills_of
+from .offers import ACTIVATE, skills_of
 from .settings import settings_of
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, Skill
+    from skillkit_core import AgentRunner, Host, Skill
 
 __all__ = ["skills_prompt"]
 
@@ -21,29 +21,15 @@ INTRODUCTION = (
 )
 
 
-@lru_cache(maxsize=8)
-def _by_identity(skills: tuple[_Same, ...], budget: int) -> str:
-    return render_catalogue([same.skill for same in skills], budget).text
+_rendered: WeakKeyDictionary[Any, tuple[tuple[Skill, ...], int, str]] = WeakKeyDictionary()
 
 
-class _Same:
-    """A skill compared by identity: skills are immutable, and agents of one host are offered the same ones."""
-
-    __slots__ = ("skill",)
-
-    def __init__(self, skill: Skill) -> None:
-        self.skill = skill
-
-    def __hash__(self) -> int:
-        return id(self.skill)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.skill is self.skill
-
-
-def _catalogue(skills: tuple[Skill, ...], budget: int) -> str:
-    """The list of skills as text; rendered once for the same skills."""
-    return _by_identity(tuple(map(_Same, skills)), budget)
+def _catalogue(host: Host, skills: tuple[Skill, ...], budget: int) -> str:
+    """The list of skills as text; rendered once while agents of the host are offered the same ones."""
+    kept = _rendered.get(host)
+    if kept is None or kept[0] != skills or kept[1] != budget:  # compares identities: skills are immutable, and shared
+        kept = _rendered[host] = (skills, budget, render_catalogue(skills, budget).text)
+    return kept[2]
 
 
 def skills_prompt(agent: AgentRunner) -> str | None:
@@ -51,7 +37,7 @@ def skills_prompt(agent: AgentRunner) -> str | None:
     state = skills_of(agent)
     parts = []
     budget = settings_of(agent.host).max_catalogue_chars
-    if text := _catalogue(tuple(state.offered(request_of(agent.session))), budget):
+    if text := _catalogue(agent.host, state.offered(agent.session), budget):
         parts += [INTRODUCTION, text]
     session_id = agent.session.id if agent.session is not None else None
     parts += (

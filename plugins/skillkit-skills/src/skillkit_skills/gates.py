@@ -11,7 +11,7 @@ from skillkit_core.skills import Skill
 
 from .globs import matches
 
-__all__ = ["Request", "gate"]
+__all__ = ["Request", "gate", "gated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,19 @@ def gate(skill: Skill, request: Request) -> str | None:
         ("requires_explicit_keywords", by_model and skill.requires_explicit_keywords and not _named(skill, request)),
     )
     return next((name for name, fails in rules if fails), None)
+
+
+def gated(skill: Skill) -> bool:
+    """Whether :func:`gate` could ever keep a model from ``skill``."""
+    return bool(
+        skill.internal_only
+        or skill.disable_model_invocation
+        or _needs_editor(skill)
+        or skill.editor_types
+        or skill.requires_image_context
+        or skill.paths
+        or skill.requires_explicit_keywords
+    )
 
 
 def _needs_editor(skill: Skill) -> bool:

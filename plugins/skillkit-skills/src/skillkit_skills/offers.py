@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from html import unescape
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from skillkit_core.frozen import thaw
+from skillkit_core.frozen import freeze, thaw
 from skillkit_core.skills import Skill, SkillAction
 from skillkit_core.tools import Tool, ToolContext, ToolOutput
 
 from .activation import has_body, skill_content
 from .eligibility import surroundings_of
-from .gates import Request, gate
+from .gates import Request, gate, gated
 from .listing import Listed, listing
 from .settings import settings_of
 
@@ -28,9 +29,29 @@ __all__ = ["ACTIVATE", "MANY_ACTIONS", "AgentSkills", "skill_tools", "skills_of"
 ACTIVATE = "activate_skill"
 MANY_ACTIONS = 40
 MOMENT = 1.0  # seconds
-_listings: WeakKeyDictionary[Any, tuple[int, float, tuple[Listed, ...]]] = WeakKeyDictionary()
+_offers: WeakKeyDictionary[Any, Offer] = WeakKeyDictionary()
 _agents: WeakKeyDictionary[Any, AgentSkills] = WeakKeyDictionary()
-_action_tools: WeakKeyDictionary[Any, tuple[int, dict[tuple[str, str], Tool]]] = WeakKeyDictionary()
+
+
+@dataclass(slots=True, eq=False)
+class Offer:
+    """What a host offers to all of its agents, as of one moment; what was made of it once serves all of them.
+
+    Attributes:
+        listed: the skills that a model may use here, by priority and name. skills: the same, bare.
+        gated: whether a gate of any of them depends on the request.
+        tools: the tool of an action, by the names of skill and action.
+        plans: the tools of actions, and the parameters of ``activate_skill`` (``None``: nothing to activate), by what they
+            depend on.
+    """
+
+    version: int
+    looked: float
+    listed: tuple[Listed, ...]
+    skills: tuple[Skill, ...]
+    gated: bool
+    tools: dict[tuple[str, str], Tool] = field(default_factory=dict)
+    plans: dict[Any, tuple[tuple[Tool, ...], Mapping[str, Any] | None]] = field(default_factory=dict)
 
 
 def tool_name(skill: str, action: str) -> str:
@@ -55,7 +76,7 @@ def skill_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """The tools that skills give ``agent`` now; the same tuple while nothing changed."""
     target = agent.target
     at_once = target is not None and not target.adapter.progressive
-    return skills_of(agent).tools(request_of(agent.session), at_once=at_once)
+    return skills_of(agent).tools(agent.session, at_once=at_once)
 
 
 def request_of(session: Any) -> Request:
@@ -67,15 +88,20 @@ def request_of(session: Any) -> Request:
     return Request()
 
 
-def _listed_here(host: Host) -> tuple[Listed, ...]:
+def _offer_of(host: Host) -> Offer:
     """What is offered on this host; agents that begin within a moment share one look at programs and variables."""
-    kept = _listings.get(host)
+    kept = _offers.get(host)
     now = monotonic()
-    if kept is None or kept[0] != host.skills.version or now - kept[1] > MOMENT:
-        found = [one for one in listing(host, surroundings_of(host)) if one.offered]
-        ordered = tuple(sorted(found, key=lambda o: (-o.skill.priority, o.name)))
-        kept = _listings[host] = (host.skills.version, now, ordered)
-    return kept[2]
+    if kept is not None and kept.version == host.skills.version and now - kept.looked <= MOMENT:
+        return kept
+    found = [one for one in listing(host, surroundings_of(host)) if one.offered]
+    listed = tuple(sorted(found, key=lambda o: (-o.skill.priority, o.name)))
+    if kept is not None and kept.version == host.skills.version and kept.listed == listed:
+        kept.looked = now  # nothing changed: keep the objects that agents share
+        return kept
+    skills = tuple(one.skill for one in listed)
+    offer = _offers[host] = Offer(host.skills.version, now, listed, skills, any(map(gated, skills)))
+    return offer
 
 
 class AgentSkills:
@@ -90,8 +116,7 @@ class AgentSkills:
         self.host = host
         self.from_start = tuple(dict.fromkeys(host.skills.get(name).name for name in active))
         self._active: dict[str, None] = dict.fromkeys(self.from_start)
-        self._version = -1
-        self._listed: tuple[Listed, ...] = ()
+        self._offer: Offer | None = None
         self._key: Any = None
         self._tools: tuple[Tool, ...] = ()
 
@@ -101,19 +126,20 @@ class AgentSkills:
             if (name := activated_by(message)) is not None and self.host.skills.has(name):
                 self._active[name] = None
 
-    def listed(self) -> tuple[Listed, ...]:
-        """The skills that a model may use here, by priority and name."""
-        version = self.host.skills.version
-        if version != self._version:
-            self._listed = _listed_here(self.host)
-            self._version = self.host.skills.version
-        return self._listed
+    @property
+    def offer(self) -> Offer:
+        """What the host offers, as it was when this agent began or when the skills last changed."""
+        if self._offer is None or self._offer.version != self.host.skills.version:
+            self._offer = _offer_of(self.host)
+        return self._offer
 
-    def offered(self, request: Request) -> list[Skill]:
-        """Those whose gates are open for ``request``; an active skill stays."""
-        return [
-            one.skill for one in self.listed() if one.skill.name in self._active or gate(one.skill, request) is None
-        ]
+    def offered(self, session: Any) -> tuple[Skill, ...]:
+        """The skills whose gates are open for what was last said in ``session``; an active skill stays."""
+        offer = self.offer
+        if not offer.gated:
+            return offer.skills
+        request = request_of(session)
+        return tuple(s for s in offer.skills if s.name in self._active or gate(s, request) is None)
 
     def active(self) -> list[Skill]:
         """The active skills, in the order of their activation."""
@@ -128,40 +154,38 @@ class AgentSkills:
         """Make a skill active for the rest of the session."""
         self._active[name] = None
 
-    def tools(self, request: Request, *, at_once: bool = False) -> tuple[Tool, ...]:
+    def tools(self, session: Any, *, at_once: bool = False) -> tuple[Tool, ...]:
         """A tool for each action that a model may call, and ``activate_skill`` where there is something to activate.
 
         ``at_once``: the model would never activate a skill, so it is offered every action however many there are.
         """
-        offered = self.offered(request)
-        expose = settings_of(self.host).expose_actions
-        if at_once:
-            expose = "always"
-        key = (self._version, expose, tuple(s.name for s in offered), tuple(self._active))
-        if key == self._key:
-            return self._tools
-        callable_ = {s.name: [a for a in s.actions if a.model_callable] for s in offered}
-        total = sum(map(len, callable_.values()))
-        all_at_once = expose == "always" or (expose == "auto" and total <= MANY_ACTIONS)
-        shown = [s for s in offered if all_at_once or s.name in self._active]
-        made = self._made()
-        tools = [
-            made.get((s.name, a.name)) or made.setdefault((s.name, a.name), self._action_tool(s, a, i))
-            for s in shown
-            for i, a in enumerate(callable_[s.name])
-        ]
-        waiting = [s for s in offered if has_body(s) or (callable_[s.name] and not all_at_once)]
-        if waiting:
-            tools.append(self._activation_tool(waiting))
-        self._key, self._tools = key, tuple(tools)
+        offered = self.offered(session)
+        expose = "always" if at_once else settings_of(self.host).expose_actions
+        key = (self.offer.version, offered, expose, *self._active)
+        if key != self._key:  # tuples of the same objects compare without a look into them
+            tools, parameters = self._plan(offered, expose)
+            self._key = key
+            self._tools = tools if parameters is None else (*tools, self._activation_tool(parameters))
         return self._tools
 
-    def _made(self) -> dict[tuple[str, str], Tool]:
-        """The action tools of this host that exist already: all its agents share them."""
-        kept = _action_tools.get(self.host)
-        if kept is None or kept[0] != self._version:
-            kept = _action_tools[self.host] = (self._version, {})
-        return kept[1]
+    def _plan(self, offered: Sequence[Skill], expose: str) -> tuple[tuple[Tool, ...], Mapping[str, Any] | None]:
+        """The tools of actions and the parameters of ``activate_skill``; all agents of the host share them."""
+        offer = self.offer
+        key = (expose, tuple(s.name for s in offered), tuple(self._active))
+        found = offer.plans.get(key)
+        if found is None:
+            callable_ = {s.name: [a for a in s.actions if a.model_callable] for s in offered}
+            total = sum(map(len, callable_.values()))
+            all_at_once = expose == "always" or (expose == "auto" and total <= MANY_ACTIONS)
+            shown = [s for s in offered if all_at_once or s.name in self._active]
+            tools = tuple(self._shared(s, a, i) for s in shown for i, a in enumerate(callable_[s.name]))
+            waiting = [s for s in offered if has_body(s) or (callable_[s.name] and not all_at_once)]
+            found = offer.plans[key] = (tools, _activation_parameters(waiting) if waiting else None)
+        return found
+
+    def _shared(self, skill: Skill, action: SkillAction, order: int) -> Tool:
+        made, key = self.offer.tools, (skill.name, action.name)
+        return made.get(key) or made.setdefault(key, self._action_tool(skill, action, order))
 
     def _action_tool(self, skill: Skill, action: SkillAction, order: int) -> Tool:
         return Tool(
@@ -186,22 +210,14 @@ class AgentSkills:
             },
         )
 
-    def _activation_tool(self, skills: Sequence[Skill]) -> Tool:
+    def _activation_tool(self, parameters: Mapping[str, Any]) -> Tool:
         return Tool(
             ACTIVATE,
             "Read the instructions of a skill. Do this before a task that the description of an available skill fits.",
             self._run_activation,
-            {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string", "enum": sorted(s.name for s in skills)},
-                    "arguments": {"type": "string", "description": "Text for the skill, if it takes any."},
-                },
-                "required": ["name"],
-                "additionalProperties": False,
-            },
+            parameters,
             replay="safe",
-            annotations={"purpose": "activate a skill"},
+            annotations=_ACTIVATION,
         )
 
     async def _run_activation(self, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
@@ -213,6 +229,24 @@ class AgentSkills:
         self.activate(skill.name)
         content = skill_content(skill, text, session_id=ctx.session_id)
         return ToolOutput(content, {**details, "content": True})
+
+
+_ACTIVATION = freeze({"purpose": "activate a skill"})
+
+
+def _activation_parameters(skills: Sequence[Skill]) -> Mapping[str, Any]:
+    parameters: Mapping[str, Any] = freeze(
+        {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "enum": sorted(s.name for s in skills)},
+                "arguments": {"type": "string", "description": "Text for the skill, if it takes any."},
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        }
+    )
+    return parameters
 
 
 def activated_by(message: Any) -> str | None:

@@ -1,0 +1,192 @@
+"""Requests after the first one of a kind, which do not go through all of the SDK: they must be like it in everything."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+from typing import Any
+
+import openai
+import pytest
+from skillkit_openai import OpenAIAdapter
+from skillkit_openai.client import Client, Endpoint
+
+from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
+from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.messages import UserMessage
+from skillkit_core.models import ModelDefinition
+from skillkit_core.stream import StreamEvent
+
+ANSWER = (
+    {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]},
+    b"data: [DONE]\n\n",
+)
+
+
+async def collect(adapter: OpenAIAdapter, text: str = "hi", **headers: str) -> list[StreamEvent]:
+    settings = ModelSettings(headers=headers)
+    request = LLMRequest(ModelDefinition("m"), [UserMessage(content=text)], settings=settings)
+    return [e async for e in adapter.stream(request)]
+
+
+def failure(events: list[StreamEvent]) -> ProviderError:
+    error = events[-1].error
+    assert isinstance(error, ProviderError)
+    return error
+
+
+def test_they_are_like_the_first_in_all_but_the_body(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(*ANSWER)
+            given = {"headers": {"x-app": "one"}, "query": {"api-version": "1"}, "api_key": "sk-1"}
+            adapter = OpenAIAdapter(None, base_url=server.url, **given)
+            for text in ("hi", "how are you?", "é"):
+                assert (await collect(adapter, text))[-1].type == "done"
+            await adapter.close()
+            first, *others = server.requests
+            for other in others:
+                assert other["target"] == first["target"]
+                body = json.loads(other["body"])
+                assert {**body, "messages": json.loads(first["body"])["messages"]} == json.loads(first["body"])
+                assert other["headers"] == {**first["headers"], "content-length": str(len(other["body"]))}
+            assert json.loads(others[1]["body"])["messages"][0]["content"] == "é"
+
+    asyncio.run(main())
+
+
+def test_other_headers_make_another_kind_of_request(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(*ANSWER)
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            for number in range(20):
+                await collect(adapter, **{"x-number": str(number)})
+            await collect(adapter)
+            await collect(adapter, **{"x-number": "19"})
+            await adapter.close()
+            found = [r["headers"].get("x-number") for r in server.requests]
+            assert found == [*map(str, range(20)), None, "19"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, ErrorKind.auth), (429, ErrorKind.rate_limit), (500, ErrorKind.server)]
+)
+def test_a_status_is_the_sdks_own_error(status: int, kind: ErrorKind, loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(*ANSWER)
+            server.json({"error": {"message": "no", "type": "t"}}, status, **{"retry-after": "7"})
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            assert (await collect(adapter))[-1].type == "done"
+            error = failure(await collect(adapter))
+            assert (error.kind, error.status) == (kind, status)
+            await adapter.close()
+            client = Client(Endpoint(server.url))
+            server.requests.clear()
+            await (await client.post("/chat/completions", b"{}", {})).aclose()
+            with pytest.raises(openai.APIStatusError) as caught:
+                await client.post("/chat/completions", b"{}", {})
+            assert caught.value.status_code == status
+            assert caught.value.body == {"message": "no", "type": "t"}
+            assert caught.value.response.headers["retry-after"] == "7"
+            await client.close()
+
+    asyncio.run(main())
+
+
+def test_a_server_that_went_away_is_a_connection_failure(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.script.append((200, {"content-type": "text/event-stream", "connection": "close"}, []))
+            client = Client(Endpoint(server.url))
+            response = await client.post("/x", b"{}", {})
+            assert await response.aread() == b""
+        with pytest.raises(openai.APIConnectionError):
+            await client.post("/x", b"{}", {})
+        await client.close()
+
+    asyncio.run(main())
+
+
+def test_a_redirection_is_followed_and_not_remembered(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as old, loopback() as new:
+            new.sse(*ANSWER)
+            old.script.append((307, {"location": f"{new.url}/chat/completions"}, []))
+            old.sse(*ANSWER)
+            old.script.append(old.script[0])
+            adapter = OpenAIAdapter(None, base_url=old.url, api_key="sk-1")
+            for _ in range(4):
+                assert (await collect(adapter))[-1].type == "done"
+            await adapter.close()
+            # Redirected, then not, then twice redirected: of a request as it was sent, and after it was sent once more.
+            assert len(new.requests) == 3
+            assert {r["method"] for r in new.requests} == {"POST"}
+
+    asyncio.run(main())
+
+
+def test_cookies_of_the_server_come_back_to_it(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(*ANSWER)
+            for value in ("1", "2"):
+                server.sse(*ANSWER)
+                server.script[-1][1]["set-cookie"] = f"seen={value}"
+            server.sse(*ANSWER)
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            for _ in range(4):
+                await collect(adapter)
+            await adapter.close()
+            assert [r["headers"].get("cookie") for r in server.requests] == [None, None, "seen=1", "seen=2"]
+
+    asyncio.run(main())
+
+
+def test_a_compressed_answer_is_decoded(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(*ANSWER)
+            whole = b"".join(
+                e if isinstance(e, bytes) else b"data: " + json.dumps(e).encode() + b"\n\n" for e in ANSWER
+            )
+            headers = {"content-type": "text/event-stream", "content-encoding": "gzip"}
+            server.script.append((200, headers, [gzip.compress(whole)]))
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            for _ in range(2):
+                assert [e.content for e in await collect(adapter) if e.type == "text_delta"] == ["Hi"]
+            await adapter.close()
+
+    asyncio.run(main())
+
+
+def test_they_use_the_proxy_of_the_first(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as proxy:
+            proxy.sse(*ANSWER)
+            adapter = OpenAIAdapter(None, base_url="http://models.example/v1", proxy=proxy.url.removesuffix("/v1"))
+            for _ in range(2):
+                assert (await collect(adapter))[-1].type == "done"
+            await adapter.close()
+            assert [r["target"] for r in proxy.requests] == ["http://models.example/v1/chat/completions"] * 2
+
+    asyncio.run(main())
+
+
+def test_who_wants_the_sdks_log_gets_it_for_every_request(loopback: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(*ANSWER)
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            await collect(adapter)
+            with caplog.at_level(logging.INFO, logger="httpx2"):
+                await collect(adapter)
+            await adapter.close()
+
+    asyncio.run(main())
+    assert [r.name for r in caplog.records if "/chat/completions" in r.getMessage()] == ["httpx2"]
