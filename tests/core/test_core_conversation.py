@@ -235,7 +235,9 @@ def test_what_belongs_to_a_session_does_not_reach_the_next_one(stored: Any, go: 
         agent = stored("one", "two")
         agent.events.on(
             "session_start",
-            lambda e: SessionStartResult(context=[CustomMessage(custom_type="note", content=f"note {e.reason}", in_context=True)]),
+            lambda e: SessionStartResult(
+                context=[CustomMessage(custom_type="note", content=f"note {e.reason}", in_context=True)]
+            ),
         )
         await agent.chat("a")
         agent.scratch["kept"] = True
