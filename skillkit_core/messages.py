@@ -298,18 +298,29 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
 _NAMES: dict[type[Any], frozenset[str]] = {}
 
 
-def _build(cls: type[Any], data: Mapping[str, Any]) -> Any:
+def _values(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of ``cls`` that ``data`` has, immutable."""
     known = _NAMES.get(cls)
     if known is None:
-        known = _NAMES[cls] = frozenset(f.name for f in fields(cls))
-    values = {k: v if k in {"content", "usage"} else freeze(v) for k, v in data.items() if k in known}
+        known = _NAMES[cls] = frozenset(f.name for f in fields(cls)) - {"content"}
+    return {k: v if type(v) is str else freeze(v) for k, v in data.items() if k in known}
+
+
+def _block(raw: Mapping[str, Any]) -> Any:
+    name = raw.get("type")
+    if name == "text" and len(raw) == 2 and "text" in raw:  # most blocks of most sessions
+        return TextBlock(raw["text"])
+    kind = BLOCK_TYPES.get(name)  # type: ignore[arg-type]
+    if kind is None:
+        raise ValueError(f"unknown content block type {name!r}")
+    values = _values(kind, raw)
     if "citations" in values:
         values["citations"] = tuple(values["citations"])
-    return cls(**values)
+    return kind(**values)
 
 
-def message_from_dict(data: Mapping[str, Any]) -> AgentMessage:
-    """The message that :func:`message_to_dict` wrote; unknown fields are ignored.
+def message_from_dict(data: Mapping[str, Any], ts: float | None = None) -> AgentMessage:
+    """The message that :func:`message_to_dict` wrote; unknown fields are ignored. ``ts`` stands for the one in ``data``.
 
     Raises:
         ValueError: unknown role or block type, or a field is missing.
@@ -318,21 +329,18 @@ def message_from_dict(data: Mapping[str, Any]) -> AgentMessage:
     cls = MESSAGE_TYPES.get(role) if isinstance(role, str) else None
     if cls is None:
         raise ValueError(f"unknown message role {role!r}")
-    blocks: list[Any] = []
-    for raw in data.get("content", ()):
-        kind = BLOCK_TYPES.get(raw.get("type"))
-        if kind is None:
-            raise ValueError(f"unknown content block type {raw.get('type')!r}")
-        blocks.append(_build(kind, raw))
-    values = {k: v for k, v in data.items() if k != "content"}
+    content = tuple([_block(raw) for raw in data.get("content", ())])
+    values = _values(cls, data)
     if "usage" in values:
         values["usage"] = TokenUsage(**{k: v for k, v in values["usage"].items() if k != "total"})
     if "stop_reason" in values:
         values["stop_reason"] = StopReason(values["stop_reason"])
     if "outcome" in values:
         values["outcome"] = Outcome(values["outcome"])
+    if ts is not None:
+        values["ts"] = ts
     try:
-        message: AgentMessage = _build(cls, values | {"content": tuple(blocks)})
+        message: AgentMessage = cls(content=content, **values)
     except TypeError as error:
         raise ValueError(f"message of role {role!r}: {error}") from None
     return message

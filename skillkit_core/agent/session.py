@@ -26,6 +26,7 @@ from .suspension import Suspension, find_suspension
 __all__ = ["Session", "new_session_id"]
 
 ON_PATH = ENTRY_TYPES - NOTES  # types that move the leaf; the others are notes beside the path
+BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")
 SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
 
 
@@ -107,24 +108,26 @@ class Session:
 
     def _load(self, entries: Sequence[SessionEntry]) -> None:
         leaf: str | None = None
+        ledger = []
         for entry in entries:
             self._by_id[entry.id] = entry
-            self._seq = max(self._seq, entry.seq)
+            if entry.seq > self._seq:
+                self._seq = entry.seq
             if entry.type in ON_PATH:
                 leaf = entry.id
             elif entry.type == "leaf":
                 leaf = entry.data.get("entry_id")
             elif entry.type == "usage":
-                self._count(entry.data)
+                ledger.append(entry.data)
+        self._count(ledger)
         self.leaf_id = leaf
         self._rebuild()
 
-    def _count(self, data: Mapping[str, Any]) -> None:
-        get = data.get
-        self.usage = self.usage + TokenUsage(
-            get("input", 0), get("output", 0), get("cache_read", 0), get("cache_write", 0), get("reasoning", 0)
-        )
-        self.cost += data.get("cost") or 0.0
+    def _count(self, ledger: Sequence[Mapping[str, Any]]) -> None:
+        """Add usage entries to the sums."""
+        sums = (sum([data.get(bucket, 0) for data in ledger]) for bucket in BUCKETS)
+        self.usage = self.usage + TokenUsage(*sums)
+        self.cost += sum([data.get("cost") or 0.0 for data in ledger])
 
     def path(self, leaf_id: str | None = None) -> list[SessionEntry]:
         """The entries from the root to ``leaf_id`` (default: the current leaf)."""
@@ -167,7 +170,7 @@ class Session:
     def _message(self, entry: SessionEntry) -> AgentMessage | None:
         if entry.type in ("message", "custom_message"):
             try:
-                return message_from_dict({**entry.data["message"], "ts": entry.ts})
+                return message_from_dict(entry.data["message"], entry.ts)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise SessionCorrupt(f"entry {entry.id!r}: {error}", where=self.location or self.id) from None
         if entry.type == "branch_summary":
@@ -196,7 +199,7 @@ class Session:
         if kind in ON_PATH:
             self.leaf_id = entry.id
         if kind == "usage":
-            self._count(data)
+            self._count((data,))
         return entry.id
 
     def next_id(self) -> str:
