@@ -1,1 +1,11 @@
 """The command line: the root command, the commands of the core, and one way to print."""
+
+
+def entry() -> None:
+    """The console script: everything else is imported in here, so that an interrupt at any time is no traceback."""
+    try:
+        from .main import entry as main
+
+        main()
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

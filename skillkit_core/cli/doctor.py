@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import SkillKitError
+from ..settings.config import misspelt_variables
 from .output import echo, json_option, print_json, short_path, style, wrap
 
 if TYPE_CHECKING:
@@ -65,7 +66,13 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         probe.unlink()
         return f"data in {short_path(str(host.data_dir))}"
 
+    def environment() -> str:
+        for wrong, meant in misspelt_variables(host.environ).items():
+            raise SkillKitError(f"{wrong} sets nothing", hint=f"did you mean {meant}?")
+        return "no variable is misspelt"
+
     check("version", version)
+    check("environment", environment)
     check("configuration", configuration)
     check("plugins", loading)
     check("provider", provider)

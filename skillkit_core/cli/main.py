@@ -27,6 +27,7 @@ CORE_COMMANDS = {
     "plugins": ("skillkit_core.cli.plugins:plugins", "List, inspect and check plugins."),
 }
 EXIT_INTERRUPTED = 130
+EXIT_SECONDS = 5.0  # that threads of plugins get to end after the last word
 MAX_WIDTH = 100
 
 
@@ -234,8 +235,29 @@ def _silence_stdout() -> None:
     os.close(devnull)
 
 
+def _leave_in_time(code: int) -> None:
+    """See to it that a plugin's thread that does not end cannot keep the process from ending (I20)."""
+    threading = sys.modules.get("threading")
+    if threading is None:
+        return
+    main = threading.main_thread()
+    left = [thread.name for thread in threading.enumerate() if thread is not main and not thread.daemon]
+    if not left:
+        return
+
+    def leave() -> None:
+        error_line(f"left without waiting for what does not end: {', '.join(left)}")
+        sys.stderr.flush()
+        os._exit(code)
+
+    timer = threading.Timer(EXIT_SECONDS, leave)
+    timer.daemon = True
+    timer.start()
+
+
 def entry() -> None:
     """The console script."""
     code = run(sys.argv[1:])
+    _leave_in_time(code)
     gc.freeze()  # the process ends: looking through every object for cycles would be a tenth of a short command
     sys.exit(code)

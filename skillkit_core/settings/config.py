@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..descriptors import ConfigSection
 
-__all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer", "section_model"]
+__all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer", "misspelt_variables", "section_model"]
 
 CORE_KEYS = (
     "model", "provider", "api", "base_url", "system_prompt", "thinking", "distribution", "runtime",
@@ -63,6 +63,18 @@ def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) 
         names[".".join(parts)] = variable
         _put(data, parts, _Variable(environ[variable]))
     return Layer("environment", data, lambda key: _variable(key, names))
+
+
+def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables that set nothing but look much like one that does, and that one."""
+    known = [*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *sorted(_NOT_SETTINGS)]
+    found: dict[str, str] = {}
+    for variable in sorted(environ):
+        if variable.startswith("SKILLKIT_") and variable not in known and "__" not in variable:
+            close = close_matches(variable, known)
+            if close and len(close[0]) > len("SKILLKIT_") + 2:
+                found[variable] = close[0]
+    return found
 
 
 def _variable(key: str, names: Mapping[str, str]) -> str:

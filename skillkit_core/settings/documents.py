@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from os.path import dirname, join
+from stat import S_ISDIR, S_ISREG
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
@@ -50,6 +51,8 @@ def read_document(path: str | os.PathLike[str], cache: str | os.PathLike[str] | 
         return None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=path) from None
+    if not (S_ISREG(stat.st_mode) or S_ISDIR(stat.st_mode)):  # reading a pipe or a device would wait for ever
+        raise ConfigError("is no regular file", where=path)
     stamp = [_FORMAT, path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size]
     kept = None if cache is None else join(cache, "documents", f"{stat.st_dev:x}-{stat.st_ino:x}.json")
     if kept is not None and (found := _kept(kept, stamp)) is not None:

@@ -129,6 +129,8 @@ def test_the_number_of_folders_is_limited_and_said(tmp_path):
 
 def test_a_missing_source_is_a_problem(tmp_path):
     assert [p.code for p in load(tmp_path / "none").problems] == ["source-missing"]
+    asked = SkillFolderLoader().load(SkillSource("x", "extra", tmp_path / "none"))
+    assert [(p.code, p.severity) for p in asked.problems] == [("source-missing", "error")]
     found = SkillFolderLoader().load(SkillSource("x", "plugin", package="no_such_package_xyz"))
     assert [p.code for p in found.problems] == ["source-missing"]
 

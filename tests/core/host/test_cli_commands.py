@@ -60,6 +60,13 @@ def count(count):
     print(count)
 
 @acme.command()
+def thread():
+    "Leave a thread behind."
+    import threading
+    threading.Thread(target=threading.Event().wait, name="stuck").start()
+    print("done")
+
+@acme.command()
 def ask():
     "Ask a question."
     click.confirm("Really?", abort=True)
@@ -305,6 +312,27 @@ def test_json_is_one_document_on_one_line(acme: Any, arguments: list[str]) -> No
     assert done.err == ""
     assert done.out.count("\n") == 1
     json.loads(done.out)
+
+
+def test_a_thread_that_does_not_end_cannot_keep_the_process(acme: Any) -> None:
+    """I20. The limit is five seconds; the run's own is a minute."""
+    done = acme.run("acme", "thread")
+    assert (done.code, done.out) == (0, "done\n")
+    assert "left without waiting for what does not end: stuck" in done.err
+
+
+def test_an_interrupt_while_the_program_is_still_being_imported_is_no_traceback(acme: Any) -> None:
+    (acme.path / "click.py").write_text("raise KeyboardInterrupt\n")
+    first = os.pathsep.join([str(acme.path), str(acme.libraries)])
+    done = acme.run("--help", PYTHONPATH=first)
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
+def test_doctor_finds_a_misspelt_variable(acme: Any) -> None:
+    checks = {
+        c["check"]: c for c in acme.run("doctor", "--json", SKILLKIT_MODLE="x", SKILLKIT_OTHER_TOOL="1").json["checks"]
+    }
+    assert checks["environment"]["message"] == "SKILLKIT_MODLE sets nothing; did you mean SKILLKIT_MODEL?"
 
 
 def test_doctor_says_what_is_wrong_and_what_to_do(acme: Any) -> None:

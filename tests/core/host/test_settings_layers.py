@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,9 @@ def test_a_file_that_is_not_utf8_or_cannot_be_read_is_named(acme: Any) -> None:
     file.mkdir()
     assert refused(acme) == f"{file}: cannot be read: Is a directory"
     file.rmdir()
+    os.mkfifo(file)
+    assert refused(acme) == f"{file}: is no regular file"
+    file.unlink()
     file.parent.rmdir()
     file.parent.write_text("")
     assert refused(acme) == f"{file}: cannot be read: Not a directory"

@@ -157,6 +157,7 @@ def _roots(source: SkillSource, problems: list[SkillProblem]) -> list[Path]:
         return []
     if source.path is None or not source.path.is_dir():
         text = f"source {source.name!r} is not a directory: {source.path}"
-        problems.append(SkillProblem("source-missing", text, "warning", str(source.path)))
+        asked = source.kind == "extra"  # somebody named it, so its skills are missed
+        problems.append(SkillProblem("source-missing", text, "error" if asked else "warning", str(source.path)))
         return []
     return [source.path]
