@@ -215,6 +215,7 @@ class EventBus:
             return
         shared: tuple[_Impls, _Table] | None = self._host.handler_records
         if shared is None:  # made once for a set of plugins, shared by all buses of the host
+            self._host.load()  # plugins may bring events
             found = {name: {impl: from_impl(impl, name) for impl in self._host.impls(name)} for name in EVENTS}
             found = {name: impls for name, impls in found.items() if impls}
             shared = self._host.handler_records = (found, {name: _in_turn(i.values()) for name, i in found.items()})
@@ -251,7 +252,8 @@ class EventBus:
         if self.above is None:
             return []
         known = set(own)
-        every = EVENTS[name].guard == "always"
+        cls = EVENTS.get(name)
+        every = cls is not None and cls.guard == "always"
         records = self.above.table.get(name, ())
         return [r for r in records if r not in known and (every or r.phase >= GUARD)]
 

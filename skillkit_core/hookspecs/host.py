@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 def register_hookspecs(add: Any, host: Host) -> None:
     """Define hooks of your own: ``add(module_or_class)`` with functions marked ``@hookspec``.
 
+    Event classes in it (subclasses of ``Event`` whose ``type`` is the name of such a function) become events of every agent:
+    ``agent.events.emit(agent.events.make(MyEvent, ...))`` asks plugins and handlers alike, ``on`` and ``observe`` know them.
+
     When: right after the plugin was imported, before any plugin's implementations are checked. Whoever implements
     another plugin's hook marks it ``optionalhook=True``.
 

@@ -155,7 +155,9 @@ def check_hooks(manager: PluginManager, plugin: Any, callers: Iterable[HookCalle
             close = close_matches(caller.name, [name for name, hook in hooks.items() if hook.has_spec()], 2)
             hint = f"did you mean {' or '.join(close)}?" if close else "mark it optionalhook=True if it may be absent"
             raise PluginError(f"unknown hook {caller.name!r}", hint=hint)
-        if (impl.wrapper or impl.hookwrapper) and hasattr(lifecycle, caller.name):
+        types = sys.modules.get("skillkit_core.events.types")  # where plugins' own events are known, too
+        dispatched = hasattr(lifecycle, caller.name) or (types is not None and caller.name in types.EVENTS)
+        if (impl.wrapper or impl.hookwrapper) and dispatched:
             raise PluginError(
                 f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
             )

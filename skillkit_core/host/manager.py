@@ -479,6 +479,7 @@ class Host(Access):
         if self._plugins is not None:
             for name in reversed(list(self._plugins.loaded)):
                 self._plugins.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
+                self._plugins.loaded[name].remove_events()
 
 
 def _current_directory() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from ..errors import PluginError
 from .loading import Failure, SkillKitPluginManager, check_hooks, isolated, new_manager
 
 if TYPE_CHECKING:
+    from ..events.types import Event
     from .diagnostics import Diagnostic
     from .discovery import EntryPoint
 
@@ -21,10 +23,10 @@ class LoadedPlugin:
 
     Attributes:
         entry: where it was installed; ``None``: it was embedded.
-        hooks: the hooks that it implements. defines: the hooks that it defines itself.
+        hooks: the hooks that it implements. defines: the hooks that it defines itself. events: the events.
     """
 
-    __slots__ = ("defines", "entry", "hooks", "name", "plugin")
+    __slots__ = ("defines", "entry", "events", "hooks", "name", "plugin")
 
     def __init__(self, name: str, plugin: Any, entry: EntryPoint | None) -> None:
         self.name = name
@@ -32,12 +34,22 @@ class LoadedPlugin:
         self.entry = entry
         self.hooks: tuple[str, ...] = ()
         self.defines: set[str] = set()
+        self.events: list[type[Event]] = []
 
     @property
     def owner(self) -> dict[str, Any]:
         """Distribution and version, as the diagnostics name them."""
         entry = self.entry
         return {"distribution": entry.distribution if entry else None, "version": entry.version if entry else None}
+
+    def remove_events(self) -> None:
+        """Take back the events that the plugin brought."""
+        if self.events:
+            from ..events.added import remove_event
+
+            for event in self.events:
+                remove_event(event)
+            self.events = []
 
 
 class Plugins:
@@ -106,6 +118,10 @@ class Plugins:
                 self.pm.add_hookspecs(space)
             finally:  # what fails half-way is taken back as well
                 loaded.defines |= self._defined() - before
+            if "skillkit_core.events.types" in sys.modules:  # else nobody can have defined any
+                from ..events.added import add_events
+
+                loaded.events += add_events(space)
 
         return add
 
@@ -135,6 +151,7 @@ class Plugins:
     def _forget(self, loaded: LoadedPlugin) -> None:
         """Take a plugin out of pluggy, also one whose registration ended half-way."""
         pm, plugin = self.pm, loaded.plugin
+        loaded.remove_events()
         if pm.get_plugin(loaded.name) is plugin:
             pm.unregister(name=loaded.name)
         for name, caller in list(vars(pm.hook).items()):
