@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,10 @@ __all__ = [
 ]
 
 
+# What a server or a file wrote may steer a terminal: control characters, turned writing; lone surrogates break it.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
 class SkillKitError(Exception):
     """Base of every error that SkillKit raises on purpose.
 
@@ -42,7 +47,8 @@ class SkillKitError(Exception):
         where: file and line, YAML path, plugin, or any other place that helps; shown in front.
         hint: what to do, one sentence.
 
-    ``str(error)`` is one line. ``exit_code`` is what the command line ends with (1: the run failed, 2: wrong usage).
+    ``str(error)`` is one line without control characters. ``exit_code`` is what the command line ends with (1: the run
+    failed, 2: wrong usage).
     """
 
     exit_code = 1
@@ -56,7 +62,7 @@ class SkillKitError(Exception):
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
         text = f"{text}; {self.hint}" if self.hint else text
-        return " ".join(text.split())
+        return _UNPRINTABLE.sub("\ufffd", " ".join(text.split()))
 
     def to_dict(self) -> dict[str, Any]:
         """The error as the ``error`` object of ``--json`` output."""
@@ -235,6 +241,8 @@ class ProviderError(SkillKitError):
         type: the provider's own error type or code.
         retry_after: seconds that the server asked to wait.
         provider: which provider.
+        retryable: whether the same request may succeed later; default: what the kind says. A connection that fails
+            because of a certificate fails again.
     """
 
     def __init__(
@@ -247,6 +255,7 @@ class ProviderError(SkillKitError):
         retry_after: float | None = None,
         provider: str | None = None,
         hint: str | None = None,
+        retryable: bool | None = None,
     ) -> None:
         super().__init__(message, where=provider, hint=hint)
         self.kind = kind
@@ -254,11 +263,12 @@ class ProviderError(SkillKitError):
         self.type = type
         self.retry_after = retry_after
         self.provider = provider
+        self._retryable = retryable
 
     @property
     def retryable(self) -> bool:
         """Whether the same request may succeed later."""
-        return self.kind in _RETRYABLE
+        return self.kind in _RETRYABLE if self._retryable is None else self._retryable
 
     def to_dict(self) -> dict[str, Any]:
         """The error as the ``error`` object of ``--json`` output."""

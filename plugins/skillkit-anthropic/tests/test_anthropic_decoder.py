@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from skillkit_anthropic.decoder import AnswerDecoder, parse_json
+from skillkit_anthropic.decoder import AnswerDecoder
+from skillkit_anthropic.jsontext import parse_json
 from skillkit_anthropic.wire import Accumulator, message_events, messages_table
 
 from skillkit_core.errors import ErrorKind

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -665,3 +667,22 @@ def test_an_adapter_serves_one_event_loop_after_another():
     first, port = asyncio.run(run(0))
     second, _ = asyncio.run(run(port))
     assert first[-1].type == second[-1].type == "done"
+
+
+def test_an_application_that_never_closes_it_is_not_scolded(replay):
+    code = f"""
+import asyncio
+from skillkit_anthropic import AnthropicAdapter
+from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.messages import UserMessage
+from skillkit_core.models import ModelDefinition
+adapter = AnthropicAdapter(None, base_url="{replay}/case/none", api_key="k")
+async def main():
+    async for event in adapter.stream(LLMRequest(ModelDefinition("m"), [UserMessage(content="hi")])):
+        print(event.error.status)
+asyncio.run(main())
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["404", "404"]
+    assert done.stderr == ""

@@ -6,21 +6,24 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import freeze
+from skillkit_core.http_failures import Origin, exceeds_window, require_url
 from skillkit_core.models import ModelDefinition
 from skillkit_core.stream import StreamEvent
 
-from .client import Endpoint, Transport
+from .client import ANTHROPIC_URL, PATH, Endpoint, Transport
 from .config import AnthropicConfig
-from .decoder import AnswerDecoder, parse_json
+from .decoder import AnswerDecoder
 from .encode import API, dumps
 from .errors import error_of_body, error_of_exception
 from .interrupt import Interrupt, Interrupted
+from .jsontext import parse_json
 from .request import RequestEncoder
 from .validate import problems_of
 from .wire import message_events
@@ -48,7 +51,11 @@ class AnthropicAdapter(LLMAdapter):
         api_key: ``None``: ``ANTHROPIC_API_KEY``, else what the SDK finds (``ANTHROPIC_AUTH_TOKEN``, a profile).
         headers: sent with every request.
         cache, timeout, connect_timeout, proxy, max_tokens: override the configuration, see :class:`AnthropicConfig`.
-        key_hint: variable that holds the key; named where the server refuses it.
+        key_hint: variable that holds the key; named where the server refuses it. Default: ``ANTHROPIC_API_KEY`` for
+            Anthropic itself.
+
+    Raises:
+        UsageError: ``base_url`` or ``proxy`` is no address.
     """
 
     api: ClassVar[str] = API
@@ -66,7 +73,7 @@ class AnthropicAdapter(LLMAdapter):
         connect_timeout: float | None = None,
         proxy: str | None = None,
         max_tokens: int | None = None,
-        key_hint: str = "ANTHROPIC_API_KEY",
+        key_hint: str | None = None,
     ) -> None:
         given = {
             "cache": cache,
@@ -84,13 +91,16 @@ class AnthropicAdapter(LLMAdapter):
         if official:
             base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL")
             api_key = api_key or _secret(host, "ANTHROPIC_API_KEY") or _secret(host, "ANTHROPIC_AUTH_TOKEN")
+        api_key = api_key.strip() if api_key else None
         all_headers = {**config.headers, **(headers or {})} if official else dict(headers or {})
         self._betas = ",".join(config.betas) if official else ""
         if self._betas:
             all_headers["anthropic-beta"] = self._betas
         self._config = config
-        self._key_hint = key_hint
-        self._secret = api_key
+        if base_url:
+            require_url(base_url)
+        if config.proxy:
+            require_url(config.proxy, "proxy")
         self._transport = Transport(
             Endpoint(
                 base_url,
@@ -102,6 +112,9 @@ class AnthropicAdapter(LLMAdapter):
                 proxy=config.proxy,
             )
         )
+        url = (base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
+        variable = key_hint or ("ANTHROPIC_API_KEY" if official else None)
+        self._origin = Origin(provider, url, PATH, api_key or "", variable)
 
     # ------------------------------------------------------------ one answer
 
@@ -128,7 +141,7 @@ class AnthropicAdapter(LLMAdapter):
                 if decoder.acc.finished:
                     log.debug("after the end of the answer: %r", error)
                 else:
-                    yield decoder.fail(self._error(error))
+                    yield decoder.fail(self._error(error, request))
             finally:
                 if decoder.acc.container is not None:
                     self._encoder(request).container = decoder.acc.container
@@ -170,6 +183,9 @@ class AnthropicAdapter(LLMAdapter):
         """
         import anthropic
 
+        unsendable = self._origin.key_problem()
+        if unsendable is not None:
+            raise unsendable
         content = self._encoder(request).encode(request).content
         headers: Mapping[str, Any] = self._headers(request.settings.headers)
         if request.on_request is not None:
@@ -236,13 +252,14 @@ class AnthropicAdapter(LLMAdapter):
             message = None
         if isinstance(message, dict) and "error" in message:
             raise error_of_body(message, status=response.status_code, headers=dict(response.headers))
-        what = response.headers.get("content-type", "an unknown type")
-        raise ProviderError(
-            f"the answer is no message of the Messages API ({what})",
-            kind=ErrorKind.protocol,
-            status=response.status_code,
-            hint="check base_url",
-        )
+        if isinstance(message, dict):
+            raise ProviderError(
+                "the server sent an answer that is no message of the Messages API",
+                kind=ErrorKind.protocol,
+                status=response.status_code,
+                hint=f"try again; if it stays, {self._origin.path_hint()}",
+            )
+        raise self._origin.foreign(response.headers.get("content-type", ""), data, response.status_code)
 
     async def _drain(self, chunks: Any, interrupt: Interrupt) -> None:
         """Read to the end of the response, so that the connection serves the next request."""
@@ -255,39 +272,34 @@ class AnthropicAdapter(LLMAdapter):
 
     # ------------------------------------------------------------ failures
 
-    def _error(self, error: Exception) -> Any:
-        if isinstance(error, TypeError) and "authentication method" in str(error):  # the SDK found no credentials
+    def _error(self, error: Exception, request: LLMRequest, origin: Origin | None = None) -> ProviderError:
+        found: ProviderError
+        origin = origin or self._origin
+        if (
+            isinstance(error, TypeError) and not self._transport.has_credentials()
+        ):  # so the SDK refuses to send anything
             found = ProviderError("no API key is known", kind=ErrorKind.auth)
             found.__cause__ = error
         elif isinstance(error, ValueError) and not isinstance(error, ProviderError):
-            found = ProviderError(f"the request or its answer cannot be read: {error}", kind=ErrorKind.protocol)
+            found = ProviderError(f"the request cannot be sent: {error}", kind=ErrorKind.invalid_request)
             found.__cause__ = error
         else:
-            found = error_of_exception(error, self.provider, self._secret)
-        return self._sign(found)
+            found = error_of_exception(error, origin, too_long=lambda: exceeds_window(request))
+        return origin.sign(found)
 
-    def _sign(self, error: Any) -> Any:
-        """Put this provider's name on ``error``, and for credentials the advice that fits it."""
+    def _sign(self, error: Any) -> None:
+        """Put this provider's name on an error of the wire, and for credentials the advice that fits it."""
         if isinstance(error, ProviderError):
-            error.provider = error.where = self.provider
-            if error.kind is ErrorKind.auth:
-                error.hint = f"check {self._key_hint} or pass api_key"
-        return error
+            self._origin.sign(error)
 
     def _interrupted(self, interrupt: Interrupt, request: LLMRequest) -> ProviderError:
-        if interrupt.reason == "silence":
-            return ProviderError(
-                f"the server was silent for {self._config.timeout:g} seconds",
-                kind=ErrorKind.timeout,
-                provider=self.provider,
-            )
+        if interrupt.reason == "aborted":
+            return ProviderError(request.signal.reason or "aborted", kind=ErrorKind.aborted, provider=self.provider)
+        message = f"the server was silent for {self._config.timeout:g} seconds"
         if interrupt.reason == "timeout":
-            return ProviderError(
-                f"the first event did not come within {request.settings.timeout:g} seconds",
-                kind=ErrorKind.timeout,
-                provider=self.provider,
-            )
-        return ProviderError(request.signal.reason or "aborted", kind=ErrorKind.aborted, provider=self.provider)
+            message = f"the first event did not come within {request.settings.timeout:g} seconds"
+        late = ProviderError(message, kind=ErrorKind.timeout, hint="try again, or raise timeout")
+        return self._origin.sign(late)
 
     # ------------------------------------------------------------ the rest of the contract
 
@@ -307,10 +319,15 @@ class AnthropicAdapter(LLMAdapter):
         """
         from .models import definitions
 
+        origin = replace(self._origin, path="/v1/models")
         try:
-            return definitions(await self._transport.get_json("/v1/models?limit=1000"), self.provider)
+            body = await self._transport.get(f"{origin.path}?limit=1000")
         except Exception as error:
-            raise self._error(error) from error
+            raise self._error(error, LLMRequest(ModelDefinition(""), ()), origin) from error
+        try:
+            return definitions(parse_json(body), self.provider)
+        except ValueError:
+            raise origin.sign(origin.foreign("", body)) from None
 
     async def close(self) -> None:
         """Close the connections."""

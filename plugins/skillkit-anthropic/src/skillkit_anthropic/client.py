@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     import anthropic
     import httpx2
 
-__all__ = ["Endpoint", "Transport"]
+__all__ = ["ANTHROPIC_URL", "PATH", "Endpoint", "Transport"]
 
-_PATH = "/v1/messages"
+ANTHROPIC_URL = "https://api.anthropic.com"
+PATH = "/v1/messages"
 
 
 class Endpoint:
@@ -55,13 +56,15 @@ class Transport:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, anthropic.AsyncAnthropic] = WeakKeyDictionary()
+        self._clients: dict[asyncio.AbstractEventLoop, anthropic.AsyncAnthropic] = {}
 
     def client(self) -> anthropic.AsyncAnthropic:
         """The client of the running loop."""
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
+            for gone in [other for other in self._clients if other.is_closed()]:
+                _forget(self._clients.pop(gone))
             client = self._clients[loop] = self._make()
         return client
 
@@ -85,7 +88,8 @@ class Transport:
             max_retries=0,
             timeout=self._timeout,
             default_headers=headers,
-            http_client=anthropic.DefaultAioHttpClient(timeout=self._timeout, proxy=end.proxy),
+            # Never on to another place: it would get the key and the conversation.
+            http_client=anthropic.DefaultAioHttpClient(timeout=self._timeout, proxy=end.proxy, follow_redirects=False),
         )
         if not end.official:
             # ANTHROPIC_CUSTOM_HEADERS may hold a secret meant for Anthropic; only the constructor's parameters count.
@@ -125,7 +129,7 @@ class Transport:
 
         client = self.client()
         return await client.post(
-            _PATH,
+            PATH,
             cast_to=httpx2.Response,
             content=content,
             options={"headers": dict(headers), "timeout": self._timeout},
@@ -133,18 +137,46 @@ class Transport:
             stream_cls=anthropic.AsyncStream[Any],
         )  # type: ignore[return-value]
 
-    async def get_json(self, path: str) -> Any:
-        """The JSON that ``path`` answers with."""
+    async def get(self, path: str) -> bytes:
+        """The body at ``path``.
+
+        Raises:
+            anthropic.APIError: no connection, or a status that is not 2xx.
+        """
         import httpx2
 
         timeout = httpx2.Timeout(self._endpoint.timeout, connect=self._endpoint.connect_timeout)
-        return (await self.client().get(path, cast_to=httpx2.Response, options={"timeout": timeout})).json()
+        answer = await self.client().get(path, cast_to=httpx2.Response, options={"timeout": timeout})
+        return answer.content
+
+    def has_credentials(self) -> bool:
+        """Whether a request can prove who asks; a compatible server may want no proof."""
+        if not self._endpoint.official or self.client().custom_auth is not None:
+            return True
+        return not {"authorization", "x-api-key"}.isdisjoint(name.lower() for name in self.headers({}))
 
     async def close(self) -> None:
         """Close the connections."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.close()
+        self.__del__()
+
+    def __del__(self) -> None:
+        # Without this an application that ends without close() is told "Unclosed client session" by aiohttp.
+        for client in self._clients.values():
+            _forget(client)
+        self._clients.clear()
+
+
+def _forget(client: anthropic.AsyncAnthropic) -> None:
+    """Let go of connections that nobody can close any more: their loop has ended, or ends."""
+    session = getattr(getattr(client._client, "_transport", None), "client", None)
+    if session is None or session.closed:
+        return
+    with contextlib.suppress(RuntimeError, AttributeError):  # closing a transport wants a loop that runs
+        session.connector._close()
+    session.detach()
 
 
 def _import_sdk() -> None:

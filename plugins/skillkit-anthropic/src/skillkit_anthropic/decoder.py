@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from pydantic_core import from_json
-
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import StreamEvent
 
+from .jsontext import parse_json
 from .wire import Accumulator, failure, messages_table
 
-__all__ = ["AnswerDecoder", "parse_json"]
-
-
-def parse_json(data: bytes) -> Any:
-    """The JSON in ``data``.
-
-    Raises:
-        ValueError: there is none.
-    """
-    try:
-        return from_json(data)
-    except ValueError:  # also escaped lone surrogates, which only the standard library takes
-        return json.loads(data)
+__all__ = ["AnswerDecoder"]
 
 
 class AnswerDecoder:

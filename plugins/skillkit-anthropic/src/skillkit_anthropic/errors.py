@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.http import classify_status, parse_retry_after
+from skillkit_core.http_failures import Origin, advice, body_in_words
 
-__all__ = ["error_of_body", "error_of_exception"]
+from .jsontext import parse_json
+
+__all__ = ["error_of_answer", "error_of_body", "error_of_exception"]
 
 # https://platform.claude.com/docs/en/api/errors
 _TYPES = {
     "invalid_request_error": ErrorKind.invalid_request,
     "authentication_error": ErrorKind.auth,
     "billing_error": ErrorKind.quota,
+    "insufficient_balance_error": ErrorKind.quota,  # MiniMax
     "permission_error": ErrorKind.permission,
     "not_found_error": ErrorKind.not_found,
     "request_too_large": ErrorKind.overflow,
@@ -39,45 +43,80 @@ _CODES = {
 # have none either). Only this type and status are looked at, and only the fixed beginning of the sentence, so that
 # neither a rate limit that speaks of tokens nor a text quoted inside another error is taken for it.
 _OVERFLOW_PREFIXES = ("prompt is too long", "input length and `max_tokens` exceed context limit")
-_HINTS = {
-    ErrorKind.auth: "set ANTHROPIC_API_KEY or pass api_key",
-    ErrorKind.not_found: "check the model name and base_url",
-    ErrorKind.overflow: "shorten the conversation or compact it",
-}
-_LONGEST = 600
+_GENERIC = frozenset({"invalid_request_error", "bad_request_error", "invalid_request"})
+_LONGEST = 2_000
 
 
-def error_of_body(
-    body: Any,
-    *,
-    status: int,
-    headers: Mapping[str, str] | None = None,
-    provider: str | None = None,
-    hints: Mapping[ErrorKind, str] = _HINTS,
-) -> ProviderError:
+def error_of_body(body: Any, *, status: int, headers: Mapping[str, str] | None = None) -> ProviderError:
     """The error that a body ``{"type": "error", "error": {"type", "message", "details"}}`` reports.
 
-    ``status`` is 200 for an error event in mid-stream. Anything else in ``body`` (an HTML page of a proxy) leaves the
-    status to decide.
+    ``status`` is 200 for an error event in mid-stream. Anything else in ``body`` leaves the status to decide.
     """
     error = body.get("error") if isinstance(body, Mapping) else None
     fields = error if isinstance(error, Mapping) else {}
     kind_name, details = fields.get("type"), fields.get("details")
     kind_name = kind_name if isinstance(kind_name, str) else None
     code = details.get("error_code") if isinstance(details, Mapping) else None
-    outer = body.get("message") if isinstance(body, Mapping) else body
+    outer = body.get("message") or body.get("detail") if isinstance(body, Mapping) else body
     said = (t for t in (fields.get("message"), error, outer) if isinstance(t, str) and t.strip())
     message = next(said, f"the server answered with status {status}")
     kind = _kind(status, kind_name, code if isinstance(code, str) else None, message)
+    retry_after = parse_retry_after(headers) if headers is not None else None
     return ProviderError(
         message if len(message) <= _LONGEST else message[:_LONGEST] + "...",
         kind=kind,
         status=status,
         type=kind_name,
-        retry_after=parse_retry_after(headers) if headers is not None else None,
-        provider=provider,
-        hint=hints.get(kind),
+        retry_after=retry_after,
+        hint=advice(kind, retry_after),
     )
+
+
+def error_of_answer(
+    status: int,
+    headers: Mapping[str, str],
+    content: bytes,
+    origin: Origin,
+    *,
+    too_long: Callable[[], bool] = lambda: False,
+) -> ProviderError:
+    """The error of an answer with another status than 2xx.
+
+    ``too_long`` is asked where a server gives no reason but words: whether the request is probably longer than the window.
+    """
+    if 300 <= status < 400:
+        return origin.redirected(status, headers)
+    try:
+        body = parse_json(content)
+    except ValueError:
+        body = None
+    found = error_of_body(body, status=status, headers=headers)
+    if body is None:
+        what = body_in_words(next((v for k, v in headers.items() if k.lower() == "content-type"), ""), content)
+        found = _renamed(found, f"the server answered with status {status} and {what}")
+    if (
+        status == 400
+        and found.kind is ErrorKind.invalid_request
+        and (found.type or "") in _GENERIC | {""}
+        and too_long()
+    ):
+        found.kind, found.hint = ErrorKind.overflow, advice(ErrorKind.overflow)
+    if status in (404, 405):
+        missing = isinstance(body, Mapping) and isinstance(body.get("error"), (Mapping, str))
+        hint = origin.path_hint()
+        found.hint = f"check the name of the model, and {hint.removeprefix('check ')}" if missing else hint
+    elif status == 407:
+        found.hint = "write user and password into the proxy's URL: http://user:password@host:port"
+    elif status == 413:
+        found.hint = "send less: shorten the conversation, or leave out images and documents"
+    elif status == 403 and body is None:
+        found.hint = f"a proxy or firewall before the server refuses the request: {origin.path_hint()}"
+    return found
+
+
+def _renamed(error: ProviderError, message: str) -> ProviderError:
+    error.message, error.args = message, (message,)
+    return error
 
 
 def _kind(status: int, kind_name: str | None, code: str | None, message: str) -> ErrorKind:
@@ -85,54 +124,57 @@ def _kind(status: int, kind_name: str | None, code: str | None, message: str) ->
         return _CODES[code]
     if kind_name == "invalid_request_error" and status in (200, 400) and message.startswith(_OVERFLOW_PREFIXES):
         return ErrorKind.overflow
-    if status in (402, 413, 429, 503, 504, 529):  # exact whatever a compatible server writes in the body
+    if (
+        status in (402, 413, 429, 503, 504, 529) and _TYPES.get(kind_name or "") is not ErrorKind.quota
+    ):  # exact whatever a compatible server writes in the body
         return classify_status(status)
     if kind_name in _TYPES:
         return _TYPES[kind_name]
     return ErrorKind.server if status == 200 else classify_status(status)
 
 
-def error_of_exception(error: Exception, provider: str | None = None, secret: str | None = None) -> ProviderError:
-    """The SDK's or the transport's exception as a :class:`ProviderError`; the cause is kept.
-
-    ``secret`` is taken out of the message should the server have echoed it.
-    """
+def error_of_exception(
+    error: Exception, origin: Origin, *, too_long: Callable[[], bool] = lambda: False
+) -> ProviderError:
+    """The SDK's or the transport's exception as a :class:`ProviderError`; the cause is kept."""
     if isinstance(error, ProviderError):
         return error
-    found = _of_exception(error, provider)
-    if secret and secret in found.message:
-        found.message = found.message.replace(secret, "***")
-        found.args = (found.message,)
+    found = _of_exception(error, origin, too_long)
     found.__cause__ = error
     return found
 
 
-def _of_exception(error: Exception, provider: str | None) -> ProviderError:
+def _of_exception(error: Exception, origin: Origin, too_long: Callable[[], bool]) -> ProviderError:
+    import aiohttp
     import anthropic
     import httpx2
 
     if isinstance(error, anthropic.APIStatusError):
-        body = error.body
-        return error_of_body(body, status=error.status_code, headers=dict(error.response.headers), provider=provider)
-    if isinstance(error.__cause__ or error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
-        text = str(error.__cause__ or error)
-        return ProviderError(f"base_url cannot be used: {text}", kind=ErrorKind.invalid_request, provider=provider)
-    if isinstance(error, (anthropic.APITimeoutError, httpx2.TimeoutException, TimeoutError)):
-        cause = error.__cause__ or error
-        return ProviderError(
-            f"the server did not answer in time ({type(cause).__name__})", kind=ErrorKind.timeout, provider=provider
-        )
-    if isinstance(error, (anthropic.APIConnectionError, httpx2.TransportError, OSError)):
-        cause = error.__cause__ or error
-        text = str(cause) or type(cause).__name__
-        return ProviderError(
-            f"the connection failed: {text}",
-            kind=ErrorKind.connection,
-            provider=provider,
-            hint="check the network, the proxy and base_url",
-        )
-    if isinstance(error, httpx2.DecodingError):
-        return ProviderError(f"the answer cannot be decoded: {error}", kind=ErrorKind.protocol, provider=provider)
+        answer = error.response
+        return error_of_answer(error.status_code, dict(answer.headers), _content(answer), origin, too_long=too_long)
     if isinstance(error, anthropic.CredentialsError):
-        return ProviderError(str(error), kind=ErrorKind.auth, provider=provider, hint=_HINTS[ErrorKind.auth])
-    return ProviderError(f"{type(error).__name__}: {error}", provider=provider)
+        return ProviderError(str(error), kind=ErrorKind.auth)
+    cause = error.__cause__ if isinstance(error, anthropic.APIConnectionError) and error.__cause__ else error
+    refused = next((e.status for e in (cause, cause.__cause__) if isinstance(e, aiohttp.ClientHttpProxyError)), None)
+    if isinstance(cause, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
+        hint = "check base_url, and the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
+        return ProviderError(f"no request can go there: {cause}", kind=ErrorKind.invalid_request, hint=hint)
+    if isinstance(cause, (httpx2.TransportError, anthropic.APIConnectionError, aiohttp.ClientError, OSError)):
+        return origin.lost(cause, proxy_status=refused)
+    if isinstance(cause, httpx2.DecodingError):
+        return ProviderError(f"the answer cannot be decoded: {cause}", kind=ErrorKind.protocol, hint="try again")
+    if isinstance(cause, ValueError):
+        hint = "check the headers of the configuration and of the request"
+        return ProviderError(
+            f"the request cannot be sent: {str(cause).rstrip('.')}", kind=ErrorKind.invalid_request, hint=hint
+        )
+    return ProviderError(f"{type(cause).__name__}: {cause}")
+
+
+def _content(answer: Any) -> bytes:
+    """The body of an answer; empty where it was not read."""
+    try:
+        content: bytes = answer.content
+        return content
+    except RuntimeError:
+        return b""

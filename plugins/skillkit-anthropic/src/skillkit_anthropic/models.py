@@ -15,7 +15,13 @@ __all__ = ["definitions"]
 def definitions(answer: Any, provider: str) -> list[ModelDefinition]:
     """The models of a ``GET /v1/models`` answer; what it does not say stays unknown."""
     listed = answer.get("data") if isinstance(answer, Mapping) else None
-    return [_definition(m, provider) for m in listed or () if isinstance(m, Mapping) and m.get("id")]
+    if not isinstance(listed, list):
+        return []
+    return [_definition(m, provider) for m in listed if isinstance(m, Mapping) and m.get("id")]
+
+
+def _tokens(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _definition(model: Mapping[str, Any], provider: str) -> ModelDefinition:
@@ -35,8 +41,8 @@ def _definition(model: Mapping[str, Any], provider: str) -> ModelDefinition:
         provider=provider,
         api="anthropic-messages",
         display_name=str(model.get("display_name") or ""),
-        context_window=int(model.get("max_input_tokens") or 0),
-        max_output_tokens=int(model.get("max_tokens") or 0),
+        context_window=_tokens(model.get("max_input_tokens")),
+        max_output_tokens=_tokens(model.get("max_tokens")),
         capabilities=names,
         reasoning="reasoning" in names,
         thinking_levels=_levels(able),

@@ -13,9 +13,11 @@ from skillkit_core.tools import Tool
 from .chat_request import ChatEncoder, check_messages
 from .chat_state import ChatState
 from .chat_stream import broken, chat_table, tag
+from .dialect import Dialect
 from .handover import Target
-from .history import history_of
+from .history import History, history_of
 from .jsontext import decode, encode
+from .marks import MarkedHistory, Marks, marks_for
 from .settings import problems_of, strict_schema, thinking_value
 from .wire import OpenAIWire
 
@@ -39,16 +41,24 @@ class OpenAIAdapter(OpenAIWire):
         fields = encode(self._fields(request))[1:-1]
         tools = self.tools_field(request)
         target = Target.of(self.provider, self.api, request.model)
-        dialect = self.dialect
-        history = history_of(
-            request.scratch,
-            (target, dialect),
-            lambda: ChatEncoder(target, mistral_ids=dialect.call_ids == "mistral", image_results=dialect.image_results),
-        )
-        items = history.items(request.messages)
-        system = encode({"role": "system", "content": request.system}) if request.system else b""
+        marks = marks_for(self.dialect, request)
+        key = (target, self.dialect, marks)
+        items = history_of(request.scratch, key, lambda: self._history(key)).items(request.messages)
+        system = b""
+        if request.system:
+            content = request.system if marks is None else marks.system(request.system)
+            system = encode({"role": "system", "content": content})
         comma = b"," if system and items else b""
         return b"".join((b"{", fields, tools, b',"messages":[', system, comma, items, b"]}"))
+
+    def _history(self, key: tuple[Target, Dialect, Marks | None]) -> History:
+        target, dialect, marks = key
+
+        def encoder() -> ChatEncoder:
+            mistral = dialect.call_ids == "mistral"
+            return ChatEncoder(target, mistral_ids=mistral, image_results=dialect.image_results)
+
+        return History(key, encoder) if marks is None else MarkedHistory(key, encoder, marks)
 
     def _fields(self, request: LLMRequest) -> dict[str, Any]:
         settings, dialect = request.settings, self.dialect

@@ -19,7 +19,7 @@ from skillkit_core.messages import RefusalBlock, StopReason, TextBlock, Thinking
 from skillkit_core.stream import StreamEvent, StreamTable, parse_tool_args
 
 from .chat_state import Call, ChatState, call_of, joined, merged_details, string
-from .errors import stream_error
+from .errors import minimax_error, protocol_error, stream_error
 from .usage import chat_usage
 
 __all__ = ["broken", "chat_table", "stop_reason_of", "tag"]
@@ -68,7 +68,8 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
     if acc.rest.over:
         return (), acc
     out: Out = []
-    for choice in event.get("choices") or ():
+    choices = event.get("choices")
+    for choice in choices or ():
         if choice.get("index") not in (0, None):
             continue  # n > 1: one message is one choice
         delta = choice.get("delta")
@@ -81,6 +82,8 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
                 event = {"error": choice["error"], **event}
     if event.get("usage") or event.get("x_groq") or event.get("error") or event.get("citations"):
         acc = _margin(event, acc, out)
+    if not choices and "base_resp" in event and not acc.rest.over:
+        acc = _refused(event, acc, out)
     if not acc.rest.response_id and event.get("id") and not acc.rest.over:  # Azure's first chunk has an empty id
         acc = acc._replace(rest=acc.rest._replace(response_id=event["id"]))
     return out, acc
@@ -99,7 +102,8 @@ def completion(event: Mapping[str, Any], acc: ChatState) -> Converted:
     if acc.rest.over:
         return out, acc
     if choice is None:
-        return [*out, _protocol("the answer has no choices", acc)], _over(acc)
+        acc = _refused(event, acc, out)
+        return (out, acc) if acc.rest.over else ([*out, _protocol("the answer has no choices", acc)], _over(acc))
     return _finish(acc, out)
 
 
@@ -117,6 +121,15 @@ def eof(event: Mapping[str, Any], acc: ChatState) -> Converted:
     if acc.rest.finish:
         return _finish(acc, [])
     return [_protocol("the stream ended without a finish reason", acc)], _over(acc)
+
+
+def _refused(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
+    """MiniMax says in a field of its own why there are no choices."""
+    error = minimax_error(event.get("base_resp"))
+    if error is None:
+        return acc
+    out.append(_ended(error, acc))
+    return _over(acc)
 
 
 def _over(acc: ChatState) -> ChatState:
@@ -368,7 +381,7 @@ def _ended(error: ProviderError, acc: ChatState) -> StreamEvent:
 
 
 def _protocol(message: str, acc: ChatState) -> StreamEvent:
-    return _ended(ProviderError(message, kind=ErrorKind.protocol), acc)
+    return _ended(protocol_error(message), acc)
 
 
 def broken(acc: ChatState, error: ProviderError) -> StreamEvent:

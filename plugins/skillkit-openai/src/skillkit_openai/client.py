@@ -81,7 +81,8 @@ class Client:
             default_query=dict(end.query),
             timeout=timeout,
             max_retries=0,
-            http_client=DefaultAioHttpClient(timeout=timeout, **options),
+            # Never on to another place: it would get the key and the conversation.
+            http_client=DefaultAioHttpClient(timeout=timeout, follow_redirects=False, **options),
             _enforce_credentials=False,
         )
         if end.base_url != OPENAI_URL:
@@ -107,7 +108,7 @@ class Client:
         http = sdk._client
         plain = not http.cookies
         response = await self._first(sdk, path, content, headers)
-        if plain and not response.history:  # cookies are of their moment, and a redirection made another request of it
+        if plain:  # cookies are of their moment
             if len(self._prepared) >= _KEPT:
                 self._prepared.clear()
             self._prepared[key] = Prepared(sdk, http, response.request)

@@ -46,6 +46,7 @@ class Server(Connection):
     store: bool | None = None
     image_results: bool | None = None
     summaries: bool | None = None
+    cache_control: Literal["auto", "off", "5m", "1h"] | None = None
 
     @field_validator("base_url")
     @classmethod
@@ -78,4 +79,9 @@ class Server(Connection):
 class OpenAISection(Connection):
     """``openai:`` in ``config.yaml``."""
 
+    cache_control: Literal["auto", "off"] = Field("auto", description="off: no cache breakpoints at any server")
     servers: dict[str, Server] = Field(default_factory=dict)
+
+    def options(self) -> dict[str, Any]:
+        """What holds for all providers, as arguments of an adapter."""
+        return {**super().options(), **({"cache_control": "off"} if self.cache_control == "off" else {})}

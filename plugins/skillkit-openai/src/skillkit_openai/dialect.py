@@ -29,6 +29,9 @@ class Dialect:
         store: whether the server keeps Responses; with ``False`` reasoning travels encrypted.
         image_results: chat tool results may hold images.
         summaries: ask Responses for summaries of the reasoning.
+        cache_control: breakpoints for prompt caching in chat messages: ``auto`` (for models in ``cached``), ``off``, or for
+            every model ``5m`` or ``1h``, which is how long they hold.
+        cached: models that cache by breakpoints behind this server: pattern of the id, and how many breakpoints help.
     """
 
     max_tokens_field: str = "max_tokens"
@@ -40,8 +43,13 @@ class Dialect:
     store: bool | None = None
     image_results: bool = False
     summaries: bool = False
+    cache_control: Literal["auto", "off", "5m", "1h"] = "auto"
+    cached: tuple[tuple[str, int], ...] = ()
 
 
+# Claude reads what was written before; Gemini looks at one breakpoint alone and caches the rest by itself, so that one
+# stays where it is. https://openrouter.ai/docs/features/prompt-caching
+_OPENROUTER_CACHED = (("anthropic/*", 3), ("google/gemini-*", 1))
 _OPENAI = Dialect("max_completion_tokens", strict=True, cache_key=True, store=False, summaries=True)
 _AZURE = replace(_OPENAI, cache_key=False)
 _BY_HOST: dict[str, Dialect] = {
@@ -49,7 +57,7 @@ _BY_HOST: dict[str, Dialect] = {
     "openai.azure.com": _AZURE,
     "services.ai.azure.com": _AZURE,
     "cognitiveservices.azure.com": _AZURE,
-    "openrouter.ai": Dialect(thinking="reasoning", strict=True),
+    "openrouter.ai": Dialect(thinking="reasoning", strict=True, cached=_OPENROUTER_CACHED),
     "ai-gateway.vercel.sh": Dialect(thinking="reasoning"),
     "mistral.ai": Dialect(stream_usage=False, thinking="none", call_ids="mistral"),
     "deepseek.com": Dialect(thinking="switch"),
@@ -61,7 +69,7 @@ _BY_HOST: dict[str, Dialect] = {
     "cerebras.ai": Dialect("max_completion_tokens"),
     "perplexity.ai": Dialect(stream_usage=False),
 }
-_NAMES = {f.name for f in fields(Dialect)}
+_NAMES = {f.name for f in fields(Dialect)} - {"cached"}
 
 
 def dialect_for(base_url: str, options: Mapping[str, Any]) -> Dialect:

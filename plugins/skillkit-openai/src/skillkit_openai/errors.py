@@ -1,151 +1,254 @@
-"""Failures of OpenAI's wires, classified by status and by the provider's error type or code, never by text."""
+"""Failures of OpenAI's wires: classified by status and by the provider's error type or code, never by text.
+
+Overflow is the one kind that many servers have no field for. Where a server answers 400 and gives no reason but words, the
+length of the request decides (see :func:`skillkit_core.http_failures.exceeds_window`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.http import classify_status, parse_retry_after
+from skillkit_core.http_failures import Origin, advice, body_in_words
 
-__all__ = ["status_error", "stream_error"]
+from .error_codes import BY_CODE, GENERIC, MINIMAX, NO_SUCH_MODEL, NO_SUCH_PATH
+from .jsontext import decode, dumps
 
-# Codes and types: https://platform.openai.com/docs/guides/error-codes, and the error bodies of the compatible servers
-# (llama.cpp ``exceed_context_size_error``, GitHub Models ``tokens_limit_reached``, Azure ``content_filter``, ...).
-_BY_CODE: dict[str, ErrorKind] = {
-    **dict.fromkeys(
-        (
-            "context_length_exceeded",
-            "context_window_exceeded",
-            "exceed_context_size_error",
-            "model_max_prompt_tokens_exceeded",
-            "prompt_too_long",
-            "request_too_large",
-            "tokens_limit_reached",
-        ),
-        ErrorKind.overflow,
-    ),
-    **dict.fromkeys(
-        (
-            "access_terminated",
-            "billing_hard_limit_reached",
-            "billing_not_active",
-            "exceeded_current_quota_error",
-            "insufficient_balance",
-            "insufficient_credits",
-            "insufficient_quota",
-            "payment_required",
-        ),
-        ErrorKind.quota,
-    ),
-    **dict.fromkeys(
-        ("rate_limit_exceeded", "rate_limit_error", "rate_limit_reached_error", "requests", "tokens", "slow_down"),
-        ErrorKind.rate_limit,
-    ),
-    **dict.fromkeys(
-        ("authentication_error", "incorrect_api_key_error", "invalid_api_key", "invalid_authentication_error"),
-        ErrorKind.auth,
-    ),
-    **dict.fromkeys(("permission_denied", "permission_error"), ErrorKind.permission),
-    **dict.fromkeys(("model_not_found", "not_found_error", "resource_not_found_error"), ErrorKind.not_found),
-    **dict.fromkeys(
-        ("content_filter", "content_policy_violation", "moderation_blocked", "responsible_ai_policy_violation"),
-        ErrorKind.content_filter,
-    ),
-    **dict.fromkeys(
-        ("engine_overloaded_error", "overloaded", "overloaded_error", "server_overloaded", "service_unavailable"),
-        ErrorKind.overloaded,
-    ),
-    **dict.fromkeys(("api_error", "internal_error", "internal_server_error", "server_error"), ErrorKind.server),
-    **dict.fromkeys(("request_timeout", "timeout", "timeout_error"), ErrorKind.timeout),
-}
-_WEAK = {"invalid_request_error": ErrorKind.invalid_request, "invalid_value": ErrorKind.invalid_request}
+__all__ = ["minimax_error", "protocol_error", "status_error", "stream_error"]
+
+_MOST_WORDS = 2_000
 
 
-def _facts(body: Any) -> dict[str, Any]:
-    """``message``, ``type``, ``code`` and ``param`` of an error body in any of the shapes that servers use."""
-    if isinstance(body, list) and body:  # Google's compatible endpoint
-        body = body[0]
-    if not isinstance(body, Mapping):
-        return {"message": body if isinstance(body, str) else ""}
-    inner = body.get("error")
-    if isinstance(inner, Mapping):
-        body = inner
-    facts = {name: body.get(name) for name in ("message", "type", "code", "param")}
-    if not facts["message"]:
-        other = inner if isinstance(inner, str) else body.get("detail")
-        facts["message"] = other if isinstance(other, str) else ""
-    return facts
+class _Facts:
+    """What an error body says, in any of the shapes that servers use."""
+
+    __slots__ = ("body", "message", "names", "said")
+
+    def __init__(self, body: Any) -> None:
+        if isinstance(body, list) and body:  # Google's compatible endpoint
+            body = body[0]
+        self.said = body
+        outer = body if isinstance(body, Mapping) else {}
+        inner = outer.get("error")
+        self.body: Mapping[str, Any] = inner if isinstance(inner, Mapping) else outer
+        words = [self.body.get("message"), inner, _details(outer.get("detail")), body]
+        self.message = next((w for w in words if isinstance(w, str) and w.strip()), "")
+        found = [self.body.get(name) for name in ("code", "type", "error_type", "status")]
+        metadata = self.body.get("metadata")
+        found += [metadata.get("error_type") if isinstance(metadata, Mapping) else None, outer.get("error_type")]
+        reasons = self.body.get("details")
+        if isinstance(reasons, list):  # google.rpc.ErrorInfo
+            found += [d.get("reason") for d in reasons if isinstance(d, Mapping)]
+        self.names = [n for n in found if isinstance(n, str) or (isinstance(n, int) and not isinstance(n, bool))]
+
+    @property
+    def name(self) -> str | None:
+        """The code, or else the type, as the server wrote it."""
+        name = self.body.get("code") or self.body.get("type")
+        return str(name) if isinstance(name, (str, int)) and name else None
+
+    def words(self) -> Iterator[str]:
+        """The names that are words, in lower case."""
+        return (n.lower() for n in self.names if isinstance(n, str) and not n.isdigit())
+
+    def number(self, name: str) -> int | None:
+        """The number in field ``name``."""
+        value = self.body.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def upstream(self) -> _Facts | None:
+        """The error of the provider behind a router (OpenRouter's ``metadata.raw``)."""
+        metadata = self.body.get("metadata")
+        raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+        if isinstance(raw, str):
+            try:
+                raw = decode(raw.encode(errors="replace"))
+            except ValueError:
+                pass
+        return _Facts(raw) if isinstance(raw, (str, Mapping)) and raw else None
 
 
-def _classify(facts: Mapping[str, Any], status: int | None) -> ErrorKind:
-    kind, code = facts.get("type"), facts.get("code")
-    if kind == "BadRequestError" and facts.get("param") in ("input_text", "input_tokens"):
-        return ErrorKind.overflow  # vLLM
-    for name in (code, kind):
-        found = _BY_CODE.get(name.lower()) if isinstance(name, str) else None
+def _details(detail: Any) -> str:
+    """FastAPI's ``detail``: a text, or a list of what is wrong where."""
+    if isinstance(detail, str):
+        return detail
+    if not isinstance(detail, list):
+        return ""
+    wrong = [d for d in detail if isinstance(d, Mapping) and isinstance(d.get("msg"), str)]
+    return "; ".join(f"{'.'.join(map(str, d.get('loc') or ()))}: {d['msg']}" for d in wrong)
+
+
+def _classify(facts: _Facts, status: int | None) -> ErrorKind:
+    exact = _structured(facts)
+    if exact is not None:
+        return exact
+    for name in facts.words():
+        found = BY_CODE.get(name)
         if found is ErrorKind.server and status is not None and status >= 400:
             return classify_status(status)  # "server_error" with 503 is an overload, "api_error" with 401 a wrong key
         if found is not None:
             return found
-    if isinstance(code, str) and code.isdigit():
-        code = int(code)
-    if (status is None or status < 400) and isinstance(code, int) and 400 <= code < 600:
-        status = code
+    upstream = facts.upstream()
+    if upstream is not None:
+        inner = _structured(upstream) or next((BY_CODE[n] for n in upstream.words() if n in BY_CODE), None)
+        if inner is not None and inner is not ErrorKind.server:
+            return inner
+    if status is None or status < 400:
+        codes = (int(n) for n in facts.names if isinstance(n, int) or n.isdecimal())
+        status = next((c for c in codes if 400 <= c < 600), None)
     if status is not None and status >= 400:
         return classify_status(status)
-    for name in (code, kind):
-        if isinstance(name, str) and name in _WEAK:
-            return _WEAK[name]
-    return ErrorKind.server
+    wrong = any(n in GENERIC or n.startswith(("invalid", "unsupported")) for n in facts.words())
+    return ErrorKind.invalid_request if wrong else ErrorKind.server
 
 
-def _hint(kind: ErrorKind, key_hint: str | None) -> str | None:
-    if kind is ErrorKind.auth:
-        return key_hint
-    if kind is ErrorKind.overflow:
-        return "shorten the conversation, or use a model with a larger context window"
+def _structured(facts: _Facts) -> ErrorKind | None:
+    """What fields other than codes say: vLLM's parameter, llama.cpp's token counts, OpenRouter's moderation."""
+    body = facts.body
+    if body.get("type") == "BadRequestError" and body.get("param") in ("input_text", "input_tokens"):
+        return ErrorKind.overflow
+    used, window = facts.number("n_prompt_tokens"), facts.number("n_ctx")
+    if used is not None and window is not None and used >= window > 0:
+        return ErrorKind.overflow
+    metadata = body.get("metadata")
+    if isinstance(metadata, Mapping) and "flagged_input" in metadata:
+        return ErrorKind.content_filter
+    return None
+
+
+def _unexplained(facts: _Facts) -> bool:
+    """Whether a refusal gives no reason in any field: it may then be about the length of the request."""
+    about = facts.body.get("param")
+    upstream = facts.upstream()
+    said = [*facts.words(), *(upstream.words() if upstream is not None else ())]
+    return about in (None, "", "messages", "input", "prompt", "max_tokens") and all(
+        n in GENERIC or n == "bad request" or n == "error" for n in said
+    )
+
+
+def _retry_after(facts: _Facts, headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait: the headers, Google's ``RetryInfo``, OpenRouter's time of the next window."""
+    found = parse_retry_after(headers)
+    if found is not None:
+        return found
+    details = facts.body.get("details")
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, Mapping) else None
+        if isinstance(delay, str) and re.fullmatch(r"\d{1,9}(\.\d+)?s", delay):
+            return float(delay[:-1])
+    metadata = facts.body.get("metadata")
+    inner = metadata.get("headers") if isinstance(metadata, Mapping) else None
+    reset = inner.get("X-RateLimit-Reset") if isinstance(inner, Mapping) else None
+    if isinstance(reset, (str, int)) and str(reset).isdecimal() and len(str(reset)) == 13:  # milliseconds since 1970
+        return max(0.0, int(reset) / 1000 - time.time())
     return None
 
 
 def status_error(
     status: int,
     headers: Mapping[str, str],
-    body: Any,
+    content: bytes,
+    origin: Origin,
     *,
-    provider: str,
-    secret: str = "",
-    key_hint: str | None = None,
+    too_long: Callable[[], bool] = lambda: False,
 ) -> ProviderError:
-    """The error of an answer with an HTTP error status; ``secret`` is cut out of the provider's words."""
-    facts = _facts(body)
+    """The error of an answer with another status than 2xx.
+
+    ``too_long`` is asked where the server gives no reason: whether the request is probably longer than the window.
+    """
+    if 300 <= status < 400:
+        return origin.redirected(status, headers)
+    try:
+        body = decode(content)
+    except ValueError:
+        body = None
+    facts = _Facts(body)
     kind = _classify(facts, status)
-    name = facts.get("code") or facts.get("type")
+    if kind is ErrorKind.invalid_request and status in (400, 422) and _unexplained(facts) and too_long():
+        kind = ErrorKind.overflow
+    message = facts.message or f"the server answered with status {status}"
+    if body is None:
+        what = body_in_words(next((v for k, v in headers.items() if k.lower() == "content-type"), ""), content)
+        message = f"the server answered with status {status} and {what}"
+    elif not facts.message and body:
+        message = f"the server answered with status {status}: {dumps(body)}"
+    retry_after = _retry_after(facts, headers)
     return ProviderError(
-        _redact(str(facts.get("message") or ""), secret) or f"HTTP status {status}",
+        _shortened(message),
         kind=kind,
         status=status,
-        type=None if name is None else str(name),
-        retry_after=parse_retry_after(headers),
-        provider=provider,
-        hint=_hint(kind, key_hint),
+        type=facts.name,
+        retry_after=retry_after,
+        hint=_hint(kind, facts, status, retry_after, origin, foreign=body is None),
     )
 
 
-def stream_error(body: Any, *, provider: str = "") -> ProviderError:
+def _hint(
+    kind: ErrorKind, facts: _Facts, status: int, retry_after: float | None, origin: Origin, *, foreign: bool
+) -> str | None:
+    if status in (404, 405):
+        return _missing(facts, origin, foreign=foreign)
+    if status == 407:
+        return "write user and password into the proxy's URL: http://user:password@host:port"
+    if foreign and status == 403:
+        return f"a proxy or firewall before the server refuses the request: {origin.path_hint()}"
+    if status == 413:
+        return "send less: shorten the conversation, or leave out images and documents"
+    usual = advice(kind, retry_after)
+    upstream = facts.upstream()
+    if upstream is not None and upstream.message and upstream.message != facts.message:
+        metadata = facts.body["metadata"]
+        name = metadata.get("provider_name") or "the provider behind it"
+        said = f"{name} says: {_shortened(upstream.message)}"
+        return f"{said}; {usual}" if usual else said
+    return usual
+
+
+def _missing(facts: _Facts, origin: Origin, *, foreign: bool) -> str:
+    """Whether the path or the model is not there; without a code it may be either."""
+    words = set(facts.words())
+    if words & NO_SUCH_MODEL:
+        return "check the name of the model"
+    if foreign or words & NO_SUCH_PATH or not isinstance(facts.said, Mapping) or "error" not in facts.said:
+        return origin.path_hint()
+    return f"check the name of the model, and {origin.path_hint().removeprefix('check ')}"
+
+
+def stream_error(body: Any) -> ProviderError:
     """The error that a server put into a body with status 200: an error chunk, event or object."""
-    facts = _facts(body)
+    facts = _Facts(body)
     kind = _classify(facts, None)
-    name = facts.get("code") or facts.get("type")
     return ProviderError(
-        str(facts.get("message") or "") or "the server reported an error without a message",
+        _shortened(facts.message) or "the server reported an error without a message",
         kind=kind,
         status=200,
-        type=None if name is None else str(name),
-        provider=provider or None,
-        hint=_hint(kind, None),
+        type=facts.name,
+        retry_after=_retry_after(facts, {}),
+        hint=advice(kind),
     )
 
 
-def _redact(text: str, secret: str) -> str:
-    return text.replace(secret, "***") if len(secret) >= 8 else text
+def protocol_error(message: str) -> ProviderError:
+    """The error for an answer that is none, or that ends without its end."""
+    return ProviderError(
+        message, kind=ErrorKind.protocol, status=200, hint="try again; if it stays, check base_url and api"
+    )
+
+
+def minimax_error(reply: Any) -> ProviderError | None:
+    """The error in MiniMax's ``base_resp``, which comes instead of choices; ``None``: it reports none."""
+    code = reply.get("status_code") if isinstance(reply, Mapping) else None
+    if not isinstance(code, int) or not code:
+        return None
+    kind = MINIMAX.get(code, ErrorKind.server)
+    message = reply.get("status_msg")
+    said = message if isinstance(message, str) and message else f"the server reported error {code}"
+    return ProviderError(_shortened(said), kind=kind, status=200, type=str(code), hint=advice(kind))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "..."

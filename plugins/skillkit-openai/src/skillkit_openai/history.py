@@ -55,17 +55,16 @@ class History:
         self._write(whole, tail)
         return bytes(whole)
 
-    @staticmethod
-    def _write(buffer: bytearray, items: Iterable[Any]) -> None:
+    def _write(self, buffer: bytearray, items: Iterable[Any]) -> None:
         for item in items:
             if buffer:
                 buffer += b","
             buffer += encode(item)
 
 
-def history_of(scratch: dict[str, Any], key: Any, make: Callable[[], Encoder]) -> History:
+def history_of(scratch: dict[str, Any], key: Any, start: Callable[[], History]) -> History:
     """The history of this session for the target ``key``; only the newest target's is kept."""
     found = scratch.get("openai.history")
     if not isinstance(found, History) or found.key != key:
-        found = scratch["openai.history"] = History(key, make)
+        found = scratch["openai.history"] = start()
     return found

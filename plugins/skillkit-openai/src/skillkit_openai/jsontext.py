@@ -10,7 +10,7 @@ import jiter
 __all__ = ["clean_text", "decode", "dumps", "encode"]
 
 
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def decode(data: bytes) -> Any:
@@ -41,7 +41,11 @@ def dumps(value: Any) -> str:
 
 
 def encode(value: Any) -> bytes:
-    """``value`` as compact JSON in UTF-8, in the order of its keys; lone surrogates become U+FFFD."""
+    """``value`` as compact JSON in UTF-8, in the order of its keys; lone surrogates become U+FFFD.
+
+    Raises:
+        ValueError: it holds a ``NaN`` or an infinity, which are not JSON.
+    """
     text = dumps(value)
     try:
         return text.encode()

@@ -12,7 +12,7 @@ from skillkit_core.tools import Tool
 
 from .errors import stream_error
 from .handover import Target
-from .history import history_of
+from .history import History, history_of
 from .jsontext import decode, encode
 from .responses_request import ResponsesEncoder, check_items
 from .responses_stream import ResponsesState, broken, responses_table
@@ -40,7 +40,10 @@ class OpenAIResponsesAdapter(OpenAIWire):
         tools = self.tools_field(request)
         target = Target.of(self.provider, self.api, request.model)
         stored = bool(request.settings.extra.get("store", self.dialect.store is None))
-        history = history_of(request.scratch, (target, stored), lambda: ResponsesEncoder(target, stored=stored))
+        key = (target, stored)
+        history = history_of(
+            request.scratch, key, lambda: History(key, lambda: ResponsesEncoder(target, stored=stored))
+        )
         return b"".join((b"{", fields, tools, b',"input":[', history.items(request.messages), b"]}"))
 
     def _fields(self, request: LLMRequest) -> dict[str, Any]:

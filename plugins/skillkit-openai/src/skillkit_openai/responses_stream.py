@@ -23,7 +23,7 @@ from skillkit_core.messages import (
 )
 from skillkit_core.stream import StreamEvent, StreamTable
 
-from .errors import stream_error
+from .errors import protocol_error, stream_error
 from .responses_blocks import CALLS, delta_of, item_block, part_block, text_field, text_of_block, thought_of, written
 from .usage import responses_usage
 
@@ -173,9 +173,7 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
         return (), acc
     response = event.get("response")
     if not isinstance(response, Mapping):
-        return [_ended(ProviderError("the answer is not a response object", kind=ErrorKind.protocol), acc, {})], _over(
-            acc
-        )
+        return [_ended(protocol_error("the answer is not a response object"), acc, {})], _over(acc)
     acc = acc._replace(response_id=response.get("id") or acc.response_id)
     out: Out = []
     output = response.get("output")
@@ -205,8 +203,7 @@ def eof(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """The connection ended, which is an error before the terminal event."""
     if acc.over:
         return (), acc
-    error = ProviderError("the stream ended without a terminal event", kind=ErrorKind.protocol)
-    return [broken(acc, error)], _over(acc)
+    return [broken(acc, protocol_error("the stream ended without a terminal event"))], _over(acc)
 
 
 def broken(acc: ResponsesState, error: ProviderError) -> StreamEvent:
@@ -338,7 +335,7 @@ def _terminal(response: Mapping[str, Any], output: Any, acc: ResponsesState) -> 
     if status == "cancelled":
         return _ended(ProviderError("the response was cancelled", kind=ErrorKind.aborted), acc, response)
     if status not in ("completed", "incomplete") and not (status is None and isinstance(output, list)):
-        return _ended(ProviderError(f"the response has the status {status!r}", kind=ErrorKind.protocol), acc, response)
+        return _ended(protocol_error(f"the response has the status {status!r}"), acc, response)
     usage = response.get("usage")
     return StreamEvent(
         "done",

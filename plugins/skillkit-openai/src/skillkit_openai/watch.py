@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Interrupted(Exception):
-    """A wait was ended; ``reason`` is ``aborted``, ``timeout`` or ``drained``."""
+    """A wait was ended; ``reason`` is ``aborted``, ``timeout`` (of the first event) or ``silence``."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -111,7 +111,7 @@ class Watch:
         else:
             return
         if now >= due:
-            self._interrupt("timeout")
+            self._interrupt("timeout" if self._deadline is not None else "silence")
         else:
             self._timer = self._loop.call_later(due - now, self._tick)
 

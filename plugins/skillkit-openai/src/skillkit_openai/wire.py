@@ -7,11 +7,13 @@ import os
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
-from skillkit_core.errors import ErrorKind, ProviderError, SkillKitError, UsageError
+from skillkit_core.errors import ErrorKind, ProviderError, UsageError
 from skillkit_core.frozen import freeze
+from skillkit_core.http_failures import Origin, require_url
 from skillkit_core.models import ModelDefinition
 from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import StreamEvent
@@ -19,8 +21,10 @@ from skillkit_core.tools import Tool
 
 from .client import Client, Endpoint
 from .dialect import OPENAI_URL, Dialect, dialect_for
-from .errors import status_error
+from .errors import protocol_error
+from .failures import Failures
 from .jsontext import decode, encode
+from .models import definitions
 from .watch import Interrupted, Watch
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ _DRAIN = (
 )
 _LAST_WORDS = 2.0  # seconds for the terminal event that should follow an error event
 _MALFORMED = (ValueError, TypeError, KeyError, AttributeError, IndexError)  # JSON, or not, of another shape
-_NO_KEY = "set {variable}, or pass api_key"
+_HEAD = 4_096  # bytes that are kept of an answer until it turns out to be one
 
 
 class OpenAIWire(LLMAdapter):
@@ -54,7 +58,8 @@ class OpenAIWire(LLMAdapter):
         options: fields of :class:`~skillkit_openai.dialect.Dialect`.
 
     Raises:
-        UsageError: an unknown option, or a provider other than ``openai`` without an endpoint.
+        UsageError: an unknown option, an endpoint or proxy that is no address, or a provider other than ``openai`` without
+            an endpoint.
     """
 
     path: ClassVar[str]
@@ -79,15 +84,21 @@ class OpenAIWire(LLMAdapter):
         self.provider = provider
         if not base_url and provider != "openai":  # nobody else's key goes to OpenAI
             raise UsageError(f"provider {provider!r} has no endpoint", hint=f"set {url_hint}, or pass base_url")
-        url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
+        url = require_url((base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/"))
+        if proxy is not None:
+            require_url(proxy, "proxy")
         if api_key is None and (not base_url or url == OPENAI_URL):
             api_key = _secret(host, "OPENAI_API_KEY")
-        self.endpoint = Endpoint(url, api_key or "", dict(headers or {}), dict(query or {}), proxy, connect_timeout)
+        self.endpoint = Endpoint(
+            url, (api_key or "").strip(), dict(headers or {}), dict(query or {}), proxy, connect_timeout
+        )
         self.dialect: Dialect = dialect_for(url, options)
         self._client = Client(self.endpoint)
         self._timeout = timeout
         self._idle = idle_timeout
-        self._key_hint = _NO_KEY.format(variable=key_hint or "OPENAI_API_KEY")
+        variable = key_hint or ("OPENAI_API_KEY" if provider == "openai" else None)
+        self._origin = Origin(provider, url, self.path, self.endpoint.api_key, variable, version="/v1")
+        self.failures = Failures(self._origin, timeout, idle_timeout)
         self._wants_key = url == OPENAI_URL or (key_hint is not None and url.startswith("https://"))
 
     # -- what a wire says about itself ------------------------------------------------------------------------------
@@ -164,9 +175,9 @@ class OpenAIWire(LLMAdapter):
                 await reader.drain()
             except Exception as error:  # noqa: BLE001  # the contract: a stream never raises, it ends in an error event
                 if terminal is None:
-                    terminal = self.broken(acc, self._failure(error, request))
+                    terminal = self.broken(acc, self.failures.of(error, request))
             if isinstance(terminal.error, ProviderError) and terminal.error.provider is None:
-                terminal.error.provider = terminal.error.where = self.provider
+                self._origin.sign(terminal.error)
             yield terminal
         finally:
             watch.close()
@@ -178,9 +189,11 @@ class OpenAIWire(LLMAdapter):
         if problems:
             raise ProviderError(problems[0], kind=ErrorKind.invalid_request, provider=self.provider)
         if self._wants_key and not self.endpoint.api_key and not self.endpoint.headers:
-            raise ProviderError(
-                "no API key is configured", kind=ErrorKind.auth, provider=self.provider, hint=self._key_hint
-            )
+            hint = self._origin.key_hint()
+            raise ProviderError("no API key is configured", kind=ErrorKind.auth, provider=self.provider, hint=hint)
+        unsendable = self._origin.key_problem()
+        if unsendable is not None:
+            raise unsendable
         content = self.body(request)
         headers: Mapping[str, Any] = request.settings.headers
         if request.on_request is not None:
@@ -202,65 +215,6 @@ class OpenAIWire(LLMAdapter):
             await watch.wait(request.on_response(response.status_code, dict(response.headers)))
         return response
 
-    # -- failures ---------------------------------------------------------------------------------------------------
-
-    def _failure(self, error: Exception, request: LLMRequest) -> ProviderError:
-        """What went wrong, as the loop wants to know it."""
-        import aiohttp
-        import httpx2
-        import openai
-
-        if isinstance(error, ProviderError):
-            return error
-        if isinstance(error, Interrupted):
-            if error.reason == "aborted":
-                return self._error(request.signal.reason or "aborted", ErrorKind.aborted)
-            return self._error("the server was silent for too long", ErrorKind.timeout)
-        if isinstance(error, openai.APIStatusError):
-            return self._status_failure(error)
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, (TimeoutError, aiohttp.ServerTimeoutError)):
-                return self._error(f"no connection to {self._where()} in time", ErrorKind.timeout)
-            if isinstance(cause, (aiohttp.ClientError, OSError)):
-                words = str(cause) or type(cause).__name__
-                return self._error(f"the connection to {self._where()} failed: {words}", ErrorKind.connection)
-            cause = cause.__cause__ or cause.__context__
-        if isinstance(error, (httpx2.TransportError, openai.APIConnectionError)):
-            words = str(error) or type(error).__name__
-            return self._error(f"the connection to {self._where()} failed: {words}", ErrorKind.connection)
-        if isinstance(error, httpx2.HTTPError):
-            return self._error(f"the answer cannot be read: {error}", ErrorKind.protocol)
-        log.debug("request failed", exc_info=error)
-        words = str(error) if isinstance(error, SkillKitError) else f"{type(error).__name__}: {error}"
-        wrapped = self._error(words, ErrorKind.unknown)
-        wrapped.__cause__ = error
-        return wrapped
-
-    def _status_failure(self, error: Any) -> ProviderError:
-        body = error.body
-        try:
-            body = decode(error.response.content)
-        except (ValueError, RuntimeError):
-            pass
-        return status_error(
-            error.status_code,
-            error.response.headers,
-            body,
-            provider=self.provider,
-            secret=self.endpoint.api_key,
-            key_hint=self._key_hint,
-        )
-
-    def _error(self, message: str, kind: ErrorKind) -> ProviderError:
-        secret = self.endpoint.api_key
-        return ProviderError(message.replace(secret, "***") if secret else message, kind=kind, provider=self.provider)
-
-    def _where(self) -> str:
-        from urllib.parse import urlsplit
-
-        return urlsplit(self.endpoint.base_url).netloc.rpartition("@")[2]
-
     # -- the rest ---------------------------------------------------------------------------------------------------
 
     async def list_models(self) -> Sequence[ModelDefinition]:
@@ -269,21 +223,16 @@ class OpenAIWire(LLMAdapter):
         Raises:
             ProviderError: the server cannot be asked.
         """
+        origin = replace(self._origin, path="/models")
+        failures = replace(self.failures, origin=origin)
         try:
-            data = decode(await self._client.get("/models"))
+            body = await self._client.get(origin.path)
         except Exception as error:  # noqa: BLE001  # every failure is told the same way
-            raise self._failure(error, LLMRequest(ModelDefinition(""), ())) from None
-        found = data.get("data") if isinstance(data, dict) else data
-        return tuple(
-            ModelDefinition(
-                m["id"],
-                self.provider,
-                self.api,
-                context_window=int(m.get("context_length") or m.get("context_window") or m.get("max_model_len") or 0),
-            )
-            for m in found or ()
-            if isinstance(m, dict) and isinstance(m.get("id"), str)
-        )
+            raise origin.sign(failures.of(error, LLMRequest(ModelDefinition(""), ()))) from None
+        try:
+            return definitions(decode(body), self.provider, self.api)
+        except ValueError:
+            raise origin.sign(origin.foreign("", body)) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -301,8 +250,10 @@ class _Reader:
         self._watch = watch
         self._bytes = Body(response)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        self._sse = "event-stream" in kind or (streamed and "json" not in kind)
+        self._sse = "event-stream" in kind or (streamed and "json" not in kind and "html" not in kind)
         self._decoder = SSEDecoder()
+        self._head = bytearray()  # what came before the first event; if none comes, it says what came instead
+        self._begun = False
         self._hurried = False
 
     async def next(self, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
@@ -311,12 +262,18 @@ class _Reader:
             return await self._body(acc)
         data = await self._watch.wait(self._bytes.read())
         if not data:
-            return self._feed(self._decoder.close(), acc, True)
+            raw = self._decoder.close()
+            if not raw and not self._begun:
+                return [self._wire.broken(acc, self._foreign(self._head))], acc
+            return self._feed(raw, acc, True)
+        if not self._begun and len(self._head) < _HEAD:
+            self._head += data
         return self._feed(self._decoder.feed(data), acc, False)
 
     def _feed(self, raw: list[tuple[str, bytes]], acc: Any, last: bool) -> tuple[Iterable[StreamEvent], Any]:
         out: list[StreamEvent] = []
         if raw and not self._hurried:
+            self._begun = True
             self._watch.started()
         try:
             for name, data in raw:
@@ -341,11 +298,15 @@ class _Reader:
             self._watch.hurry(_LAST_WORDS)
         return out, acc
 
+    def _foreign(self, body: bytearray) -> ProviderError:
+        kind = self._response.headers.get("content-type", "")
+        return self._wire.failures.origin.foreign(kind, bytes(body), self._response.status_code)
+
     def _malformed(self, what: str, error: Exception, acc: Any) -> StreamEvent:
         log.debug("%s of %s is malformed", what, self._wire.provider, exc_info=error)
-        message = f"the server sent {what} that this wire does not have"
-        status = self._response.status_code
-        return self._wire.broken(acc, ProviderError(message, kind=ErrorKind.protocol, status=status))
+        return self._wire.broken(
+            acc, protocol_error(f"the server sent {what} that the API {self._wire.api} does not have")
+        )
 
     async def _body(self, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
         parts = bytearray()
@@ -357,10 +318,7 @@ class _Reader:
         except ValueError:
             if parts.lstrip().startswith((b"data:", b"event:")):
                 return self._feed([*self._decoder.feed(bytes(parts)), *self._decoder.close()], acc, True)
-            problem = ProviderError(
-                "the answer is not JSON", kind=ErrorKind.protocol, status=self._response.status_code
-            )
-            return [self._wire.broken(acc, problem)], acc
+            return [self._wire.broken(acc, self._foreign(parts))], acc
         try:
             return self._wire.whole(payload, acc)
         except _MALFORMED as error:
