@@ -261,37 +261,48 @@ def text_of(content: Iterable[Block]) -> str:
     return "".join([b.text for b in content if type(b) is TextBlock])
 
 
-def _plain(obj: Any) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for f in fields(obj):
-        value = getattr(obj, f.name)
-        default = f.default
-        if value is None and default is not None:
-            out[f.name] = None  # a call whose arguments are no object says so, it does not become one without arguments
+_DEFAULTS: dict[type[Any], tuple[tuple[str, Any], ...]] = {}
+
+
+def _defaults(cls: type[Any]) -> tuple[tuple[str, Any], ...]:
+    """The fields of a class and their defaults; looked up once, because every entry of a session needs them."""
+    found = _DEFAULTS.get(cls)
+    if found is None:
+        found = _DEFAULTS[cls] = tuple((f.name, f.default) for f in fields(cls))
+    return found
+
+
+def _plain(obj: Any, out: dict[str, Any]) -> dict[str, Any]:
+    for name, default in _defaults(type(obj)):
+        value = getattr(obj, name)
+        if value is default:
             continue
-        if value is default or (value == default and isinstance(value, bool) == isinstance(default, bool)):
+        if value is None:
+            out[name] = None  # a call whose arguments are no object says so, it does not become one without arguments
             continue
-        out[f.name] = list(value) if type(value) is tuple else value
+        if value == default and isinstance(value, bool) == isinstance(default, bool):
+            continue
+        out[name] = list(value) if type(value) is tuple else value
     return out
 
 
 def message_to_dict(message: AgentMessage) -> dict[str, Any]:
     """The message as JSON: ``role``, ``content`` (a list of blocks with ``type``) and every field that is not a default."""
     out: dict[str, Any] = {"role": message.role}
-    out["content"] = [{"type": b.type, **_plain(b)} for b in message.content]
-    for f in fields(message):
-        if f.name == "content":
+    out["content"] = [_plain(b, {"type": b.type}) for b in message.content]
+    for name, default in _defaults(type(message)):
+        if name == "content":
             continue
-        value = getattr(message, f.name)
-        if value is f.default or (value == f.default and isinstance(value, bool) == isinstance(f.default, bool)):
+        value = getattr(message, name)
+        if value is default or (value == default and isinstance(value, bool) == isinstance(default, bool)):
             continue
-        if f.name == "usage":
+        if name == "usage":
             if value.total or value.raw:
                 out["usage"] = {k: v for k, v in value.to_dict().items() if k != "total"}
                 if value.raw:
                     out["usage"]["raw"] = value.raw
             continue
-        out[f.name] = value
+        out[name] = value
     return out
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..abort import AbortSignal
-from ..errors import AgentError
+from ..errors import AgentError, RunAborted, SkillKitError
 from ..events.types import UsageEvent
 from ..messages import AgentMessage, AssistantMessage, StopReason, ToolResultMessage
 from ..models import TokenUsage
@@ -223,17 +223,14 @@ class Run:
 
     def failure(self) -> AgentError | None:
         """The error that ``chat`` raises, ``None`` when the run did not fail."""
-        from ..errors import RunAborted, SkillKitError
-
-        response = self.response()
         if self.outcome == "aborted":
-            return RunAborted(self.reason or "the run was aborted", response=response)
-        if self.outcome == "failed":
-            error = self.error
-            if isinstance(error, SkillKitError):
-                failed = AgentError(error.message, response=response, where=error.where, hint=error.hint)
-            else:
-                failed = AgentError(f"{type(error).__name__}: {error}", response=response)
-            failed.__cause__ = error
-            return failed
-        return None
+            return RunAborted(self.reason or "the run was aborted", response=self.response())
+        if self.outcome != "failed":
+            return None
+        error = self.error
+        if isinstance(error, SkillKitError):
+            failed = AgentError(error.message, response=self.response(), where=error.where, hint=error.hint)
+        else:
+            failed = AgentError(f"{type(error).__name__}: {error}", response=self.response())
+        failed.__cause__ = error
+        return failed

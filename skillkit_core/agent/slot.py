@@ -33,7 +33,7 @@ class RunSlot:
         self.run: Run | None = None
         self._count = 0
         self._idle: list[Callable[[], Any]] = []
-        self._abandoned: set[asyncio.Task[Any]] = set()
+        self._abandoned: list[asyncio.Task[Any]] = []
 
     # --- running ----------------------------------------------------------------------------------------------
 
@@ -67,9 +67,8 @@ class RunSlot:
         run.task = asyncio.create_task(self._drive(run, work), name=f"skillkit run {run.id}")
         finished = False
         try:
-            if streaming:
-                async for event in run.events():
-                    yield event
+            async for event in run.events():  # none but the end, unless streaming
+                yield event
             await asyncio.shield(run.task)
             finished = True
             failure = run.failure()
@@ -216,17 +215,17 @@ class RunSlot:
 
     def _keep(self, task: asyncio.Future[Any]) -> None:
         kept = cast("asyncio.Task[Any]", task)
-        self._abandoned.add(kept)
+        self._abandoned.append(kept)
         kept.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._abandoned.discard(task)
+        self._abandoned.remove(task)
         if not task.cancelled() and task.exception() is not None:
             log.warning("a task ended with an error after its run: %r", task.exception())
 
     async def cancel_abandoned(self, seconds: float) -> None:
         """Cancel what outlived its run and wait for it, at most ``seconds``."""
-        left = set(self._abandoned)
+        left = self._abandoned[:]
         for task in left:
             task.cancel()
         if left:

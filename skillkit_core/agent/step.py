@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..contracts.adapter import LLMRequest, ModelSettings
+from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse
 from ..errors import AgentError, ErrorKind, ProviderError
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
@@ -31,6 +31,7 @@ from ..stream import MessageBuilder, StreamEvent
 from .around import wrapped
 from .repair import repair
 from .run import Run
+from .target import Target
 
 __all__ = ["ask_model", "close_message", "drop_answer", "open_message"]
 
@@ -80,22 +81,18 @@ async def drop_answer(run: Run) -> None:
         run.builder = None
 
 
+_DEFAULTS = ModelSettings()
+
+
 def _settings(run: Run) -> ModelSettings:
-    settings = run.agent.config.settings or ModelSettings()
+    settings = run.agent.config.settings or _DEFAULTS
     thinking = run.agent.host.config.get("thinking")
     return settings if settings.thinking or not thinking else replace(settings, thinking=thinking)
 
 
-async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) -> LLMRequest:
-    """The request for the next answer."""
-    agent = run.agent
-    run.target = target = await agent.selection.current()
-    messages = agent.view.messages() if turn_messages is None else repair(tuple(turn_messages)) or agent.view.messages()
-    if agent.events.has("context_transform"):
-        messages = await _transformed(run, messages)
-    bus = agent.events
-    settings = _settings(run)
-    started = agent.clock.monotonic()
+def _on_request(run: Run, target: Target, settings: ModelSettings) -> OnRequest:
+    """What shows a request to the handlers of ``before_provider_request`` and sends what they make of it."""
+    bus = run.agent.events
 
     async def on_request(
         payload: Mapping[str, Any], headers: Mapping[str, str]
@@ -122,6 +119,13 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
                 headers = {**headers, **given}
         return payload, headers
 
+    return on_request
+
+
+def _on_response(run: Run) -> OnResponse:
+    """What tells the handlers of ``after_provider_response``."""
+    agent, bus, started = run.agent, run.agent.events, run.agent.clock.monotonic()
+
     async def on_response(status: int, headers: Mapping[str, str]) -> None:
         latency = agent.clock.monotonic() - started
         await bus.emit(
@@ -130,6 +134,17 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
             )
         )
 
+    return on_response
+
+
+async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) -> LLMRequest:
+    """The request for the next answer."""
+    agent = run.agent
+    run.target = target = await agent.selection.current()
+    messages = agent.view.messages() if turn_messages is None else repair(tuple(turn_messages)) or agent.view.messages()
+    if agent.events.has("context_transform"):
+        messages = await _transformed(run, messages)
+    bus, settings = agent.events, _settings(run)
     return LLMRequest(
         model=target.model,
         messages=messages,
@@ -138,8 +153,8 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
         settings=settings,
         stream=agent.config.stream,
         signal=run.signal,
-        on_request=on_request if bus.has("before_provider_request") else None,
-        on_response=on_response if bus.has("after_provider_response") else None,
+        on_request=_on_request(run, target, settings) if bus.has("before_provider_request") else None,
+        on_response=_on_response(run) if bus.has("after_provider_response") else None,
         scratch=run.scratch,
         session_id=agent.session.id,
     )

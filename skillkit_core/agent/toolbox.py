@@ -23,7 +23,7 @@ class Toolbox:
         self._tools: tuple[Tool, ...] = ()
         self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
-        self._failed: set[int] = set()
+        self._failed: list[int] = []
 
     def _dynamic(self, item: ToolSet, source: str | None) -> tuple[Tool, ...]:
         found = self._factories.get(id(item))
@@ -34,7 +34,7 @@ class Toolbox:
             return answer if type(answer) is tuple else tuple(answer)
         except Exception as error:  # noqa: BLE001 - a plugin that cannot list its tools now has none now
             if id(item) not in self._failed:
-                self._failed.add(id(item))
+                self._failed.append(id(item))
                 text = f"tool set {item.name!r} failed: {type(error).__name__}: {error}"
                 self._agent.host.note(source or "application", text, stage="tools")
             return ()

@@ -80,7 +80,7 @@ class EventBus:
         self._handlers: dict[str, list[HandlerRecord]] = {}
         self._observers: dict[str, list[HandlerRecord]] = {}
         self._impls: _Impls = {}
-        self._reports: set[asyncio.Task[None]] = set()
+        self._reports: list[asyncio.Task[None]] = []
         self.above: EventBus | None = None
         self._below: WeakSet[EventBus] | None = None
         self.table: _Table = {}
@@ -454,8 +454,8 @@ class EventBus:
         )
         if _in_sync.get() and not self.all_sync("handler_error"):
             report = asyncio.get_running_loop().create_task(self._report(problem))
-            self._reports.add(report)
-            report.add_done_callback(self._reports.discard)
+            self._reports.append(report)
+            report.add_done_callback(self._reports.remove)
         else:
             await self.emit(problem)
 

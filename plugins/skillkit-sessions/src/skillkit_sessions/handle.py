@@ -53,7 +53,7 @@ class JsonlSession(SessionHandle):
         self._always = fsync == "always"
         self._never = fsync == "never"
         self._named_on_disk = False
-        self._syncs: set[asyncio.Future[None]] = set()
+        self._syncs: list[asyncio.Future[None]] = []
         self._closed = False
 
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
@@ -99,8 +99,8 @@ class JsonlSession(SessionHandle):
     async def _sync(self, file: FileIO) -> None:
         parent = None if self._named_on_disk else self._path.parent
         future = asyncio.get_running_loop().run_in_executor(None, partial(_sync_file, file.fileno(), parent))
-        self._syncs.add(future)
-        future.add_done_callback(self._syncs.discard)
+        self._syncs.append(future)
+        future.add_done_callback(self._syncs.remove)
         try:
             await asyncio.shield(future)  # a cancelled caller leaves the sync to close()
         except OSError as error:
