@@ -26,6 +26,7 @@ from .around import AroundHooks
 from .clock import Clock, SystemClock
 from .compaction import can_compact, compact_now
 from .conversation import Conversation
+from .directives import Directives
 from .intake import Delivery, Intake
 from .loop import run_loop
 from .nesting import Nesting
@@ -100,6 +101,7 @@ class AgentRunner:
         self.queues = Queues(self.intake.queue_changed)
         self.own_tools: tuple[Tool, ...] = tuple(self.config.tools)
         self.toolbox = Toolbox(self)
+        self.directives = Directives()
         self.scratch: dict[str, Any] = {}
         self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
         self.transformers: list[ContextTransformer] = []
@@ -155,6 +157,7 @@ class AgentRunner:
             AgentError: a handler of ``session_before_switch`` cancelled it. AgentBusy: a run is active. ReentrancyError: called
             from a handler. UsageError: it is this one. Else as :class:`SessionStore`; the agent stays where it was.
         """
+        self.directives.tell("switch", session=session)
         self.require_idle("switch")
         return await self.conversation.switch(session)
 
@@ -167,6 +170,7 @@ class AgentRunner:
         Raises:
             As :meth:`switch`, with ``session_before_fork``. SessionError: there is no such entry.
         """
+        self.directives.tell("fork", at=at)
         self.require_idle("fork")
         return await self.conversation.fork(at)
 
@@ -180,11 +184,13 @@ class AgentRunner:
         Raises:
             As :meth:`switch`, with ``session_before_tree``. SessionError: there is no such entry.
         """
+        self.directives.tell("move_to", entry_id=entry_id, summary=summary, label=label)
         self.require_idle("move_to")
         await self.conversation.move_to(entry_id, summary, label)
 
     async def reload(self) -> Session:
         """Read the session again from where it is kept; raises as :meth:`switch`."""
+        self.directives.tell("reload")
         self.require_idle("reload")
         return await self.conversation.reload()
 
@@ -230,6 +236,7 @@ class AgentRunner:
             AgentError: the run failed; ``response`` holds what was said until then. RunAborted: it was aborted.
             AgentBusy: a run is active and ``delivery`` is ``prompt``.
         """
+        self.directives.tell("chat", message=message, images=images, delivery=delivery)
         run = self.slot.run
         if delivery == "prompt" or run is None:
             return await self.slot.alone("chat", lambda run: self._prompted(run, message, images))
@@ -256,6 +263,7 @@ class AgentRunner:
         Raises:
             UsageError: there is nothing to resume, or a decision names no call that waits. Else as :meth:`chat`.
         """
+        self.directives.tell("resume", decisions=decisions)
         self.require_idle("resume")
         session = await self.open()
         found = resumption(session.messages, session.suspension(), decisions)
@@ -268,6 +276,7 @@ class AgentRunner:
             UsageError: no compactor is installed, or calls wait for a decision. AgentBusy: a run is active. RunAborted: it was
             aborted; the context is as it was.
         """
+        self.directives.tell("compact")
         self.require_idle("compact")
         session = await self.open()
         if session.suspension() is not None:
@@ -306,6 +315,7 @@ class AgentRunner:
 
         Closing the iterator early aborts the run.
         """
+        self.directives.tell("chat", message=message, images=images, delivery="prompt")
         try:
             work = functools.partial(self._prompted, text=message, images=images)
             async with contextlib.aclosing(self.slot.stream("chat", work, streaming=True)) as items:
@@ -340,22 +350,26 @@ class AgentRunner:
         Raises:
             NoActiveRun: nothing runs. UsageError: the message is a ``/command``.
         """
+        self.directives.tell("steer", message=message, images=images)
         if not self.slot.steerable:
             raise NoActiveRun("there is no run to steer", hint="use chat()")
         return await self.intake.queue("steer", message, images)
 
     async def follow_up(self, message: str, *, images: Sequence[Block] = ()) -> str:
         """Say something when the active run would end; without a run it waits for the next one. Gives the item's id."""
+        self.directives.tell("follow_up", message=message, images=images)
         if not self.slot.steerable:
-            return self.next_run(message, images=images)
+            return self.queues.put("next_run", clean(message), images)
         return await self.intake.queue("follow_up", message, images)
 
     def next_run(self, message: str, *, images: Sequence[Block] = ()) -> str:
         """Put a message in front of the next prompt; it survives an abort. Gives the item's id."""
+        self.directives.tell("next_run", message=message, images=images)
         return self.queues.put("next_run", clean(message), images)
 
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
         """Take a queued message back by its id."""
+        self.directives.tell("cancel", item_id=item_id)
         return self.queues.cancel(item_id)
 
     def abort(self, reason: str | None = None) -> list[QueueItem]:
@@ -388,10 +402,12 @@ class AgentRunner:
         Raises:
             UnknownName: no such provider. UsageError: its key is missing.
         """
+        self.directives.tell("set_adapter", adapter=adapter)
         self.selection.use_adapter(adapter)
 
     def set_model(self, model: str | ModelDefinition, provider: str | None = None) -> None:
         """Ask another model from the next request on."""
+        self.directives.tell("set_model", model=model, provider=provider)
         self.config = replace(self.config, model=model, provider=provider or None)
         self.selection.forget()
 
@@ -402,6 +418,7 @@ class AgentRunner:
 
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""
+        self.directives.tell("add_tool", tool=tool)
         self.own_tools = (*(t for t in self.own_tools if t.name != tool.name), tool)
 
     # --- context ----------------------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..config import AgentConfig
 from ..events.types import ModelSelectEvent
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TargetSelection"]
 
+Wrapper: TypeAlias = "Callable[[LLMAdapter], LLMAdapter]"
+
 
 class TargetSelection:
     """Keeps the target of an agent; a change counts from the next request on and is told as ``model_select``."""
@@ -23,6 +26,8 @@ class TargetSelection:
         self._agent = agent
         self._chosen: tuple[str, LLMAdapter] | None = None
         self._asked = False
+        self._wrappers: tuple[Wrapper, ...] = ()
+        self._plain: LLMAdapter | None = None  # what is inside the wrappers of the target
         self.target: Target | None = None
 
     def use_adapter(self, adapter: str | LLMAdapter) -> None:
@@ -36,15 +41,35 @@ class TargetSelection:
         """Resolve the configuration again."""
         self.target = self._chosen = None
 
+    def wrap(self, wrapper: Wrapper) -> Callable[[], None]:
+        """Put ``wrapper(adapter)`` in front of every adapter that answers this agent, from the next request on.
+
+        Of several wrappers the last one is outermost. Returns a function that takes it away again.
+        """
+        self._rewrap((*self._wrappers, wrapper))
+        return lambda: self._rewrap(tuple(known for known in self._wrappers if known is not wrapper))
+
+    def _rewrap(self, wrappers: tuple[Wrapper, ...]) -> None:
+        target, inside = self.target, self._plain if self._wrappers else None
+        self._wrappers = wrappers
+        if target is not None:
+            self.target = self._wrapped(Target(target.model, inside or target.adapter, target.provider))
+
+    def _wrapped(self, target: Target) -> Target:
+        adapter = self._plain = target.adapter
+        for wrapper in self._wrappers:
+            adapter = wrapper(adapter)
+        return target if adapter is target.adapter else Target(target.model, adapter, target.provider)
+
     async def current(self) -> Target:
         """The model and adapter of the next request."""
         if self._chosen is not None:
             name, adapter = self._chosen
             self._chosen = None
-            self.target = await self._retarget(name, adapter)
+            self.target = self._wrapped(await self._retarget(name, adapter))
             await self._announce(self.target)
         if self.target is None:
-            self.target = await resolve_target(self._agent.host, self._effective_config())
+            self.target = self._wrapped(await resolve_target(self._agent.host, self._effective_config()))
             if self._asked:
                 await self._announce(self.target)
         self._asked = True

@@ -170,8 +170,11 @@ class RunSlot:
 
     def abort(self, run: Run | None, reason: str | None) -> list[QueueItem]:
         """End ``run`` if it is the active one; what waited for it and was not consumed."""
-        if run is None or run is not self.run or run.closing or not run.signal.abort(reason):
+        if run is None or run is not self.run or run.closing or run.signal.aborted:
             return []
+        self._agent.directives.tell("abort", reason=reason)
+        if not run.signal.abort(reason):
+            return []  # another thread was faster
         items = self._agent.queues.clear()
 
         def cancel() -> None:
