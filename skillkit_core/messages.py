@@ -106,7 +106,7 @@ class ImageBlock:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBlock:
-    """A document such as a PDF: base64 ``data`` with ``mime_type``, or a ``url``."""
+    """A document such as a PDF, or a recording (``audio/wav``): base64 ``data`` with ``mime_type``, or a ``url``."""
 
     type: ClassVar[str] = "document"
     data: str | None = None

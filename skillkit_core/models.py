@@ -80,7 +80,7 @@ class ModelDefinition:
         context_window: most tokens of input and output together; 0: unknown.
         max_output_tokens: most tokens of one answer; 0: unknown.
         cost: dollars per million tokens; ``None``: unknown.
-        capabilities: of ``text``, ``image``, ``pdf``, ``reasoning``, ``tool_use``, ``structured_output``.
+        capabilities: of ``text``, ``image``, ``pdf``, ``audio``, ``reasoning``, ``tool_use``, ``structured_output``.
         reasoning: the model can think before it answers.
         thinking_levels: level (``minimal`` .. ``xhigh``) to what the wire wants for it (an effort word or a budget).
         aliases: other names that resolve to this model.

@@ -402,12 +402,14 @@ def test_media_of_types_that_the_wire_refuses():
         ImageBlock("QUJD", "image/jpg"),
         ImageBlock("QUJD", "image/bmp"),
         DocumentBlock("QUJD", "application/msword"),
+        DocumentBlock("QUJD", "audio/wav"),
     )
     blocks = valid([UserMessage(content=odd)])["messages"][0]["content"]
     assert blocks[0]["source"]["media_type"] == "image/jpeg"
     assert [b.get("text") for b in blocks[1:]] == [
         "[image left out: image/bmp is not taken]",
         "[document left out: application/msword is not taken]",
+        "[audio left out: the Messages API takes none]",
     ]
 
 

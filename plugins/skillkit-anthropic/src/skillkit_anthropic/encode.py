@@ -108,6 +108,8 @@ def _media(block: ImageBlock | DocumentBlock, target: Target) -> dict[str, Any] 
     kind = block.type
     mime = _MIME_ALIASES.get(block.mime_type, block.mime_type)
     source: dict[str, Any]
+    if mime.startswith("audio/"):
+        return {"type": "text", "text": "[audio left out: the Messages API takes none]"}
     if not (target.images if kind == "image" else target.pdfs):
         return {"type": "text", "text": f"[{kind} left out: this model does not take it]"}
     if block.data:

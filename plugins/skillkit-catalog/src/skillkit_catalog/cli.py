@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["models"]
 
-_SHORT = {"image": "image", "pdf": "pdf", "reasoning": "thinking", "structured_output": "schema", "tool_use": "tools"}
+_SHORT = {
+    "image": "image",
+    "pdf": "pdf",
+    "audio": "audio",
+    "reasoning": "thinking",
+    "structured_output": "schema",
+    "tool_use": "tools",
+}
 
 
 @click.group()

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 __all__ = ["CatalogConfig", "Cost", "ModelEntry", "Override"]
 
-Capability: TypeAlias = Literal["text", "image", "pdf", "reasoning", "tool_use", "structured_output"]
+Capability: TypeAlias = Literal["text", "image", "pdf", "audio", "reasoning", "tool_use", "structured_output"]
 Level: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 Name: TypeAlias = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
 Price: TypeAlias = Annotated[float, Field(ge=0)]

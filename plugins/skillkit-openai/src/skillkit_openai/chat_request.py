@@ -18,11 +18,20 @@ from skillkit_core.messages import (
     ToolResultMessage,
 )
 
-from .handover import Target, call_id, note, replays
+from .handover import Target, call_id, is_audio, note, replays
 from .jsontext import dumps
 
 __all__ = ["ChatEncoder", "check_messages"]
 
+_AUDIO = {
+    "mpeg": "mp3",
+    "x-wav": "wav",
+    "wave": "wav",
+    "vnd.wave": "wav",
+    "mp4": "m4a",
+    "x-m4a": "m4a",
+    "x-flac": "flac",
+}
 _ID_LENGTH = 40  # OpenAI: "string too long. Expected a string with maximum length 40"
 
 
@@ -40,14 +49,14 @@ class ChatEncoder:
         self._mistral = mistral_ids
         self._image_results = image_results
         self._ids: dict[str, str] = {}
-        self._images: list[dict[str, Any]] = []
+        self._media: list[dict[str, Any]] = []
 
     def add(self, message: LLMMessage) -> Iterable[dict[str, Any]]:
         """The wire's messages of ``message``."""
         if isinstance(message, ToolResultMessage):
             return [self._result(message)]
         out = list(self.tail())
-        self._images = []
+        self._media = []
         if isinstance(message, AssistantMessage):
             wire = self._assistant(message)
             return [*out, wire] if wire else out
@@ -55,9 +64,10 @@ class ChatEncoder:
         return [*out, {"role": "user", "content": _plain(parts)}] if parts else out
 
     def tail(self) -> Iterable[dict[str, Any]]:
-        """The images of the last tool results, which this wire takes from users only."""
-        if self._images:
-            yield {"role": "user", "content": [{"type": "text", "text": "Images of the tool results:"}, *self._images]}
+        """The images and recordings of the last tool results, which this wire takes from users only."""
+        if self._media:
+            what = "Images" if all(p["type"] == "image_url" for p in self._media) else "Attachments"
+            yield {"role": "user", "content": [{"type": "text", "text": f"{what} of the tool results:"}, *self._media]}
 
     def _parts(self, blocks: Iterable[Block]) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []
@@ -78,10 +88,22 @@ class ChatEncoder:
         return {"type": "image_url", "image_url": {"url": url}}
 
     def _document(self, block: DocumentBlock) -> dict[str, Any]:
+        if is_audio(block):
+            return self._audio(block)
         if not self._target.documents:
             return {"type": "text", "text": note(block, self._target.model)}
         data = block.url or f"data:{block.mime_type};base64,{block.data or ''}"
         return {"type": "file", "file": {"filename": block.title or "document.pdf", "file_data": data}}
+
+    def _audio(self, block: DocumentBlock) -> dict[str, Any]:
+        """https://platform.openai.com/docs/guides/audio (OpenAI takes ``wav`` and ``mp3``, other servers more)."""
+        if not self._target.audio:
+            return {"type": "text", "text": note(block, self._target.model)}
+        if not block.data:
+            why = "this API takes recordings as part of the request, not by address"
+            return {"type": "text", "text": note(block, self._target.model, why)}
+        kind = block.mime_type.removeprefix("audio/").partition(";")[0].strip().lower()
+        return {"type": "input_audio", "input_audio": {"data": block.data, "format": _AUDIO.get(kind, kind)}}
 
     def _assistant(self, message: AssistantMessage) -> dict[str, Any] | None:
         own = self._target.wrote(message)
@@ -128,12 +150,14 @@ class ChatEncoder:
             id = call_id(message.tool_call_id, _ID_LENGTH, self._mistral)
         media = [p for p in parts if p["type"] != "text"]
         content: Any
-        if media and self._image_results:
+        images = all(p["type"] == "image_url" for p in media)
+        if media and images and self._image_results:
             content = parts
         else:
-            self._images.extend(media)
+            self._media.extend(media)
             texts = [p["text"] for p in parts if p["type"] == "text"]
-            content = "\n\n".join(texts) or ("(see the image below)" if media else "(no output)")
+            below = f"(see the {'image' if images else 'attachment'} below)"
+            content = "\n\n".join(texts) or (below if media else "(no output)")
         return {"role": "tool", "tool_call_id": id, "content": content}
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["NOTHING", "Call", "Chain", "ChatState", "Rest", "call_of", "joined", "merged_details", "string"]
+__all__ = [
+    "NOTHING",
+    "Call",
+    "Chain",
+    "ChatState",
+    "Rest",
+    "call_of",
+    "joined",
+    "string",
+]
 
 Chain: TypeAlias = Any
 """Fragments, newest first: ``None`` or ``(fragment, older chain)``. Appending is O(1) and changes nothing in place."""
@@ -36,7 +45,8 @@ class Rest(NamedTuple):
     """What changes seldom.
 
     ``next`` is the index of the next block; ``refusal`` that of the refusal block or -1; ``field`` the name of the field
-    in which thinking comes; ``finish`` the finish reason; ``usage`` the newest usage object.
+    in which thinking comes; ``audio`` the pieces of a spoken answer; ``finish`` the finish reason; ``usage`` the newest
+    usage object.
     """
 
     next: int = 0
@@ -46,6 +56,7 @@ class Rest(NamedTuple):
     field: str = ""
     details: Chain = None
     citations: tuple[Any, ...] = ()
+    audio: Chain = None
     finish: str | None = None
     usage: Mapping[str, Any] | None = None
     response_id: str | None = None
@@ -66,28 +77,6 @@ class ChatState(NamedTuple):
     thought_block: int = -1
     thought: Chain = None
     rest: Rest = NOTHING
-
-
-def merged_details(chain: Any) -> list[dict[str, Any]]:
-    """The reasoning details as a message that is not streamed has them: the fragments of one detail joined."""
-    found: list[Any] = []
-    while chain is not None:
-        detail, chain = chain
-        found.append(detail)
-    out: list[dict[str, Any]] = []
-    for detail in reversed(found):
-        last = out[-1] if out else None
-        key = (detail.get("type"), detail.get("index"))
-        if last is None or detail.get("index") is None or (last.get("type"), last.get("index")) != key:
-            out.append(dict(detail))
-            continue
-        for name, value in detail.items():
-            old = last.get(name)
-            if name in ("text", "summary", "data") and isinstance(old, str) and isinstance(value, str):
-                last[name] = old + value
-            elif value is not None:
-                last[name] = value
-    return out
 
 
 def string(value: Any) -> str:

@@ -15,32 +15,30 @@ from typing import Any, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import freeze
-from skillkit_core.messages import RefusalBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
-from skillkit_core.stream import StreamEvent, StreamTable, parse_tool_args
+from skillkit_core.messages import RefusalBlock
+from skillkit_core.stream import StreamEvent, StreamTable
 
-from .chat_state import Call, ChatState, call_of, joined, merged_details, string
+from .chat_blocks import (
+    audio_block,
+    call_end,
+    cited_text,
+    image_block,
+    merged_details,
+    sources_of,
+    stop_reason_of,
+    thinking_block,
+)
+from .chat_state import Call, ChatState, call_of, joined, string
 from .errors import minimax_error, protocol_error, stream_error
 from .usage import chat_usage
 
-__all__ = ["broken", "chat_table", "stop_reason_of", "tag"]
+__all__ = ["broken", "chat_table", "tag"]
 
 Converted: TypeAlias = tuple[Iterable[StreamEvent], ChatState]
 Out: TypeAlias = list[StreamEvent]
 
 chat_table: StreamTable[ChatState] = StreamTable()
 
-_STOP = {
-    "stop": StopReason.stop,
-    "eos": StopReason.stop,
-    "end_turn": StopReason.stop,
-    "tool_calls": StopReason.tool_calls,
-    "function_call": StopReason.tool_calls,
-    "tool_use": StopReason.tool_calls,
-    "length": StopReason.length,
-    "max_tokens": StopReason.length,
-    "model_length": StopReason.length,
-    "content_filter": StopReason.refusal,
-}
 _CALL_KEYS = frozenset({"index", "id", "type", "function"})
 
 
@@ -52,14 +50,6 @@ def tag(payload: Any) -> dict[str, Any]:
         return {"type": "chunk", "error": payload.get("error") or payload}  # an error of its own event, not a chunk
     payload["type"] = "chunk"
     return payload
-
-
-def stop_reason_of(finish: str | None, has_calls: bool, refused: bool = False) -> StopReason:
-    """Why the message ended. Some servers say ``stop``, or nothing, where they mean tool calls."""
-    reason = _STOP.get(finish or "stop", StopReason.stop)
-    if reason is StopReason.stop and has_calls:
-        return StopReason.tool_calls
-    return StopReason.refusal if reason is StopReason.stop and refused else reason
 
 
 @chat_table.on("chunk")
@@ -147,19 +137,13 @@ def _margin(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     if isinstance(sources, list) and not any(
         "_whole" in c for c in rest.citations
     ):  # Perplexity repeats them per chunk
-        rest = rest._replace(citations=(*rest.citations, *_sources(sources)))
+        rest = rest._replace(citations=(*rest.citations, *sources_of(sources)))
     acc = acc._replace(rest=rest)
     error = event.get("error")
     if error:
         out.append(_ended(stream_error({"error": error} if isinstance(error, str) else error), acc))
         acc = _over(acc)
     return acc
-
-
-def _sources(sources: list[Any]) -> Iterable[Any]:
-    for source in sources:
-        item = source if isinstance(source, Mapping) else {"url": source}
-        yield freeze({**item, "_whole": True})
 
 
 def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
@@ -186,6 +170,8 @@ def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
         acc = acc._replace(rest=rest._replace(citations=(*rest.citations, *(freeze(a) for a in annotations))))
     for number, call in enumerate(delta.get("tool_calls") or ()):
         acc = _call(call, acc, out, number)
+    if delta.get("audio") or delta.get("images"):
+        acc = _media(delta, acc, out)
     legacy = delta.get("function_call")
     if legacy and (legacy.get("name") or (acc.rest.calls and legacy.get("arguments"))):
         acc = _call({"index": 0, "function": legacy}, acc, out, 0)
@@ -209,6 +195,22 @@ def _parts(parts: list[Any], acc: ChatState, out: Out) -> ChatState:
     return acc
 
 
+def _media(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
+    """What is spoken (its transcript is text like any other), and images that are drawn (OpenRouter)."""
+    audio = delta.get("audio")
+    if isinstance(audio, Mapping) and any(audio.values()):
+        said = string(audio.get("transcript"))
+        if said:
+            acc = _text(said, acc, out)
+        acc = acc._replace(rest=acc.rest._replace(audio=(audio, acc.rest.audio)))
+    for image in delta.get("images") or ():
+        block = image_block(string((image.get("image_url") or {}).get("url")))
+        acc = _end_text(_end_thinking(acc, out), out)
+        out.append(StreamEvent("block", index=acc.rest.next, block=block))
+        acc = acc._replace(rest=acc.rest._replace(next=acc.rest.next + 1))
+    return acc
+
+
 def _text(text: str, acc: ChatState, out: Out) -> ChatState:
     index = acc.text_block
     if index < 0:
@@ -228,8 +230,7 @@ def _end_text(acc: ChatState, out: Out) -> ChatState:
     rest = acc.rest
     block = None
     if rest.citations:
-        citations = tuple(freeze({k: v for k, v in c.items() if k != "_whole"}) for c in rest.citations)
-        block = TextBlock(joined(acc.text), citations)
+        block = cited_text(acc.text, rest.citations)
         rest = rest._replace(citations=())
     out.append(StreamEvent("text_end", index=index, block=block))
     return ChatState(-1, None, acc.thought_block, acc.thought, rest)
@@ -265,12 +266,7 @@ def _end_thinking(acc: ChatState, out: Out, last: bool = False) -> ChatState:
     index = acc.thought_block
     if index < 0 or (acc.rest.details is not None and not last):
         return acc
-    data: dict[str, Any] = {"field": acc.rest.field}
-    details = merged_details(acc.rest.details)
-    if details:
-        data["reasoning_details"] = details
-    signature = next((d["signature"] for d in details if d.get("signature")), None)
-    block = ThinkingBlock(joined(acc.thought), signature=signature, provider_data=freeze(data))
+    block = thinking_block(acc.thought, acc.rest.field, acc.rest.details)
     out.append(StreamEvent("thinking_end", index=index, block=block))
     return acc._replace(thought_block=-1)
 
@@ -345,7 +341,9 @@ def _finish(acc: ChatState, out: Out) -> Converted:
         calls = (calls[0]._replace(extra={**calls[0].extra, **details}), *calls[1:])
     for call in calls:
         if call.block >= 0:
-            ends.append(_call_end(call, whole))
+            ends.append(call_end(call, whole))
+    if rest.audio is not None:
+        ends.append(StreamEvent("block", index=rest.next, block=audio_block(rest.audio)))
     out.extend(sorted(ends, key=lambda e: e.index or 0))
     refused = rest.refusal >= 0 and acc.text_block < 0
     out.append(
@@ -358,15 +356,6 @@ def _finish(acc: ChatState, out: Out) -> Converted:
         )
     )
     return out, _over(acc)
-
-
-def _call_end(call: Call, whole: bool) -> StreamEvent:
-    raw = joined(call.args)
-    custom = call.extra.get("type") == "custom"
-    args = None if custom else parse_tool_args(raw)
-    cut = args is None and not whole and not custom
-    block = ToolCall(call.id, call.name, args, raw, incomplete=cut, provider_data=freeze(call.extra))
-    return StreamEvent("tool_call_end", tool_name=call.name, tool_call_id=call.id, index=call.block, block=block)
 
 
 def _ended(error: ProviderError, acc: ChatState) -> StreamEvent:

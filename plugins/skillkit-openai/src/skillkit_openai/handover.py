@@ -15,11 +15,11 @@ from skillkit_core.messages import (
 )
 from skillkit_core.models import ModelDefinition
 
-__all__ = ["Target", "call_id", "note", "replays", "undescribed"]
+__all__ = ["Target", "call_id", "is_audio", "note", "replays", "undescribed"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _NINE = re.compile(r"[A-Za-z0-9]{9}\Z")
-_SEES = frozenset({"image", "pdf"})
+_SEES = frozenset({"image", "pdf", "audio"})
 _DEFAULT = ModelDefinition("").capabilities
 _PARTIAL = frozenset({StopReason.aborted, StopReason.error})
 
@@ -38,12 +38,13 @@ class Target(NamedTuple):
     model: str
     images: bool
     documents: bool
+    audio: bool = False
 
     @classmethod
     def of(cls, provider: str, api: str, model: ModelDefinition) -> Target:
-        """The target of requests to ``model``; one that nobody described is expected to see."""
+        """The target of requests to ``model``; one that nobody described is expected to see and hear."""
         able = _SEES if undescribed(model) else model.capabilities
-        return cls(provider, api, model.id, "image" in able, "pdf" in able)
+        return cls(provider, api, model.id, "image" in able, "pdf" in able, "audio" in able)
 
     def wrote(self, message: AssistantMessage) -> bool:
         """Whether the message is this target's own."""
@@ -68,8 +69,15 @@ def call_id(id: str, longest: int, mistral: bool = False) -> str:
     return "call_" + hashlib.sha256(id.encode(errors="replace")).hexdigest()[:24]
 
 
-def note(block: ImageBlock | DocumentBlock, model: str) -> str:
-    """What stands in for an image or document that the model does not take."""
+def is_audio(block: DocumentBlock) -> bool:
+    """Whether the document is a recording."""
+    return block.mime_type.startswith("audio/")
+
+
+def note(block: ImageBlock | DocumentBlock, model: str, why: str | None = None) -> str:
+    """What stands in for an image, document or recording that is not sent; ``why``: default, the model does not take it."""
+    if isinstance(block, DocumentBlock) and is_audio(block):
+        return f"[audio left out: {why or f'{model} takes no audio'}]"
     if isinstance(block, DocumentBlock):
         name = f" {block.title!r}" if block.title else ""
         return f"[document{name} left out: {model} takes no documents]"

@@ -19,7 +19,7 @@ from skillkit_core.messages import (
     ToolResultMessage,
 )
 
-from .handover import Target, call_id, note, replays
+from .handover import Target, call_id, is_audio, note, replays
 from .jsontext import dumps
 
 __all__ = ["ResponsesEncoder", "check_items"]
@@ -73,6 +73,9 @@ class ResponsesEncoder:
         return {"type": "input_image", "detail": "auto", "image_url": url}
 
     def _document(self, block: DocumentBlock) -> dict[str, Any]:
+        if is_audio(block):
+            why = "the Responses API takes none; --api openai-chat does"
+            return {"type": "input_text", "text": note(block, self._target.model, why)}
         if not self._target.documents:
             return {"type": "input_text", "text": note(block, self._target.model)}
         if block.url:

@@ -1,0 +1,129 @@
+"""Blocks of a Chat Completions answer, from the pieces that were collected while it came."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from skillkit_core.frozen import freeze
+from skillkit_core.messages import ImageBlock, ProviderBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
+from skillkit_core.stream import StreamEvent, parse_tool_args
+
+from .chat_state import Call, Chain, joined, string
+
+__all__ = [
+    "audio_block",
+    "call_end",
+    "cited_text",
+    "image_block",
+    "merged_details",
+    "sources_of",
+    "stop_reason_of",
+    "thinking_block",
+]
+
+_STOP = {
+    "stop": StopReason.stop,
+    "eos": StopReason.stop,
+    "end_turn": StopReason.stop,
+    "tool_calls": StopReason.tool_calls,
+    "function_call": StopReason.tool_calls,
+    "tool_use": StopReason.tool_calls,
+    "length": StopReason.length,
+    "max_tokens": StopReason.length,
+    "model_length": StopReason.length,
+    "content_filter": StopReason.refusal,
+}
+
+
+def stop_reason_of(finish: str | None, has_calls: bool, refused: bool = False) -> StopReason:
+    """Why the message ended. Some servers say ``stop``, or nothing, where they mean tool calls."""
+    reason = _STOP.get(finish or "stop", StopReason.stop)
+    if reason is StopReason.stop and has_calls:
+        return StopReason.tool_calls
+    return StopReason.refusal if reason is StopReason.stop and refused else reason
+
+
+def cited_text(chain: Chain, citations: Iterable[Any]) -> TextBlock:
+    """Text with its sources."""
+    return TextBlock(joined(chain), tuple(freeze({k: v for k, v in c.items() if k != "_whole"}) for c in citations))
+
+
+def thinking_block(chain: Chain, field: str, details: Chain) -> ThinkingBlock:
+    """Thinking with the name of the field that it came in, and with the details that go back with it."""
+    data: dict[str, Any] = {"field": field}
+    merged = merged_details(details)
+    if merged:
+        data["reasoning_details"] = merged
+    signature = next((d["signature"] for d in merged if d.get("signature")), None)
+    return ThinkingBlock(joined(chain), signature=signature, provider_data=freeze(data))
+
+
+def image_block(url: str) -> ImageBlock:
+    """An image by its address, which may hold the image itself."""
+    head, comma, data = url.partition(";base64,")
+    return ImageBlock(data, head.removeprefix("data:")) if comma else ImageBlock(url=url)
+
+
+def merged_details(chain: Any) -> list[dict[str, Any]]:
+    """The reasoning details as a message that is not streamed has them: the fragments of one detail joined."""
+    found: list[Any] = []
+    while chain is not None:
+        detail, chain = chain
+        found.append(detail)
+    out: list[dict[str, Any]] = []
+    for detail in reversed(found):
+        last = out[-1] if out else None
+        key = (detail.get("type"), detail.get("index"))
+        if last is None or detail.get("index") is None or (last.get("type"), last.get("index")) != key:
+            out.append(dict(detail))
+            continue
+        for name, value in detail.items():
+            old = last.get(name)
+            if name in ("text", "summary", "data") and isinstance(old, str) and isinstance(value, str):
+                last[name] = old + value
+            elif value is not None:
+                last[name] = value
+    return out
+
+
+def audio_block(chain: Chain) -> ProviderBlock:
+    """The ``audio`` object of an answer, as one that is not streamed has it: transcripts and sound of the pieces joined.
+
+    Each piece of sound is base64 of its own, so its bytes are joined and not its letters.
+    """
+    pieces: list[Any] = []
+    while chain is not None:
+        piece, chain = chain
+        pieces.append(piece)
+    out: dict[str, Any] = {}
+    sound: list[str] = []
+    for piece in reversed(pieces):
+        out |= {k: v for k, v in piece.items() if k not in ("data", "transcript") and v is not None}
+        out["transcript"] = out.get("transcript", "") + string(piece.get("transcript"))
+        if piece.get("data"):
+            sound.append(string(piece["data"]))
+    if sound:
+        try:
+            out["data"] = base64.b64encode(b"".join(base64.b64decode(s, validate=True) for s in sound)).decode()
+        except ValueError:  # not base64: kept as it came
+            out["data"] = "".join(sound)
+    return ProviderBlock("audio", freeze(out))
+
+
+def sources_of(sources: list[Any]) -> Iterable[Any]:
+    """The sources of a whole answer (Perplexity), marked because they come again with every chunk."""
+    for source in sources:
+        item = source if isinstance(source, Mapping) else {"url": source}
+        yield freeze({**item, "_whole": True})
+
+
+def call_end(call: Call, whole: bool) -> StreamEvent:
+    """The end of a call; ``whole``: the answer was not cut off at its longest."""
+    raw = joined(call.args)
+    custom = call.extra.get("type") == "custom"
+    args = None if custom else parse_tool_args(raw)
+    cut = args is None and not whole and not custom
+    block = ToolCall(call.id, call.name, args, raw, incomplete=cut, provider_data=freeze(call.extra))
+    return StreamEvent("tool_call_end", tool_name=call.name, tool_call_id=call.id, index=call.block, block=block)
