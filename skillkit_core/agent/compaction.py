@@ -107,10 +107,10 @@ async def compact_now(run: Run, reason: Reason) -> bool:
     compactor = None if supplied is not None else await find_compactor(run, request)
     if supplied is None and compactor is None:
         return False
-    if bus.has("compaction_start"):
-        await bus.emit(bus.make(CompactionStartEvent, reason=reason, before_tokens=before))
     outcome, entry_id = "aborted", None
     try:
+        if bus.has("compaction_start"):
+            await bus.emit(bus.make(CompactionStartEvent, reason=reason, before_tokens=before))
         result = supplied if supplied is not None else await compactor.compact(request)  # type: ignore[union-attr]
         outcome = "no_progress"
         if result is not None:
