@@ -333,7 +333,7 @@ class AgentRunner:
             yield failure if failure is not None else run.response()
         finally:
             if not finished:
-                self._abort(run, "the caller stopped listening")
+                self._abort(run, "the caller stopped listening", clear=False)  # nobody would get what is queued
                 await self._settle(run)
 
     async def _let_go(self) -> None:
@@ -500,10 +500,10 @@ class AgentRunner:
         """
         return [] if self._run is None else self._abort(self._run, reason)
 
-    def _abort(self, run: Run, reason: str | None) -> list[QueueItem]:
+    def _abort(self, run: Run, reason: str | None, *, clear: bool = True) -> list[QueueItem]:
         if run is not self._run or run.closing or not run.signal.abort(reason):
             return []
-        items = self.queues.clear()
+        items = self.queues.clear() if clear else []
 
         def cancel() -> None:
             if run.task is not None and not run.closing and not run.task.done() and not run.task.cancelling():
