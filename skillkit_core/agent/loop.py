@@ -153,6 +153,7 @@ async def _suspend(run: Run, batch: ToolBatch) -> None:
     """Keep what waits for a decision, and end the run with it."""
     calls = batch.suspended
     await run.agent.session.append("suspension", Suspension.data(calls), sync=True)
+    run.batch = None  # its calls may stay open
     run.outcome = "suspended"
     run.reason = f"a decision is awaited about {', '.join(dict.fromkeys(call.name for call in calls))}"
 
@@ -287,6 +288,7 @@ async def _tools(run: Run, message: AssistantMessage) -> ToolBatch | None:
 async def _execute(run: Run, batch: ToolBatch, *, truncated: bool = False) -> None:
     """Run a batch and persist its results in the order of the calls; calls that wait for a decision have none yet."""
     queues = run.agent.queues
+    run.batch = batch
     run.tool_calls += len(batch.items)
     skip = run.agent.config.steer_policy == "skip_remaining"
     try:
@@ -406,11 +408,18 @@ async def _keep_partial(run: Run, reason: StopReason) -> None:
         await _persist_answer(run, message, sync=True)
 
 
+async def _close_calls(run: Run) -> None:
+    """Give calls that wait for a decision a result: the run ended before their suspension was kept (I1)."""
+    if run.batch is not None and run.batch.suspended:
+        await _keep_results(run, await run.batch.interrupt_waiting())
+
+
 async def _close_failed(run: Run, error: Exception, cause: BaseException | None = None) -> None:
     run.closing = True
     error.__cause__ = error.__cause__ or cause
     run.outcome, run.error = "failed", error
     await _keep_partial(run, StopReason.error)
+    await _close_calls(run)
 
 
 async def _close_aborted(run: Run) -> None:
@@ -423,6 +432,7 @@ async def _close_aborted(run: Run) -> None:
         used = run.builder.usage if run.builder is not None else None
         await run.account(used or TokenUsage(), error="aborted")
     await _keep_partial(run, StopReason.aborted)
+    await _close_calls(run)
 
 
 async def _finish(run: Run) -> None:

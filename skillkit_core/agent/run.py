@@ -17,6 +17,7 @@ from .response import AgentResponse, RunOutcome
 from .target import Target
 
 if TYPE_CHECKING:
+    from .executor import ToolBatch
     from .runner import AgentRunner
 
 __all__ = ["LimitReached", "Run"]
@@ -52,6 +53,7 @@ class Run:
         self.in_turn = False
         self.answer: AssistantMessage | None = None  # of the current turn, once it is kept
         self.results: list[ToolResultMessage] = []
+        self.batch: ToolBatch | None = None  # of the current answer
         self.bracket: Literal["none", "open", "closed"] = "none"  # message_start and message_end of the answer
         self.unaccounted = False  # a request was made that is not in the ledger yet
         self.refusal: Exception | None = None  # a guard failed while the adapter was about to send
