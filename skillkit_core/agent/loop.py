@@ -28,7 +28,6 @@ from ..events.types import (
     TurnStartEvent,
 )
 from ..messages import AgentMessage, AssistantMessage, StopReason, TextBlock, ToolResultMessage, UserMessage
-from ..models import TokenUsage
 from ..stream import StreamEvent
 from .compaction import compact_if_needed, compact_now
 from .executor import ToolBatch
@@ -428,9 +427,7 @@ async def _close_aborted(run: Run) -> None:
     while run.signal.aborted and task is not None and task.uncancel() > 0:
         pass
     run.outcome, run.reason = "aborted", run.signal.reason or "aborted"
-    if run.unaccounted:
-        used = run.builder.usage if run.builder is not None else None
-        await run.account(used or TokenUsage(), error="aborted")
+    await run.account_for_aborted()
     await _keep_partial(run, StopReason.aborted)
     await _close_calls(run)
 

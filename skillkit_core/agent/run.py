@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
 from ..errors import AgentError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .runner import AgentRunner
 
 __all__ = ["LimitReached", "Run"]
+
+Purpose: TypeAlias = Literal["turn", "compaction", "tool"]
 
 
 class LimitReached(Exception):
@@ -55,7 +57,7 @@ class Run:
         self.results: list[ToolResultMessage] = []
         self.batch: ToolBatch | None = None  # of the current answer
         self.bracket: Literal["none", "open", "closed"] = "none"  # message_start and message_end of the answer
-        self.unaccounted = False  # a request was made that is not in the ledger yet
+        self.unaccounted: dict[MessageBuilder, Purpose] = {}  # requests that are not in the ledger yet
         self.refusal: Exception | None = None  # a guard failed while the adapter was about to send
         self.compacted_for_overflow = False
         self.scratch: dict[str, Any] = agent.scratch
@@ -119,15 +121,22 @@ class Run:
 
     # --- the books --------------------------------------------------------------------------------------------
 
-    async def account(self, usage: TokenUsage, *, purpose: str = "turn", error: str | None = None) -> None:
-        """Write what a request used into the session's ledger and the run's sums."""
+    async def account_for(self, request: MessageBuilder, error: str | None = None) -> None:
+        """Write a request that is in ``unaccounted`` into the books, with what is known of its usage."""
+        error = error if error is not None or request.error is None else str(request.error)
+        await self.account(request.usage or TokenUsage(), self.unaccounted[request], error, request)
+
+    async def account_for_aborted(self) -> None:
+        """Write the requests that were cut off, if any were, into the books."""
+        for request in tuple(self.unaccounted):
+            await self.account_for(request, "aborted")
+
+    async def account(
+        self, usage: TokenUsage, purpose: Purpose, error: str | None = None, request: MessageBuilder | None = None
+    ) -> None:
+        """Write what was used into the session's ledger and the run's sums."""
         agent, target, session = self.agent, self.target, self.agent.open_session
-        if purpose == "turn":
-            self.unaccounted = False
         cost = target.model.cost_of(usage) if target is not None else None
-        self.usage = self.usage + usage
-        if usage.total:
-            self.cost = None if cost is None or self.cost is None else self.cost + cost
         provider = target.provider if target is not None else ""
         model = target.model.id if target is not None else ""
         if session is not None:
@@ -140,6 +149,11 @@ class Run:
             if error is not None:
                 data["error"] = error
             await session.append("usage", data)
+        if request is not None:  # not before: an abort in the middle of the write must not lose the entry
+            del self.unaccounted[request]
+        self.usage = self.usage + usage
+        if usage.total:
+            self.cost = None if cost is None or self.cost is None else self.cost + cost
         if agent.events.has("usage"):
             await agent.events.emit(
                 agent.events.make(UsageEvent, usage=usage, cost=cost, provider=provider, model=model, purpose=purpose)
