@@ -11,7 +11,6 @@ from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
 from ..events.results import BeforeCompactResult
 from ..events.types import BeforeCompactEvent, CompactionEndEvent, CompactionStartEvent
 from ..messages import AgentMessage, TextBlock, ToolResultMessage, UserMessage
-from ..models import TokenUsage
 from ..stream import MessageBuilder
 from .repair import repair
 from .run import Run
@@ -70,11 +69,14 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
             signal=run.signal,
         )
         builder = MessageBuilder()
-        async with contextlib.aclosing(target.adapter.stream(asked)) as stream:  # type: ignore[type-var]
-            async for event in stream:
-                builder.add(event)
-        failure = None if builder.error is None else str(builder.error)
-        await run.account(builder.usage or TokenUsage(), purpose="compaction", error=failure)
+        run.unaccounted[builder] = "compaction"
+        try:
+            async with contextlib.aclosing(target.adapter.stream(asked)) as stream:  # type: ignore[type-var]
+                async for event in stream:
+                    builder.add(event)
+        except Exception as error:  # noqa: BLE001 - an adapter must not raise; a request that it made costs all the same
+            builder.error = builder.error or error
+        await run.account_for(builder)
         if builder.error is not None:
             raise builder.error
         return builder.text
@@ -107,10 +109,10 @@ async def compact_now(run: Run, reason: Reason) -> bool:
     compactor = None if supplied is not None else await find_compactor(run, request)
     if supplied is None and compactor is None:
         return False
-    if bus.has("compaction_start"):
-        await bus.emit(bus.make(CompactionStartEvent, reason=reason, before_tokens=before))
     outcome, entry_id = "aborted", None
     try:
+        if bus.has("compaction_start"):
+            await bus.emit(bus.make(CompactionStartEvent, reason=reason, before_tokens=before))
         result = supplied if supplied is not None else await compactor.compact(request)  # type: ignore[union-attr]
         outcome = "no_progress"
         if result is not None:

@@ -515,6 +515,12 @@ class ToolBatch:
             if item.deferred is not None and item.result is None:
                 await self._resolved(item, (), ApprovalDecision("deny", reason))
 
+    async def interrupt_waiting(self) -> list[ToolResultMessage]:
+        """Give every call that waits for a decision the outcome ``interrupted``; their results."""
+        waiting = [item for item in self.items if item.result is None]
+        await self._interrupt()
+        return [item.result for item in waiting if item.result is not None]
+
     async def take_up(self, resumption: Resumption) -> None:
         """Make the batch one of open calls: with stored arguments, or what a crash left, which is run again only if safe."""
         for item in self.items:

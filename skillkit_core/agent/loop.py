@@ -28,7 +28,6 @@ from ..events.types import (
     TurnStartEvent,
 )
 from ..messages import AgentMessage, AssistantMessage, StopReason, TextBlock, ToolResultMessage, UserMessage
-from ..models import TokenUsage
 from ..stream import StreamEvent
 from .compaction import compact_if_needed, compact_now
 from .executor import ToolBatch
@@ -153,6 +152,7 @@ async def _suspend(run: Run, batch: ToolBatch) -> None:
     """Keep what waits for a decision, and end the run with it."""
     calls = batch.suspended
     await run.agent.session.append("suspension", Suspension.data(calls), sync=True)
+    run.batch = None  # its calls may stay open
     run.outcome = "suspended"
     run.reason = f"a decision is awaited about {', '.join(dict.fromkeys(call.name for call in calls))}"
 
@@ -287,6 +287,7 @@ async def _tools(run: Run, message: AssistantMessage) -> ToolBatch | None:
 async def _execute(run: Run, batch: ToolBatch, *, truncated: bool = False) -> None:
     """Run a batch and persist its results in the order of the calls; calls that wait for a decision have none yet."""
     queues = run.agent.queues
+    run.batch = batch
     run.tool_calls += len(batch.items)
     skip = run.agent.config.steer_policy == "skip_remaining"
     try:
@@ -406,11 +407,18 @@ async def _keep_partial(run: Run, reason: StopReason) -> None:
         await _persist_answer(run, message, sync=True)
 
 
+async def _close_calls(run: Run) -> None:
+    """Give calls that wait for a decision a result: the run ended before their suspension was kept (I1)."""
+    if run.batch is not None and run.batch.suspended:
+        await _keep_results(run, await run.batch.interrupt_waiting())
+
+
 async def _close_failed(run: Run, error: Exception, cause: BaseException | None = None) -> None:
     run.closing = True
     error.__cause__ = error.__cause__ or cause
     run.outcome, run.error = "failed", error
     await _keep_partial(run, StopReason.error)
+    await _close_calls(run)
 
 
 async def _close_aborted(run: Run) -> None:
@@ -419,10 +427,9 @@ async def _close_aborted(run: Run) -> None:
     while run.signal.aborted and task is not None and task.uncancel() > 0:
         pass
     run.outcome, run.reason = "aborted", run.signal.reason or "aborted"
-    if run.unaccounted:
-        used = run.builder.usage if run.builder is not None else None
-        await run.account(used or TokenUsage(), error="aborted")
+    await run.account_for_aborted()
     await _keep_partial(run, StopReason.aborted)
+    await _close_calls(run)
 
 
 async def _finish(run: Run) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
 from ..errors import AgentError, RunAborted, SkillKitError
@@ -18,9 +18,12 @@ from .response import AgentResponse, RunOutcome
 from .target import Target
 
 if TYPE_CHECKING:
+    from .executor import ToolBatch
     from .runner import AgentRunner
 
 __all__ = ["LimitReached", "Run"]
+
+Purpose: TypeAlias = Literal["turn", "compaction", "tool"]
 
 
 class LimitReached(Exception):
@@ -53,8 +56,9 @@ class Run:
         self.in_turn = False
         self.answer: AssistantMessage | None = None  # of the current turn, once it is kept
         self.results: list[ToolResultMessage] = []
+        self.batch: ToolBatch | None = None  # of the current answer
         self.bracket: Literal["none", "open", "closed"] = "none"  # message_start and message_end of the answer
-        self.unaccounted = False  # a request was made that is not in the ledger yet
+        self.unaccounted: dict[MessageBuilder, Purpose] = {}  # requests that are not in the ledger yet
         self.refusal: Exception | None = None  # a guard failed while the adapter was about to send
         self.compacted_for_overflow = False
         self.scratch: dict[str, Any] = agent.scratch
@@ -143,13 +147,22 @@ class Run:
         if usage.total:
             self.cost = None if cost is None or self.cost is None else self.cost + cost
 
-    async def account(self, usage: TokenUsage, *, purpose: str = "turn", error: str | None = None) -> None:
-        """Write what a request used into the session's ledger and the sums of this run and those above it."""
+    async def account_for(self, request: MessageBuilder, error: str | None = None) -> None:
+        """Write a request that is in ``unaccounted`` into the books, with what is known of its usage."""
+        error = error if error is not None or request.error is None else str(request.error)
+        await self.account(request.usage or TokenUsage(), self.unaccounted[request], error, request)
+
+    async def account_for_aborted(self) -> None:
+        """Write the requests that were cut off, if any were, into the books."""
+        for request in tuple(self.unaccounted):
+            await self.account_for(request, "aborted")
+
+    async def account(
+        self, usage: TokenUsage, purpose: Purpose, error: str | None = None, request: MessageBuilder | None = None
+    ) -> None:
+        """Write what was used into the session's ledger and the sums of this run and those above it."""
         agent, target, session = self.agent, self.target, self.agent.open_session
-        if purpose == "turn":
-            self.unaccounted = False
         cost = target.model.cost_of(usage) if target is not None else None
-        self.add(usage, cost)
         provider = target.provider if target is not None else ""
         model = target.model.id if target is not None else ""
         data = {k: v for k, v in usage.to_dict().items() if v and k != "total"}
@@ -162,6 +175,9 @@ class Run:
             data["error"] = error
         if session is not None:
             await session.append("usage", data)
+        if request is not None:  # not before: an abort in the middle of the write must not lose the entry
+            del self.unaccounted[request]
+        self.add(usage, cost)
         if self.above is not None:
             await count_above(self, usage, cost, data)
         if agent.events.has("usage"):

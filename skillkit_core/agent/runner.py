@@ -288,7 +288,10 @@ class AgentRunner:
         async def work(run: Run) -> None:
             run.target = await self.selection.current()
             run.system_prompt = self.system_prompt()
-            freed.append(await compact_now(run, "manual"))
+            try:
+                freed.append(await compact_now(run, "manual"))
+            finally:
+                await run.account_for_aborted()
 
         await self.slot.alone("compact", work)
         return freed[0]

@@ -75,7 +75,7 @@ class RunSlot:
             yield failure if failure is not None else run.response()
         finally:
             if not finished:
-                self.abort(run, "the caller stopped listening")
+                self.abort(run, "the caller stopped listening", clear=False)  # nobody would get what is queued
                 await self._settle(run)
 
     async def _let_go(self) -> None:
@@ -168,14 +168,14 @@ class RunSlot:
 
     # --- the end ------------------------------------------------------------------------------------------------
 
-    def abort(self, run: Run | None, reason: str | None) -> list[QueueItem]:
-        """End ``run`` if it is the active one; what waited for it and was not consumed."""
+    def abort(self, run: Run | None, reason: str | None, *, clear: bool = True) -> list[QueueItem]:
+        """End ``run`` if it is the active one; with ``clear`` what waited for it and was not consumed is taken out and given."""
         if run is None or run is not self.run or run.closing or run.signal.aborted:
             return []
         self._agent.directives.tell("abort", reason=reason)
         if not run.signal.abort(reason):
             return []  # another thread was faster
-        items = self._agent.queues.clear()
+        items = self._agent.queues.clear() if clear else []
 
         def cancel() -> None:
             if run.task is not None and not run.closing and not run.task.done() and not run.task.cancelling():

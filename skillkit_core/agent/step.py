@@ -26,7 +26,6 @@ from ..events.types import (
 from ..frozen import freeze
 from ..http import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason
-from ..models import TokenUsage
 from ..stream import MessageBuilder, StreamEvent
 from .around import wrapped
 from .repair import repair
@@ -249,9 +248,9 @@ async def _request(run: Run, request: LLMRequest) -> MessageBuilder:
     run.refusal, run.bracket = None, "none"
     builder = run.builder = MessageBuilder()
     run.requests += 1
-    run.unaccounted = True
+    run.unaccounted[builder] = "turn"
     await _receive(run, request, builder)
-    await run.account(builder.usage or TokenUsage(), error=None if builder.error is None else str(builder.error))
+    await run.account_for(builder)
     if run.refusal is not None:
         raise run.refusal
     return builder

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, ApprovalDecision, Approver, ErrorKind, Limits, ProviderError, ToolCallEventResult
+from skillkit_core import (
+    AgentError,
+    ApprovalDecision,
+    Approver,
+    BeforeCompactResult,
+    CompactionResult,
+    ErrorKind,
+    Limits,
+    ProviderError,
+    RunAborted,
+    ToolCallEventResult,
+)
 from skillkit_core.testing import Call, Fail, Hang, Reply
 
 
@@ -65,5 +76,25 @@ def test_a_turn_ends_with_what_there_is_of_it_however_the_run_ends(kit: Any, go:
         types = agent.seen.types
         assert types.index("turn_start") < types.index("turn_end") < types.index("agent_end")
         kit.check_brackets(agent.seen.events)
+
+    go(main)
+
+
+def test_a_compaction_that_is_aborted_at_its_start_has_its_end(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("long " * 500)
+        shorter = BeforeCompactResult(compaction=CompactionResult("short", 1))
+        agent.events.on("before_compact", lambda e: shorter)
+
+        async def leaves(event: Any, ctx: Any) -> None:
+            ctx.abort()
+            await asyncio.sleep(0)
+
+        agent.events.on("compaction_start", leaves)
+        await agent.chat("go")
+        with pytest.raises(RunAborted):
+            await agent.compact()
+        assert agent.seen.one("compaction_end").outcome == "aborted"
+        kit.check(agent)
 
     go(main)

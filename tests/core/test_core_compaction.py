@@ -18,11 +18,12 @@ from skillkit_core import (
     ModelDefinition,
     ProviderError,
     RunAborted,
+    StreamEvent,
     TokenEstimator,
     TokenUsage,
     hookimpl,
 )
-from skillkit_core.testing import Call, Fail, Hang, Reply
+from skillkit_core.testing import Call, Fail, Hang, Raw, Reply
 
 SMALL = ModelDefinition("small", "scripted", "scripted", context_window=400)
 
@@ -301,5 +302,28 @@ def test_the_estimators_of_plugins_decide_how_full_the_window_is(kit: Any, go: A
         await agent.chat("y")
         assert len(compactor.requests) == 1 and compactor.requests[0].tokens > 5_000
         assert agent.estimate_tokens(agent.messages[-1:]) == 1004
+
+    go(main)
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_summary_that_is_aborted_is_in_the_books(kit: Any, go: Any, by_hand: bool) -> None:
+    """I17."""
+
+    async def main() -> None:
+        started = asyncio.Event()
+        half = Raw([StreamEvent("text_delta", "half", index=0, usage=TokenUsage(7, 1))], hang=True, started=started)
+        agent = kit.agent(LONG, LONG, half, model=SMALL, plugins=[with_compactor(Tiny(ask=True))])
+        await agent.chat("one")
+        await agent.chat("two")
+        task = asyncio.create_task(agent.compact() if by_hand else agent.chat("three"))
+        await started.wait()
+        agent.abort()
+        with pytest.raises(RunAborted):
+            await task
+        last = kit.ledger(agent)[-1]
+        assert (last["purpose"], last["input"], last["output"]) == ("compaction", 7, 1) and "aborted" in last["error"]
+        assert len(kit.ledger(agent)) == len(agent.scripted.requests) == 3
+        kit.check(agent)
 
     go(main)

@@ -11,7 +11,7 @@ import pytest
 from skillkit_core import AgentError, BeforeAgentEndResult, Transform, UsageError
 from skillkit_core.agent.queues import Queues
 from skillkit_core.agent.session import Session
-from skillkit_core.testing import Call, Reply
+from skillkit_core.testing import Call, Hang, Reply
 
 
 def test_follow_ups_wait_for_stop_hooks(kit: Any, go: Any) -> None:
@@ -149,5 +149,31 @@ def test_a_secret_that_somebody_types_is_cut_out_before_it_is_kept(kit: Any, go:
         await agent.chat("my key is sk-very-secret-1, keep it")
         assert agent.messages[0].text == "my key is ***, keep it"
         assert "very-secret" not in str(agent.scripted.requests[0].messages)
+
+    go(main)
+
+
+@pytest.mark.parametrize("way", ["chat", "stream"])
+def test_what_was_queued_into_a_run_whose_caller_left_waits_for_the_next(kit: Any, go: Any, way: str) -> None:
+    """I14: ``abort()`` gives back what was queued; here is nobody who would get it."""
+
+    async def main() -> None:
+        started = asyncio.Event()
+        agent = kit.agent(Hang("some text", started), "fine", "turned", "done")
+
+        async def listens() -> None:
+            async for _ in agent.chat_stream_events("go"):
+                pass
+
+        task = asyncio.create_task(agent.chat("go") if way == "chat" else listens())
+        await started.wait()
+        steer, later = await agent.steer("turn left"), await agent.follow_up("and then?")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert agent.queues.waiting("steer") == (steer,) and agent.queues.waiting("follow_up") == (later,)
+        await agent.chat("again")
+        assert [m.text for m in agent.messages if m.role == "user"] == ["go", "again", "turn left", "and then?"]
+        kit.check(agent)
 
     go(main)

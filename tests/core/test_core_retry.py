@@ -172,3 +172,27 @@ def test_usage_survives_a_reload_and_failed_requests_are_in_it(kit: Any, go: Any
         assert Session(agent.session.handle, lambda: 0.0).usage == agent.session.usage == TokenUsage(10, 5)
 
     go(main)
+
+
+def test_an_abort_while_the_ledger_is_written_loses_no_entry(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        store, writing = kit.RecordingStore(), asyncio.Event()
+        agent = kit.agent("x", "fine", session=await Session.create(store, lambda: 1.0))
+
+        async def slow(entry: Any) -> None:
+            if entry.type == "usage" and not writing.is_set():
+                writing.set()
+                await asyncio.Event().wait()
+
+        store.before = slow
+        task = asyncio.create_task(agent.chat("go"))
+        await writing.wait()
+        agent.abort()
+        with pytest.raises(RunAborted) as caught:
+            await task
+        (entry,) = kit.ledger(agent)
+        assert (entry["input"], entry["output"], entry["error"]) == (10, 5, "aborted")
+        assert caught.value.response.usage == agent.session.usage == TokenUsage(10, 5)
+        kit.check(agent)
+
+    go(main)

@@ -239,6 +239,37 @@ def test_another_process_decides(desk: Desk, kit: Any, tmp_path: Any) -> None:
     assert log.read_text().split() == ["1", "3", "2"]
 
 
+@pytest.mark.parametrize("entry", ["tool_result", "suspension"])
+def test_an_abort_before_the_suspension_is_kept_leaves_no_call_open(kit: Any, go: Any, entry: str) -> None:
+    """I1."""
+
+    async def main() -> None:
+        store, writing = kit.RecordingStore(), asyncio.Event()
+        session = await Session.create(store, lambda: 1.0)
+        agent = kit.agent(CALLS, "fine", tools=[kit.tool("act", "x")], session=session, approver=Says())
+        agent.events.on("before_tool_call", ask, phase="guard")
+
+        async def slow(kept: Any) -> None:
+            if entry in (kept.type, kept.data.get("message", {}).get("role")) and not writing.is_set():
+                writing.set()
+                await asyncio.Event().wait()
+
+        store.before = slow
+        task = asyncio.create_task(agent.chat("go"))
+        await writing.wait()
+        agent.abort()
+        with pytest.raises(RunAborted):
+            await task
+        assert agent.suspension is None
+        assert {(m.tool_call_id, str(m.outcome)) for m in agent.messages if m.role == "tool_result"} == {
+            ("A", "ok"), ("B", "interrupted"), ("C", "ok"),
+        }  # fmt: skip
+        kit.check(agent)
+        assert (await agent.chat("again")).content == "fine"
+
+    go(main)
+
+
 # --- what a crash left ----------------------------------------------------------------------------------------------
 
 
