@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,14 +13,48 @@ from ..abort import AbortSignal
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
 from ..errors import ToolError
-from ..messages import DocumentBlock, ImageBlock, ProviderBlock, TextBlock, blocks_of
+from ..events.results import UNSET
+from ..frozen import EMPTY
+from ..messages import (
+    DocumentBlock,
+    ImageBlock,
+    ProviderBlock,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    blocks_of,
+)
 from ..models import TokenUsage
 from ..tools import Tool, ToolOutput
 
 if TYPE_CHECKING:
+    from ..contracts.approver import ApprovalDecision, Question
+    from ..events.types import ToolCallEvent
     from .run import Run
+    from .suspension import SuspendedCall
 
-__all__ = ["IN_PROCESS", "CallContext", "InProcessExecutor", "as_output", "checked", "plain_details"]
+__all__ = ["IN_PROCESS", "CallContext", "InProcessExecutor", "Prepared", "as_output", "checked", "plain_details"]
+
+
+@dataclass(slots=True)
+class Prepared:
+    """One call on its way: what it is, what was decided, and its result."""
+
+    call: ToolCall
+    index: int
+    tool: Tool | None = None
+    args: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    event: ToolCallEvent | None = None
+    substitute: Any = UNSET
+    terminate: bool = False
+    started: bool = False
+    ended: bool = False
+    begun_at: float = 0.0
+    ctx: CallContext | None = None
+    result: ToolResultMessage | None = None
+    stored: SuspendedCall | None = None
+    decision: ApprovalDecision | None = None
+    deferred: tuple[Question, ...] | None = None
 
 
 class InProcessExecutor(ToolExecutor):

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Question
-from ..errors import AsyncHandlerError, SkillKitError, ToolError
+from ..contracts.approver import ApprovalDecision, Question
+from ..errors import SkillKitError, ToolError
 from ..events.bus import EventBus, GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
-from ..events.tool_call import ToolCallDecision, same_json
+from ..events.tool_call import ToolCallDecision
 from ..events.types import (
-    ApprovalRequestEvent,
-    ApprovalResolvedEvent,
     ToolCallEvent,
     ToolExecutionEndEvent,
     ToolExecutionStartEvent,
-    ToolExecutionUpdateEvent,
     ToolResultEvent,
 )
 from ..frozen import EMPTY
@@ -34,42 +30,22 @@ from ..messages import (
 )
 from ..models import TokenUsage
 from ..schema import validate
-from ..tools import Tool, ToolOutput
+from ..tools import ToolOutput
 from .around import wrapped
-from .call import IN_PROCESS, CallContext, as_output, checked, plain_details
-from .nesting import beyond, chain, work_in
+from .call import IN_PROCESS, CallContext, Prepared, as_output, checked, plain_details
+from .consent import agreement, tell_decision
+from .nesting import beyond, work_in
 from .repair import NO_RESULT
 from .suspension import Resumption, SuspendedCall
 from .text import clean, limit_text
+from .updates import Updates
 
 if TYPE_CHECKING:
     from .run import Run
 
 __all__ = ["ToolBatch"]
 
-log = logging.getLogger("skillkit.agent")
 WITHHELD = "The result was withheld because a guard failed."
-
-
-@dataclass(slots=True)
-class Prepared:
-    """One call on its way: what it is, what was decided, and its result."""
-
-    call: ToolCall
-    index: int
-    tool: Tool | None = None
-    args: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
-    event: ToolCallEvent | None = None
-    substitute: Any = UNSET
-    terminate: bool = False
-    started: bool = False
-    ended: bool = False
-    begun_at: float = 0.0
-    ctx: CallContext | None = None
-    result: ToolResultMessage | None = None
-    stored: SuspendedCall | None = None
-    decision: ApprovalDecision | None = None
-    deferred: tuple[Question, ...] | None = None
 
 
 class ToolBatch:
@@ -79,9 +55,7 @@ class ToolBatch:
         self.run = run
         self.bus: EventBus = run.agent.events
         self.items = [Prepared(call, i) for i, call in enumerate(calls)]
-        self._updates: list[ToolExecutionUpdateEvent] = []
-        self._pump: asyncio.Task[None] | None = None
-        self._over = False
+        self._updates = Updates(run)
 
     # --- before -----------------------------------------------------------------------------------------------
 
@@ -113,7 +87,7 @@ class ToolBatch:
             annotations=tool.annotations,
         )
         questions = await self._guarded(item) if self.bus.has("before_tool_call") else ()
-        if questions is None or not await self._agreed(item, questions):
+        if questions is None or not await self._allowed(item, questions):
             return
         await self.run.checkpoint()
         await self._start(item)
@@ -149,72 +123,17 @@ class ToolBatch:
         item.substitute = decision.result
         return decision.questions
 
-    async def _agreed(self, item: Prepared, questions: Sequence[Question]) -> bool:
-        """Whether everybody who must be asked agrees to exactly these arguments; else the call is denied or waits."""
-        if item.stored is not None:  # a suspended call
-            known, decided = item.stored.questions, item.decision
-            fresh = tuple(q for q in questions if q not in known)
-            if decided is not None and decided.decision == "deny":
-                return await self._resolved(item, questions, decided)
-            if decided is not None and same_json(item.args, item.stored.args):
-                questions = fresh
-                await self._resolved(item, known, decided)
-            else:  # nobody decided about what would run now: what was asked is asked again, also if its guard is gone
-                questions = (*known, *fresh)
-        sticky = self.run.outermost.agent.sticky_approvals
-        if all(q.key is not None and (item.call.name, q.plugin, q.key) in sticky for q in questions):
+    async def _allowed(self, item: Prepared, questions: Sequence[Question]) -> bool:
+        """Whether everybody who must be asked agrees; else the call is denied or waits."""
+        if not questions and item.stored is None:
             return True
-        if self.bus.has("approval_request"):
-            texts = tuple(q.text for q in questions)
-            about = {"tool_name": item.call.name, "tool_call_id": item.call.id}
-            await self.bus.emit(self.bus.make(ApprovalRequestEvent, args=item.args, questions=texts, **about))
-        return await self._resolved(item, questions, await self._ask(item, questions))
+        answer = await agreement(self.run, item, questions)
+        if answer.decision == "deny":
+            await self._deny(item, answer)
+        return answer.decision == "allow"
 
-    async def _ask(self, item: Prepared, questions: Sequence[Question]) -> ApprovalDecision:
-        """What the approvers say: the run's, and those of the runs above it, each of whom must agree."""
-        about = ApprovalRequest(item.call.name, item.call.id, item.args, questions, self.run.agent.agent_path)
-        answer = unasked = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
-        for run in chain(self.run):
-            approver = run.agent.config.approver
-            if approver is None and run.above is not None:
-                continue  # whoever is above is asked
-            if approver is None:
-                return unasked
-            answer = await self._answer_of(approver, about)
-            if answer.decision != "allow":
-                break
-        if answer.decision == "defer" and self.run.above is not None:
-            return ApprovalDecision("deny", "an agent inside another run cannot wait for a decision")
-        return answer
-
-    @staticmethod
-    async def _answer_of(approver: Approver, about: ApprovalRequest) -> ApprovalDecision:
-        try:
-            answer = await approver.approve(about)
-            if not isinstance(answer, ApprovalDecision) or answer.decision not in ("allow", "deny", "defer"):
-                raise TypeError(f"it answered {answer!r} instead of an ApprovalDecision of allow, deny or defer")
-        except Exception as error:  # noqa: BLE001 - fails closed: who cannot answer has not agreed
-            return ApprovalDecision("deny", f"the approver failed: {type(error).__name__}: {error}")
-        return answer
-
-    async def _resolved(self, item: Prepared, questions: Sequence[Question], answer: ApprovalDecision) -> bool:
-        """Do what was decided about a call."""
-        name = item.call.name
-        if self.bus.has("approval_resolved"):
-            about = {"tool_name": name, "tool_call_id": item.call.id}
-            await self.bus.emit(
-                self.bus.make(ApprovalResolvedEvent, decision=answer.decision, reason=answer.reason, **about)
-            )
-        if answer.decision == "allow":
-            if answer.remember:
-                keys = {(name, q.plugin, q.key) for q in questions if q.key is not None}
-                self.run.outermost.agent.sticky_approvals.update(keys)
-            return True
-        if answer.decision == "defer":
-            item.deferred = tuple(questions)
-        else:
-            await self._refuse(item, Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
-        return False
+    async def _deny(self, item: Prepared, answer: ApprovalDecision) -> None:
+        await self._refuse(item, Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
 
     async def _start(self, item: Prepared) -> None:
         item.started = True
@@ -247,14 +166,14 @@ class ToolBatch:
         if item.result is not None:
             return  # it came too late: the run was aborted, and the call has its result
         duration = clock.monotonic() - item.begun_at
-        await self._drain()
+        await self._updates.drain()
         output, outcome = await self._patched(item, output, outcome, duration)
         await self._settle(item, output, outcome, duration)
 
     async def _execute(self, item: Prepared) -> tuple[ToolOutput, Outcome]:
         tool = item.tool
         assert tool is not None and item.event is not None
-        ctx = item.ctx = CallContext(self.run, tool.name, item.call.id, lambda o, s, n: self._update(item, o, s, n))
+        ctx = item.ctx = CallContext(self.run, tool.name, item.call.id, partial(self._updates.show, item.call))
         work_in(self.run, ctx)  # an agent that the tool makes or asks is part of this call; the task ends with it
         executor = self.run.agent.config.executor or IN_PROCESS
         event, args = item.event, item.args
@@ -281,59 +200,6 @@ class ToolBatch:
         except Exception as error:  # noqa: BLE001 - a tool's failure is a result (spec, section 9.20)
             said = str(error) if isinstance(error, SkillKitError) else f"{type(error).__name__}: {error}"
             return ToolOutput(said, is_error=True), Outcome.error
-
-    def _update(self, item: Prepared, output: str, stream: str, n: int) -> None:
-        bus = self.bus
-        if not bus.has("tool_execution_update"):
-            return
-        event = bus.make(
-            ToolExecutionUpdateEvent,
-            tool_name=item.call.name,
-            tool_call_id=item.call.id,
-            output=self.run.agent.host.redact(output),
-            stream=stream,
-            n=n,
-        )
-        loop = self.run.loop
-        try:
-            here = asyncio.get_running_loop()
-        except RuntimeError:
-            here = None
-        if here is loop:
-            self._post(event)
-        else:
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._post, event)
-
-    def _post(self, event: ToolExecutionUpdateEvent) -> None:
-        if self._over:
-            return
-        if self._pump is None and self.bus.all_sync("tool_execution_update"):
-            try:
-                self.bus.emit_sync(event)
-            except AsyncHandlerError as error:  # it returned an awaitable all the same; the tool is not to blame
-                log.warning("%s", error)
-            return
-        self._updates.append(event)
-        if self._pump is None:
-            self._pump = asyncio.create_task(self._deliver())
-            self.run.tasks.add(self._pump)
-
-    async def _deliver(self) -> None:
-        try:
-            while self._updates:
-                updates, self._updates = self._updates, []
-                for event in updates:
-                    await self.bus.emit(event)
-        finally:
-            if self._pump is not None:
-                self.run.tasks.discard(self._pump)
-            self._pump = None
-
-    async def _drain(self) -> None:
-        pump = self._pump
-        if pump is not None:
-            await asyncio.wait([pump])
 
     # --- after ------------------------------------------------------------------------------------------------
 
@@ -492,7 +358,7 @@ class ToolBatch:
         if tasks:
             _, left = await asyncio.wait(tasks, timeout=self.run.abort_grace)
             agent.abandon(left)
-        self._over = True
+        self._updates.end()
         for item in self.items:
             if item.result is None:
                 await self._refuse(item, Outcome.interrupted, "Interrupted: the run was aborted.")
@@ -513,7 +379,9 @@ class ToolBatch:
         """Deny every call that waits for a decision."""
         for item in self.items:
             if item.deferred is not None and item.result is None:
-                await self._resolved(item, (), ApprovalDecision("deny", reason))
+                answer = ApprovalDecision("deny", reason)
+                await tell_decision(self.run, item, answer)
+                await self._deny(item, answer)
 
     async def interrupt_waiting(self) -> list[ToolResultMessage]:
         """Give every call that waits for a decision the outcome ``interrupted``; their results."""
