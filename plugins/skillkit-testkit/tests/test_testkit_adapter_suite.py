@@ -28,6 +28,7 @@ class SmallAdapter(LLMAdapter):
     """Chat Completions in as few lines as the contract allows."""
 
     api = "openai-chat"
+    redirects = False
 
     def __init__(self, host: Any = None, *, provider: str = "small", base_url: str = "") -> None:
         self.provider = provider
@@ -106,8 +107,8 @@ class SmallAdapter(LLMAdapter):
             error = ProviderError("aborted", kind=ErrorKind.aborted)
         except TimeoutError:
             error = ProviderError("no answer in time", kind=ErrorKind.timeout)
-        except aiohttp.ClientPayloadError as problem:
-            error = ProviderError(str(problem), kind=ErrorKind.protocol)
+        except (aiohttp.ClientPayloadError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
+            error = ProviderError(f"the answer makes no sense: {str(problem)[:200]}", kind=ErrorKind.protocol)
         except aiohttp.ClientError as problem:
             error = ProviderError(str(problem), kind=ErrorKind.connection)
         emit(StreamEvent("error", error=error))
@@ -120,14 +121,16 @@ class SmallAdapter(LLMAdapter):
         timeout = aiohttp.ClientTimeout(total=None, sock_read=request.settings.timeout)
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.post(f"{self._url}/v1/chat/completions", json=payload, headers=headers) as response,
+            session.post(
+                f"{self._url}/v1/chat/completions", json=payload, headers=headers, allow_redirects=self.redirects
+            ) as response,
         ):
             if request.on_response:
                 await request.on_response(response.status, dict(response.headers))
             if response.status != 200:
                 raise await self._failure(response)
             if not request.stream:
-                fold.whole(await response.json())
+                fold.whole(json.loads(await response.read()))
                 return
             decoder = SSEDecoder()
             async for data in response.content.iter_any():
@@ -139,7 +142,14 @@ class SmallAdapter(LLMAdapter):
             raise ProviderError("the stream has no end", kind=ErrorKind.protocol)
 
     async def _failure(self, response: aiohttp.ClientResponse) -> ProviderError:
-        error = (await response.json())["error"]
+        if "location" in response.headers:
+            there = response.headers["location"]
+            return ProviderError(f"redirects to {there}, which is not followed", kind=ErrorKind.invalid_request)
+        try:
+            error = (await response.json())["error"]
+        except aiohttp.ContentTypeError:
+            kind = classify_status(response.status)
+            return ProviderError(f"status {response.status}", kind=kind, status=response.status)
         kinds = {"context_length_exceeded": ErrorKind.overflow, "insufficient_quota": ErrorKind.quota}
         return ProviderError(
             error["message"],
@@ -284,6 +294,7 @@ BROKEN = {
         "Fold.count",
     ),
     "a block that does not end": ("test_every_block_starts_once_and_ends_once", "def close(self): pass", "Fold.close"),
+    "redirects followed": ("test_a_redirect_is_never_followed", "redirects = True", "SmallAdapter.redirects"),
     "no end marker needed": (
         "test_a_stream_that_stops_is_an_error_with_what_was_said",
         "async def _work(self, request, emit):\n    await old(self, request, lambda e: emit(e) if e.type != 'error'"
@@ -321,6 +332,7 @@ def test_the_suite_catches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     suite = TestSmallAdapter()
     more = {"status": 500, "kind": ErrorKind.server} if "status" in check else {}
     more |= {"clean": True} if "stops" in check else {}
+    more |= {"status": 307} if "redirect" in check else {}
     more |= {} if "stops" in check else {"stream": True}
 
     def run() -> None:

@@ -9,6 +9,7 @@ import base64
 import binascii
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -69,19 +70,29 @@ def clean(text: str) -> str:
 
 
 def dumps(value: Any) -> bytes:
-    """``value`` as compact JSON in UTF-8.
+    """``value`` as compact JSON in UTF-8; ``NaN`` and infinities, which a server may have sent, become null.
 
     Raises:
-        ValueError: it holds a ``NaN``, an infinity or something that is not JSON.
+        ValueError: it holds something that is not JSON.
     """
     try:
         text = _encoder.encode(value)
     except TypeError as error:
         raise ValueError(str(error)) from None
+    except ValueError:
+        text = _encoder.encode(_finite(value))
     try:
         return text.encode()
     except UnicodeEncodeError:
         return clean(text).encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def wire_id(call_id: str) -> str:

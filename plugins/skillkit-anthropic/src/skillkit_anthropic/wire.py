@@ -99,8 +99,12 @@ def usage_of(raw: Mapping[str, Any]) -> TokenUsage | None:
     )
 
 
+_MOST = 10**12  # more is no count of tokens
+
+
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    """``value`` as a number of tokens; 0 for what cannot be one."""
+    return value if type(value) is int and 0 < value <= _MOST else 0
 
 
 def _merge_usage(old: Mapping[str, Any], new: Any) -> Mapping[str, Any]:

@@ -134,7 +134,9 @@ class OpenAIAdapter(OpenAIWire):
 
     def whole(self, payload: Any, acc: ChatState) -> tuple[Iterable[StreamEvent], ChatState]:
         """The events of a body that was not streamed."""
-        event = payload if isinstance(payload, dict) else {"error": payload}
+        if isinstance(payload, list) and payload:  # how Google's compatible endpoint reports errors
+            payload = payload[0]
+        event = payload if isinstance(payload, dict) else {}
         return chat_table.convert({**event, "type": "completion"}, acc)
 
     def end(self, acc: ChatState, marked: bool) -> tuple[Iterable[StreamEvent], ChatState]:

@@ -56,7 +56,7 @@ def thinking_block(chain: Chain, field: str, details: Chain) -> ThinkingBlock:
     merged = merged_details(details)
     if merged:
         data["reasoning_details"] = merged
-    signature = next((d["signature"] for d in merged if d.get("signature")), None)
+    signature = next((s for d in merged if (s := d.get("signature")) and isinstance(s, str)), None)
     return ThinkingBlock(joined(chain), signature=signature, provider_data=freeze(data))
 
 

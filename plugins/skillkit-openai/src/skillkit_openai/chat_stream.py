@@ -66,7 +66,7 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
         if delta:
             acc = _delta(delta, acc, out)
         finish = choice.get("finish_reason")
-        if finish:
+        if finish and isinstance(finish, str):
             acc = acc._replace(rest=acc.rest._replace(finish=finish))
             if finish == "error" and choice.get("error"):  # OpenRouter
                 event = {"error": choice["error"], **event}
@@ -75,7 +75,7 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
     if not choices and "base_resp" in event and not acc.rest.over:
         acc = _refused(event, acc, out)
     if not acc.rest.response_id and event.get("id") and not acc.rest.over:  # Azure's first chunk has an empty id
-        acc = acc._replace(rest=acc.rest._replace(response_id=event["id"]))
+        acc = acc._replace(rest=acc.rest._replace(response_id=str(event["id"])))
     return out, acc
 
 
@@ -87,8 +87,8 @@ def completion(event: Mapping[str, Any], acc: ChatState) -> Converted:
     choice = next((c for c in choices or () if c.get("index") in (0, None)), None)
     if choice is not None:
         acc = _delta(choice.get("message") or {}, acc, out)
-        acc = acc._replace(rest=acc.rest._replace(finish=choice.get("finish_reason")))
-    acc = _margin(event, acc._replace(rest=acc.rest._replace(response_id=event.get("id") or None)), out)
+        acc = acc._replace(rest=acc.rest._replace(finish=string(choice.get("finish_reason")) or None))
+    acc = _margin(event, acc._replace(rest=acc.rest._replace(response_id=str(event.get("id") or "") or None)), out)
     if acc.rest.over:
         return out, acc
     if choice is None:

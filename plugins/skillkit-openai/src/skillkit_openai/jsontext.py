@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import jiter
@@ -17,13 +18,17 @@ def decode(data: bytes) -> Any:
     """The value in ``data``. Lone surrogates, which the fast decoder refuses, become U+FFFD.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: it is not JSON, or nested more than 200 deep.
     """
     try:
         return jiter.from_json(data)
     except ValueError:
-        value = json.loads(data)  # accepts escaped lone surrogates
-        return json.loads(clean_text(json.dumps(value, ensure_ascii=False)))
+        pass
+    try:
+        text = json.dumps(json.loads(data), ensure_ascii=False)  # accepts escaped lone surrogates
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return jiter.from_json(clean_text(text).encode())
 
 
 def clean_text(text: str) -> str:
@@ -41,13 +46,24 @@ def dumps(value: Any) -> str:
 
 
 def encode(value: Any) -> bytes:
-    """``value`` as compact JSON in UTF-8, in the order of its keys; lone surrogates become U+FFFD.
+    """``value`` as compact JSON in UTF-8, in the order of its keys.
 
-    Raises:
-        ValueError: it holds a ``NaN`` or an infinity, which are not JSON.
+    What is no JSON becomes something that is: lone surrogates U+FFFD, ``NaN`` and infinities null. A server may have sent
+    them in something that goes back to it.
     """
-    text = dumps(value)
+    try:
+        text = dumps(value)
+    except ValueError:
+        text = dumps(_finite(value))
     try:
         return text.encode()
     except UnicodeEncodeError:
         return clean_text(text).encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, (list, tuple)) else value

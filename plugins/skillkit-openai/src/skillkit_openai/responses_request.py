@@ -101,7 +101,7 @@ class ResponsesEncoder:
                     out.append({"role": "assistant", "content": block.text, **extra})
             elif isinstance(block, ToolCall):
                 out.append(self._call(block, own, intact))
-            elif isinstance(block, ProviderBlock) and intact:
+            elif isinstance(block, ProviderBlock) and intact and block.data.get("type") == block.kind:
                 out.append(dict(block.data))
         return _paired(out)
 

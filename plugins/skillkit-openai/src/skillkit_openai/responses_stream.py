@@ -18,6 +18,7 @@ from skillkit_core.messages import (
     Block,
     RefusalBlock,
     StopReason,
+    TextBlock,
     ThinkingBlock,
     ToolCall,
 )
@@ -30,6 +31,7 @@ from .usage import responses_usage
 __all__ = ["Item", "ResponsesState", "broken", "responses_table"]
 
 log = logging.getLogger("skillkit_openai")
+_ENDED = TextBlock("")  # of a part that ended without anybody saying what was in it
 
 
 class Item(NamedTuple):
@@ -76,7 +78,7 @@ responses_table: StreamTable[ResponsesState] = StreamTable(on_unknown=_unknown)
 def begun(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """The answer has a name."""
     response = event.get("response") or {}
-    return (), acc._replace(response_id=response.get("id") or acc.response_id)
+    return (), acc._replace(response_id=text_field(response, "id") or acc.response_id)
 
 
 @responses_table.on(
@@ -101,7 +103,7 @@ def item_added(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """An item begins."""
     out: Out = []
     at = _at(event, acc)
-    return out, acc if at in acc.items else _open(at, event.get("item") or {}, acc, out)
+    return out, acc if acc.over or at in acc.items else _open(at, event.get("item") or {}, acc, out)
 
 
 @responses_table.on("response.content_part.added")
@@ -109,7 +111,7 @@ def part_added(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A part of a message begins; parts of reasoning items belong to the one thinking block."""
     out: Out = []
     kind = (event.get("part") or {}).get("type")
-    if kind in ("output_text", "refusal"):
+    if kind in ("output_text", "refusal") and not acc.over:
         acc = _part(_at(event, acc), event.get("content_index") or 0, acc, out)[1]
     return out, acc
 
@@ -117,10 +119,12 @@ def part_added(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 @responses_table.on("response.output_text.delta", "response.refusal.delta")
 def text_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of text."""
+    if acc.over:
+        return (), acc
     out: Out = []
     index, acc = _part(_at(event, acc), event.get("content_index") or 0, acc, out)
     delta = delta_of(event)
-    if delta:
+    if delta and index >= 0:
         out.append(StreamEvent("text_delta", delta, index=index))
     return out, acc
 
@@ -128,13 +132,15 @@ def text_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 @responses_table.on("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 def thinking_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of a summary, or of the reasoning itself where the server shows it."""
+    if acc.over:
+        return (), acc
     out: Out = []
     at = _at(event, acc)
     if at not in acc.items:
         acc = _open(at, {"type": "reasoning"}, acc, out)
-    delta = delta_of(event)
-    if delta:
-        out.append(StreamEvent("thinking_delta", delta, index=acc.items[at].parts[0][0]))
+    item, delta = acc.items[at], delta_of(event)
+    if delta and item.kind == "reasoning" and not item.done:
+        out.append(StreamEvent("thinking_delta", delta, index=item.parts[0][0]))
     return out, acc
 
 
@@ -143,7 +149,7 @@ def call_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of a call's arguments."""
     item = acc.items.get(_at(event, acc))
     delta = delta_of(event)
-    if item is None or not delta or item.kind not in CALLS:
+    if item is None or not delta or item.done or acc.over or item.kind not in CALLS:
         return (), acc
     return [_call_event("tool_call_delta", item, delta)], acc
 
@@ -154,7 +160,7 @@ def part_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     out: Out = []
     at, number = _at(event, acc), event.get("content_index") or 0
     item = acc.items.get(at)
-    if item is not None and item.kind == "message":
+    if item is not None and item.kind == "message" and not acc.over:
         acc = _end_part(at, number, event.get("part") or {}, acc, out)
     return out, acc
 
@@ -163,7 +169,7 @@ def part_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 def item_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """An item is whole."""
     out: Out = []
-    return out, _close(_at(event, acc), event.get("item") or {}, acc, out)
+    return out, acc if acc.over else _close(_at(event, acc), event.get("item") or {}, acc, out)
 
 
 @responses_table.on("response.completed", "response.incomplete", "response.failed", "response.cancelled", "body")
@@ -174,7 +180,7 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     response = event.get("response")
     if not isinstance(response, Mapping):
         return [_ended(protocol_error("the answer is not a response object"), acc, {})], _over(acc)
-    acc = acc._replace(response_id=response.get("id") or acc.response_id)
+    acc = acc._replace(response_id=text_field(response, "id") or acc.response_id)
     out: Out = []
     output = response.get("output")
     for at, item in enumerate(output or ()):
@@ -224,7 +230,9 @@ def _open(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> Re
     kind = text_field(item, "type") or "unknown"
     if kind == "message":
         new = Item(kind, {}, first=acc.next)
-        return acc._replace(items={**acc.items, at: new}, next=acc.next + 1, phase=item.get("phase") or acc.phase)
+        return acc._replace(
+            items={**acc.items, at: new}, next=acc.next + 1, phase=text_field(item, "phase") or acc.phase
+        )
     index = acc.next
     new = Item(
         kind, {0: (index, None)}, text_field(item, "name"), text_field(item, "call_id") or text_field(item, "id")
@@ -237,12 +245,14 @@ def _open(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> Re
 
 
 def _part(at: int, number: int, acc: ResponsesState, out: Out) -> tuple[int, ResponsesState]:
-    """The block index of a part of a message, which begins if it has not."""
+    """The block index of a part of a message, which begins if it has not; -1: nothing can be added to it."""
     item = acc.items.get(at)
     if item is not None:
         found = item.parts.get(number)
-        if found is not None:
+        if found is not None and found[1] is None and item.kind == "message":
             return found[0], acc
+        if found is not None or item.done or item.kind != "message":
+            return -1, acc
     else:
         item = Item("message", {})
     kept = not item.parts and item.first >= 0
@@ -258,9 +268,10 @@ def _end_part(at: int, number: int, part: Mapping[str, Any], acc: ResponsesState
     if block is None:
         return acc
     new = number not in acc.items[at].parts
-    index, acc = _part(at, number, acc, out)
+    if new:
+        acc = _part(at, number, acc._replace(items={**acc.items, at: acc.items[at]._replace(done=False)}), out)[1]
     item = acc.items[at]
-    before = item.parts[number][1]
+    index, before = item.parts[number]
     if new and block.text:
         out.append(StreamEvent("text_delta", block.text, index=index))
     if before is None:
@@ -273,16 +284,17 @@ def _end_part(at: int, number: int, part: Mapping[str, Any], acc: ResponsesState
 
 def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
     """End an item with what its end says; an item that ended before is put right where the terminal event says more."""
+    if at in acc.items and acc.items[at].kind != (text_field(item, "type") or "unknown"):
+        acc = _abandon(at, acc, out)  # the end of something else: both are kept
+        acc = acc._replace(items={k: v for k, v in acc.items.items() if k != at})
     if at not in acc.items:
-        new_from = len(out)
         acc = _open(at, item, acc, out)
-        _whole(item, acc.items[at], out, new_from)
+        _whole(item, acc.items[at], out)
     known = acc.items[at]
     if known.kind == "message":
         for number, part in enumerate(item.get("content") or ()):
             acc = _end_part(at, number, part, acc, out)
-        known = acc.items[at]
-        return acc._replace(items={**acc.items, at: known._replace(done=True)}, phase=item.get("phase") or acc.phase)
+        return _abandon(at, acc, out)._replace(phase=text_field(item, "phase") or acc.phase)
     index, before = known.parts[0]
     block = item_block(item, acc.phase)
     if before is None:
@@ -292,7 +304,7 @@ def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> R
     return acc._replace(items={**acc.items, at: known._replace(parts={0: (index, block)}, done=True)})
 
 
-def _whole(item: Mapping[str, Any], known: Item, out: Out, new_from: int) -> None:
+def _whole(item: Mapping[str, Any], known: Item, out: Out) -> None:
     """The deltas of an item that came in one piece."""
     if known.kind == "reasoning":
         text = thought_of(item)
@@ -303,16 +315,18 @@ def _whole(item: Mapping[str, Any], known: Item, out: Out, new_from: int) -> Non
 
 
 def _abandon(at: int, acc: ResponsesState, out: Out) -> ResponsesState:
-    """End an item that the terminal event does not repeat, with what its deltas said."""
+    """End what is still open of an item, with what its deltas said."""
     item = acc.items[at]
-    for index, block in item.parts.values():
+    parts = dict(item.parts)
+    for number, (index, block) in item.parts.items():
         if block is not None:
             continue
         if item.kind in CALLS:
             out.append(_call_event("tool_call_end", item))
         elif item.kind in ("message", "reasoning"):
             out.append(StreamEvent("text_end" if item.kind == "message" else "thinking_end", index=index))
-    return acc._replace(items={**acc.items, at: item._replace(done=True)})
+        parts[number] = (index, _ENDED)
+    return acc._replace(items={**acc.items, at: item._replace(parts=parts, done=True)})
 
 
 def _end_event(item: Item, index: int, block: Block) -> StreamEvent:
@@ -329,6 +343,8 @@ def _call_event(kind: Any, item: Item, text: str = "") -> StreamEvent:
 
 def _terminal(response: Mapping[str, Any], output: Any, acc: ResponsesState) -> StreamEvent:
     status = response.get("status")
+    if not isinstance(status, str):
+        status = None
     error = response.get("error")
     if status == "failed" or error:
         return _ended(acc.error or stream_error(error or {"message": "the response failed"}), acc, response)
@@ -363,6 +379,6 @@ def _ended(error: ProviderError, acc: ResponsesState, response: Mapping[str, Any
         "error",
         error=error,
         usage=responses_usage(usage) if isinstance(usage, Mapping) else None,
-        raw_stop_reason=response.get("status"),
+        raw_stop_reason=response.get("status") if isinstance(response.get("status"), str) else None,
         response_id=acc.response_id,
     )

@@ -10,8 +10,14 @@ from skillkit_core.models import TokenUsage
 __all__ = ["chat_usage", "responses_usage"]
 
 
+_MOST = 10**12  # more is no count of tokens
+
+
 def _count(value: Any) -> int:
-    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
+    """``value`` as a number of tokens; 0 for what cannot be one."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MOST:
+        return int(value)
+    return 0
 
 
 def _details(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:

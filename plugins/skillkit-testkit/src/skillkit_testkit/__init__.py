@@ -10,7 +10,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _WHERE: dict[str, str] = {
-    **dict.fromkeys(("Call", "Cut", "Fail", "Gate", "Hang", "Reply"), "turns"),
+    **dict.fromkeys(("Call", "Cut", "Fail", "Gate", "Hang", "Raw", "Reply"), "turns"),
     "LLMServer": "server",
     "ReceivedRequest": "received",
     "auto": "auto_rule",

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from .received import Item, OfferedTool, ReceivedRequest
-from .turns import Call, Cut, Fail, Gate, Hang, Reply, Turn, TurnFunction
+from .turns import Call, Cut, Fail, Gate, Hang, Raw, Reply, Turn, TurnFunction
 from .wires import BY_PATH
 from .wires.base import CREATED, Answer, Wire
 from .writing import plan, write_cut
@@ -29,6 +29,7 @@ __all__ = [
     "Item",
     "LLMServer",
     "OfferedTool",
+    "Raw",
     "ReceivedRequest",
     "Reply",
     "Turn",
@@ -241,6 +242,8 @@ class LLMServer:
             return self._fail(wire, Fail(400, message=problem))
         turn = await self._turn(received)
         answer = Answer(turn.reply if isinstance(turn, Cut) else Reply(), received.body, received.number)
+        if isinstance(turn, Raw):
+            return _raw(turn)
         if isinstance(turn, Hang):
             await _forever()
         if isinstance(turn, Cut):
@@ -257,7 +260,7 @@ class LLMServer:
             await turn.gate.passed()
         return _json(wire.whole(answer), headers=turn.headers)
 
-    async def _turn(self, received: ReceivedRequest) -> Reply | Fail | Cut | Hang:
+    async def _turn(self, received: ReceivedRequest) -> Reply | Fail | Cut | Hang | Raw:
         turn: Any
         with self._received:
             turn = self._script.popleft() if self._script else self._always
@@ -272,9 +275,9 @@ class LLMServer:
                 return self._problem(
                     f"the scripted function raised for request {received.number}: {kind}: {error}", 400
                 )
-        if not isinstance(turn, (Reply, Fail, Cut, Hang)):
-            return self._problem(f"request {received.number}: {turn!r} is not a Reply, Fail, Cut or Hang", 400)
-        answer: Reply | Fail | Cut | Hang = turn
+        if not isinstance(turn, (Reply, Fail, Cut, Hang, Raw)):
+            return self._problem(f"request {received.number}: {turn!r} is not a Reply, Fail, Cut, Hang or Raw", 400)
+        answer: Reply | Fail | Cut | Hang | Raw = turn
         return answer
 
     def _problem(self, message: str, status: int) -> Fail:
@@ -308,6 +311,13 @@ class LLMServer:
 async def _forever() -> NoReturn:
     while True:
         await asyncio.Event().wait()
+
+
+def _raw(turn: Raw) -> web.Response:
+    from aiohttp import web
+
+    headers = {"content-type": turn.content_type, **turn.headers}
+    return web.Response(body=turn.body, status=turn.status, headers=headers)
 
 
 def _json(data: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -17,7 +17,7 @@ from skillkit_core.models import TokenUsage
 if TYPE_CHECKING:
     from .received import ReceivedRequest
 
-__all__ = ["Call", "Cut", "Fail", "Framing", "Gate", "Hang", "Reply", "Turn", "TurnFunction"]
+__all__ = ["Call", "Cut", "Fail", "Framing", "Gate", "Hang", "Raw", "Reply", "Turn", "TurnFunction"]
 
 Framing: TypeAlias = "Literal['event', 'whole'] | int"
 
@@ -186,5 +186,22 @@ class Hang:
     """Never answers: the request is taken, and nothing is sent until the client or the server gives up."""
 
 
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes as they are: what no API answers. A proxy's page, a redirect, half of a text, nonsense.
+
+    Attributes:
+        body: sent unchanged, also to a request that asks for a stream.
+        status: HTTP status.
+        content_type: of the body.
+        headers: further response headers (``location``).
+    """
+
+    body: bytes = b""
+    status: int = 200
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = EMPTY
+
+
 TurnFunction: TypeAlias = "Callable[[ReceivedRequest], Turn | Awaitable[Turn]]"
-Turn: TypeAlias = "Reply | Fail | Cut | Hang | TurnFunction"
+Turn: TypeAlias = "Reply | Fail | Cut | Hang | Raw | TurnFunction"

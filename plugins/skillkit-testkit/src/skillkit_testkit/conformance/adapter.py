@@ -5,11 +5,12 @@ from __future__ import annotations
 from .adapter_answers import AnswerChecks
 from .adapter_failures import FailureChecks
 from .adapter_requests import RequestChecks
+from .adapter_strange import StrangeChecks
 
 __all__ = ["AdapterConformance"]
 
 
-class AdapterConformance(AnswerChecks, FailureChecks, RequestChecks):
+class AdapterConformance(AnswerChecks, FailureChecks, RequestChecks, StrangeChecks):
     """Subclass it, give the fixture ``make_adapter``, and every check runs.
 
     ``make_adapter`` is a callable ``(server_url) -> LLMAdapter``; the server speaks Anthropic Messages, OpenAI Chat
