@@ -452,7 +452,7 @@ class ToolBatch:
             await self.prepare(item)
             if item.deferred is not None:  # what comes after it may build on it
                 for later in self.items[self.items.index(item) + 1 :]:
-                    later.deferred = ()
+                    later.deferred = later.stored.questions if later.stored is not None else ()
                 return
             if item.result is None:
                 await self._wait([asyncio.create_task(self.run_one(item))])

@@ -151,7 +151,7 @@ async def _take_up(run: Run, resume: Resumption, more: Sequence[AgentMessage]) -
 async def _suspend(run: Run, batch: ToolBatch) -> None:
     """Keep what waits for a decision, and end the run with it."""
     calls = batch.suspended
-    await run.agent.session.append("suspension", Suspension.data(calls), sync=True)
+    await run.agent.session.append("suspension", Suspension.data(calls, str(run.agent.cwd)), sync=True)
     run.batch = None  # its calls may stay open
     run.outcome = "suspended"
     run.reason = f"a decision is awaited about {', '.join(dict.fromkeys(call.name for call in calls))}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore, foreign_to
 from ..errors import SessionError, SessionLocked, UnknownSession
+from .suspension import suspended_at_end
 
 __all__ = ["MemorySession", "MemoryStore"]
 
@@ -74,6 +75,7 @@ class MemoryStore(SessionStore):
                 "cwd": header.cwd,
                 "title": _title(header, entries),
                 "messages": sum(e.type == "message" for e in entries),
+                "suspended": suspended_at_end(reversed(entries)),
                 "location": None,
             }
             for header, entries in self._sessions.values()

@@ -215,7 +215,8 @@ class Session:
         def parent(entry: SessionEntry) -> SessionEntry | None:
             return self._by_id.get(entry.parent_id) if entry.parent_id is not None else None
 
-        return find_suspension(self._by_id.get(self.leaf_id) if self.leaf_id is not None else None, parent)
+        found = find_suspension(self._by_id.get(self.leaf_id) if self.leaf_id is not None else None, parent)
+        return Suspension.of(found) if found is not None else None
 
     # --- writing ----------------------------------------------------------------------------------------------
 

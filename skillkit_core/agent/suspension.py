@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
-from ..contracts.session_store import SessionEntry
-from ..errors import SessionCorrupt, UsageError
+from ..contracts.session_store import NOTES, SessionEntry
+from ..errors import SessionCorrupt, UsageError, close_matches
 from ..frozen import freeze
 from ..messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
 
@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
     from ..messages import AgentMessage
 
-__all__ = ["Resumption", "SuspendedCall", "Suspension", "decisions_entry", "find_suspension", "resumption"]
+__all__ = [
+    "Resumption",
+    "SuspendedCall",
+    "Suspension",
+    "decisions_entry",
+    "find_suspension",
+    "is_decision",
+    "no_such_call",
+    "resumption",
+    "suspended_at_end",
+]
 
 DECISIONS = "suspension_decisions"
 
@@ -34,10 +44,14 @@ class SuspendedCall:
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """Why a session stands still: the calls of its last answer that wait for a decision, in their order."""
+    """Why a session stands still: the calls of its last answer that wait for a decision, in their order.
+
+    ``cwd`` is the workspace in which they would run; ``None``: the entry does not say.
+    """
 
     entry_id: str
     calls: tuple[SuspendedCall, ...]
+    cwd: str | None = None
 
     @property
     def open_calls(self) -> frozenset[str]:
@@ -45,9 +59,10 @@ class Suspension:
         return frozenset(call.id for call in self.calls)
 
     @staticmethod
-    def data(calls: Sequence[SuspendedCall]) -> dict[str, Any]:
+    def data(calls: Sequence[SuspendedCall], cwd: str) -> dict[str, Any]:
         """The entry's data."""
         return {
+            "cwd": cwd,
             "calls": [
                 {
                     "id": call.id,
@@ -56,7 +71,7 @@ class Suspension:
                     "questions": [{"text": q.text, "plugin": q.plugin, "key": q.key} for q in call.questions],
                 }
                 for call in calls
-            ]
+            ],
         }
 
     @classmethod
@@ -74,21 +89,49 @@ class Suspension:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise SessionCorrupt(f"entry {entry.id!r} is no suspension: {error!r}") from None
-        return cls(entry.id, calls)
+        cwd = entry.data.get("cwd")
+        return cls(entry.id, calls, cwd if isinstance(cwd, str) else None)
 
 
 def find_suspension(
     entry: SessionEntry | None, parent: Callable[[SessionEntry], SessionEntry | None]
-) -> Suspension | None:
-    """What waits at the leaf ``entry``: nothing was said or decided since."""
-    while entry is not None:
+) -> SessionEntry | None:
+    """The entry that says what waits at the leaf ``entry``; ``None``: nothing, or something was said or decided since."""
+    while entry is not None and not _goes_on(entry):
         if entry.type == "suspension":
-            return Suspension.of(entry)
-        decided = entry.type == "custom" and entry.data.get("custom_type") == DECISIONS
-        if decided or entry.type in ("message", "compaction", "branch_summary"):
-            return None
+            return entry
         entry = parent(entry)
     return None
+
+
+def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
+    """Whether calls of a session wait for a decision, for listings: looks at no more entries than it takes.
+
+    Args:
+        newest_first: all entries, the last one that was written first.
+    """
+    wanted: str | None = None  # the next entry of the walk from the leaf; ``None``: the leaf itself
+    for entry in newest_first:
+        if wanted is not None and entry.id != wanted:
+            continue
+        if entry.type == "suspension":
+            return True
+        if wanted is None and entry.type in NOTES and entry.type != "leaf":
+            continue
+        wanted = entry.data.get("entry_id") if entry.type == "leaf" else entry.parent_id
+        if wanted is None or _goes_on(entry):
+            return False
+    return False
+
+
+def is_decision(entry: SessionEntry) -> bool:
+    """Whether an entry says what was decided about calls that waited."""
+    return entry.type == "custom" and entry.data.get("custom_type") == DECISIONS
+
+
+def _goes_on(entry: SessionEntry) -> bool:
+    """Whether something was said or decided with this entry, so that nothing before it waits."""
+    return entry.type in ("message", "compaction", "branch_summary") or is_decision(entry)
 
 
 def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDecision]) -> dict[str, Any]:
@@ -125,8 +168,7 @@ def resumption(
     given = {call_id: _decision(call_id, value) for call_id, value in (decisions or {}).items()}
     unknown = set(given) - (suspension.open_calls if suspension is not None else set())
     if unknown:
-        waiting = ", ".join(sorted(suspension.open_calls)) if suspension is not None else "none"
-        raise UsageError(f"no call {min(unknown)!r} waits for a decision", hint=f"calls that wait: {waiting}")
+        raise no_such_call(min(unknown), suspension)
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, ToolResultMessage):
@@ -140,6 +182,14 @@ def resumption(
         elif message.role == "user":
             return Resumption(())
     raise UsageError("there is nothing to resume: the conversation waits for the user", hint="use chat()")
+
+
+def no_such_call(name: str, suspension: Suspension | None) -> UsageError:
+    """The error for a decision about a call that does not wait; close matches are named."""
+    waiting = sorted(suspension.open_calls) if suspension is not None else []
+    close = close_matches(name, waiting)
+    hint = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else f"calls that wait: {', '.join(waiting)}"
+    return UsageError(f"no call {name!r} waits for a decision", hint=hint if waiting else "none does")
 
 
 def _decision(call_id: str, value: Any) -> ApprovalDecision:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import SessionCorrupt, SessionError
+from ..errors import SessionCorrupt, SessionError, UnknownSession, UsageError
 from ..frozen import EMPTY
 
 __all__ = [
@@ -165,7 +165,32 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
-        """Known sessions, newest first: ``id, created, updated, cwd, title, messages, location``; broken ones have ``error``."""
+        """Known sessions, newest first: ``id, created, updated, cwd, title, messages, suspended, location``.
+
+        ``suspended``: calls of it wait for a decision (:func:`skillkit_core.agent.suspension.suspended_at_end`). Broken
+        ones have ``error`` besides.
+        """
+
+    async def ids(self) -> Sequence[str]:
+        """The ids of all sessions, in no certain order. This default lists them."""
+        return [str(row["id"]) for row in await self.list()]
+
+    async def find(self, name: str) -> str:
+        """The id of the session called ``name``, or of the only one whose id starts so: what people type.
+
+        Raises:
+            UnknownSession: there is none; close matches are named. UsageError: there are several.
+        """
+        ids = await self.ids()
+        if name in ids:
+            return name
+        found = sorted(known for known in ids if name and known.startswith(name))
+        if len(found) > 1:
+            shown = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
+            raise UsageError(f"{len(found)} sessions start with {name!r}", hint=f"write more of it: {shown}")
+        if not found:
+            raise UnknownSession(name, ids)
+        return found[0]
 
     @abstractmethod
     def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:

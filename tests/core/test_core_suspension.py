@@ -17,6 +17,7 @@ from skillkit_core import (
     ToolCallEventResult,
     UsageError,
 )
+from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import Session
 from skillkit_core.contracts.compactor import CompactionResult
 from skillkit_core.testing import Call, Hang, Reply
@@ -175,6 +176,118 @@ def test_what_nobody_decided_is_asked_again_even_if_its_guard_is_gone(desk: Desk
         third.config.approver.decision = "allow"
         assert (await third.resume()).outcome == "completed" and desk.ran == [1, 3, 1, 3, 2]
         desk.kit.check(third)
+
+    go(main)
+
+
+def test_a_suspended_turn_ends_and_a_resumed_run_takes_the_calls_up_before_its_first_turn(desk: Desk, go: Any) -> None:
+    """I8: brackets balance; I11: the suspension is kept when the turn ends. A turn is a round with the model."""
+
+    async def main() -> None:
+        agent = desk.agent(CALLS, "done")
+        kept: list[Any] = []
+        agent.events.on("turn_end", lambda e: kept.append(agent.suspension))
+        await agent.chat("go")
+        turn = agent.seen.one("turn_end")
+        assert [r.tool_call_id for r in turn.tool_results] == ["A", "C"] and turn.message.text == "I will act."
+        assert agent.seen.types[-3:] == ["turn_end", "agent_end", "agent_settled"]
+        assert kept == [agent.suspension] and kept[0] is not None
+        before = len(agent.seen.events)
+        await agent.resume({"B": "allow"})
+        types = agent.seen.types[before:]
+        assert types.count("turn_start") == types.count("turn_end") == 1
+        assert types.index("agent_start") < types.index("tool_execution_end") < types.index("turn_start")
+        assert agent.seen.of("turn_end")[-1].tool_results == ()
+        desk.kit.check(agent)
+
+    go(main)
+
+
+def test_an_abort_in_the_end_of_a_suspended_turn_comes_too_late_and_loses_no_decision(desk: Desk, go: Any) -> None:
+    """I10: the suspension is kept before the turn ends."""
+
+    async def main() -> None:
+        agent = desk.agent(CALLS, "done")
+
+        def enough(event: Any) -> None:
+            agent.abort("enough")
+
+        off = agent.events.on("turn_end", enough)
+        assert (await agent.chat("go")).outcome == "suspended"
+        off()
+        assert (await agent.resume({"B": "allow"})).content == "done"
+        desk.kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_results_are_sent_in_the_order_of_the_calls_whatever_order_they_were_kept_in(
+    desk: Desk, go: Any, parallel: bool
+) -> None:
+    """I2: decided one by one, the last call first."""
+
+    async def main() -> None:
+        calls = [Call("act", {"n": n, "ask": n != 2}, name) for n, name in ((1, "A"), (2, "B"), (3, "C"))]
+        agent = desk.agent(Reply(calls=calls), "done", parallel_tools=parallel)
+        await agent.chat("go")
+        assert (await agent.resume({"C": "allow"})).outcome == "suspended"
+        (first, *rest) = agent.suspension.calls
+        assert (first.id, [q.text for q in first.questions]) == ("A", ["run 1?"])
+        assert [(c.id, len(c.questions)) for c in rest] == ([] if parallel else [("B", 0), ("C", 0)])
+        everything = {c.id: "allow" for c in agent.suspension.calls}
+        while (await agent.resume(everything)).outcome == "suspended":
+            everything = {c.id: "allow" for c in agent.suspension.calls}
+        kept = [m.tool_call_id for m in agent.messages if m.role == "tool_result"]
+        assert kept == (["B", "C", "A"] if parallel else ["A", "B", "C"])
+        sent = [m.tool_call_id for m in agent.scripted.requests[-1].messages if m.role == "tool_result"]
+        assert sent == ["A", "B", "C"] and sorted(desk.ran) == [1, 2, 3]
+        reloaded = desk.agent("x", session=Session(agent.session.handle, lambda: 3.0))
+        await reloaded.open()
+        assert [i for i, _ in results(reloaded)] == ["A", "B", "C"]
+        desk.kit.check(agent)
+
+    go(main)
+
+
+def test_a_suspension_says_where_its_calls_would_run_and_what_is_asked(desk: Desk, go: Any) -> None:
+    async def main() -> None:
+        agent = desk.agent(CALLS, "done", parallel_tools=False)
+        await agent.chat("go")
+        assert agent.suspension.cwd == str(agent.cwd)
+        with pytest.raises(UsageError, match="no call 'b' waits for a decision; calls that wait: B, C"):
+            await agent.resume({"b": "allow"})
+        calls = [Call("act", {"n": 1, "ask": True}, "call_one")]
+        other = desk.agent(Reply(calls=calls))
+        await other.chat("go")
+        with pytest.raises(UsageError, match="did you mean 'call_one'"):
+            await other.resume({"call_on": "allow"})
+
+    go(main)
+
+
+def test_listings_tell_which_sessions_wait(desk: Desk, kit: Any, go: Any) -> None:
+    async def main() -> None:
+        store = MemoryStore()
+
+        async def waits() -> bool:
+            return [row["suspended"] for row in await store.list()] == [True]
+
+        session = await Session.create(store, lambda: 1.0)
+        agent = desk.agent(CALLS, "done", "fine", session=session)
+        assert not await waits()
+        await agent.chat("go")
+        suspended = session.leaf_id
+        assert await waits()
+        await session.append("label", {"entry_id": suspended, "label": "here"})
+        await session.append("custom", {"of": "a plugin"})
+        assert await waits() and agent.suspension is not None
+        await session.move_to(None)
+        assert not await waits()
+        await session.move_to(suspended)
+        assert await waits()
+        await agent.resume({"B": "allow"})
+        assert not await waits()
 
     go(main)
 

@@ -9,6 +9,9 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from skillkit_core.agent.suspension import suspended_at_end
+from skillkit_core.contracts.session_store import SessionEntry
+
 from .codec import decode_entry, decode_header
 from .database import PLACES, Database
 from .listing import excerpt, text_in
@@ -114,6 +117,7 @@ def _row(connection: sqlite3.Connection, location: str, row: tuple[Any, ...]) ->
         "cwd": "",
         "title": title,
         "messages": messages + more,
+        "suspended": suspended_at_end(_newest_first(connection, key)),
         "location": location,
     }
     try:
@@ -121,6 +125,17 @@ def _row(connection: sqlite3.Connection, location: str, row: tuple[Any, ...]) ->
     except ValueError as error:
         return {**out, "error": f"{location}: session {session_id!r}: {error}"}
     return {**out, "cwd": known.cwd, "title": title if title is not None else known.title}
+
+
+def _newest_first(connection: sqlite3.Connection, key: int) -> Iterator[SessionEntry]:
+    """The entries of a session from the last one on, read as they are asked for; broken ones are passed over."""
+    span = (key * PLACES, (key + 1) * PLACES)
+    sql = "SELECT line FROM entries WHERE place > ? AND place < ? ORDER BY place DESC"
+    for (line,) in connection.execute(sql, span):
+        try:
+            yield decode_entry(line)
+        except ValueError:
+            continue
 
 
 # --- search -------------------------------------------------------------------------------------------------------

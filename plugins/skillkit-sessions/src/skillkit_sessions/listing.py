@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from skillkit_core.agent.suspension import suspended_at_end
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 from skillkit_core.errors import SessionCorrupt, SessionError
 
@@ -23,9 +25,10 @@ _TEXT_KEYS = ("text", "thinking", "raw_args")
 
 
 def summarise(path: Path) -> dict[str, Any]:
-    """The row of a listing: ``id, created, updated, cwd, title, messages, location``, and ``error`` when it is broken.
+    """The row of a listing (:meth:`skillkit_core.SessionStore.list`), with ``error`` when the file is broken.
 
-    The file is scanned for line starts, at the speed of the disk; just the header, the last line and a title are parsed.
+    The file is scanned for line starts, at the speed of the disk; parsed are the header, a title, the last line, and what
+    tells whether the session is suspended, which is a line or two near the end.
     """
     row: dict[str, Any] = {
         "id": path.name.removesuffix(".jsonl"),
@@ -34,6 +37,7 @@ def summarise(path: Path) -> dict[str, Any]:
         "cwd": "",
         "title": None,
         "messages": 0,
+        "suspended": False,
         "location": str(path),
     }
     try:
@@ -46,9 +50,10 @@ def summarise(path: Path) -> dict[str, Any]:
             if info is not None:
                 file.seek(info)
                 row["title"] = _title(file.readline()) or row["title"]
-            last = _last_entry(file)
+            entries = _newest_first(file)
+            last = next(entries, None)
             if last is not None:
-                row["updated"] = last.ts
+                row.update(updated=last.ts, suspended=suspended_at_end(chain((last,), entries)))
     except OSError as error:
         row["error"] = str(unreadable(path, error))
     except SessionError as error:
@@ -86,22 +91,21 @@ def _title(line: bytes) -> str | None:
     return title if isinstance(title, str) else None
 
 
-def _last_entry(file: Any) -> SessionEntry | None:
-    """The last whole entry; a torn line behind it does not count."""
-    size = file.seek(0, os.SEEK_END)
-    reach = 4096
-    while True:
-        start = max(0, size - reach)
+def _newest_first(file: Any) -> Iterator[SessionEntry]:
+    """The whole entries from the last one on; torn and broken lines are passed over, the header is none."""
+    start = file.seek(0, os.SEEK_END)
+    reach, rest = 4096, b""
+    while start > 0:
+        end, start = start, max(0, start - reach)
         file.seek(start)
-        lines = file.read(size - start).split(b"\n")
-        for line in reversed(lines[1:]):  # the first one may be cut, or is the header
+        head, *lines = (file.read(end - start) + rest).split(b"\n")
+        rest = head  # its beginning is in the block before; the very first line is the header
+        reach = min(reach * 8, _BLOCK)
+        for line in reversed(lines):
             try:
-                return decode_entry(line)
+                yield decode_entry(line)
             except ValueError:
                 continue
-        if start == 0:
-            return None
-        reach *= 8
 
 
 def search_file(path: Path, query: str, limit: int) -> list[dict[str, Any]]:

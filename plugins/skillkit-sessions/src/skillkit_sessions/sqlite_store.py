@@ -96,7 +96,7 @@ class SqliteStore(SessionStore):
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
         check_id(session_id)
         if not await asyncio.to_thread(self._known, session_id):
-            raise UnknownSession(session_id, await asyncio.to_thread(self._ids))
+            raise UnknownSession(session_id, await self.ids())
         if read_only:
             return self._handle(await asyncio.to_thread(self._load, session_id), None)
         lock = await asyncio.to_thread(self._locked, session_id)
@@ -132,6 +132,10 @@ class SqliteStore(SessionStore):
         if not self.database.exists:
             return []
         return await asyncio.to_thread(rows, self.database, limit)
+
+    async def ids(self) -> Sequence[str]:
+        """The ids of all sessions."""
+        return await asyncio.to_thread(self._ids)
 
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Entries that contain ``query``, in any case, best first; then those that contain all its words somewhere."""

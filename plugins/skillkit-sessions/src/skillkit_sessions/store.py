@@ -86,7 +86,7 @@ class JsonlStore(SessionStore):
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
         path = self._path(session_id)
         if not path.is_file():
-            raise UnknownSession(session_id, self._ids())
+            raise UnknownSession(session_id, await self.ids())
         if read_only:
             loaded = await _load(path)
             return JsonlSession(path, loaded.header, loaded.entries, foreign=loaded.foreign)
@@ -131,6 +131,10 @@ class JsonlStore(SessionStore):
         """
         return await asyncio.to_thread(lambda: [summarise(path) for path in self._newest_first()[:limit]])
 
+    async def ids(self) -> Sequence[str]:
+        """The ids of all sessions, newest first, from the names of the files."""
+        return [path.name.removesuffix(SUFFIX) for path in await asyncio.to_thread(self._newest_first)]
+
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Entries whose text contains ``query``, in any case; see :meth:`skillkit_core.SessionStore.search`."""
         if not query:
@@ -161,9 +165,6 @@ class JsonlStore(SessionStore):
                 hint="check the permissions of the directory",
             ) from error
         return [self.directory / name for _, name in sorted(found, reverse=True)]
-
-    def _ids(self) -> Sequence[str]:
-        return [path.name.removesuffix(SUFFIX) for path in self._newest_first()]
 
     def _path(self, session_id: str) -> Path:
         return self.directory / f"{check_id(session_id)}{SUFFIX}"
