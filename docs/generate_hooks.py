@@ -65,6 +65,12 @@ session_start
 session_shutdown
 ```
 
+A *turn* is one round with the model: `turn_start` comes before the request, `turn_end` after the results of its calls. A run that ends in
+the middle of a turn (aborted, failed, a limit, suspended) ends the turn first, with what there is of it. The run that resumes a suspended
+one takes the calls that waited up between `agent_start` and its first `turn_start`: their `before_tool_call`, `tool_execution_*` and
+`message_*` events belong to no turn, since no model was asked. Where another input denies them instead, these events come before its
+`agent_start`.
+
 Events are frozen dataclasses, and payloads are shared: a handler answers, it never edits. All of them have `session_id`, `run_id`, `agent_path`
 (`("main",)` or deeper for a nested run), `seq` (grows by one with every event of an agent) and `ts` (seconds since the epoch).
 `skillkit_core.event_to_dict(event)` gives JSON values; `skillkit run --json --events` prints those.

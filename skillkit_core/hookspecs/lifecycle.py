@@ -426,7 +426,7 @@ def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> r.TurnEndResult | Aw
     """A round with the model is over.
 
     When: after its tool results are persisted; also when the run ends in the middle of the round (aborted, failed, a limit,
-    a suspension). Then ``message`` is what had arrived of the answer, or ``None``.
+    a suspension, which is kept then). Then ``message`` is what had arrived of the answer, or ``None``.
 
     Returns: ``TurnEndResult`` or ``None``. The run stops if one answer says ``stop``.
 

@@ -14,7 +14,7 @@ from skillkit_sessions import JsonlStore, SessionsConfig, plugin
 
 from skillkit_core.contracts.session_store import SessionEntry
 from skillkit_core.descriptors import load_object
-from skillkit_core.errors import SessionError, UnknownName
+from skillkit_core.errors import UnknownName, UsageError
 from skillkit_core.frozen import freeze
 
 
@@ -56,7 +56,7 @@ def test_a_list_is_a_plain_table_newest_first(run, two):
 def test_a_list_can_be_json(run, two):
     rows = json.loads(run("list", "--json"))
     assert [row["id"] for row in rows] == ["abc1", "abd2"]
-    assert set(rows[0]) == {"id", "created", "updated", "cwd", "title", "messages", "location"}
+    assert set(rows[0]) == {"id", "created", "updated", "cwd", "title", "messages", "suspended", "location"}
 
 
 def test_a_list_has_a_limit(run, two):
@@ -83,7 +83,7 @@ def test_show_can_be_json(run, two):
 
 def test_the_start_of_an_id_is_enough_when_it_is_the_only_one(run, two):
     assert json.loads(run("path", "abd", "--json"))["id"] == "abd2"
-    with pytest.raises(SessionError, match="2 sessions start with 'ab'"):
+    with pytest.raises(UsageError, match="2 sessions start with 'ab'"):
         run("path", "ab")
     with pytest.raises(UnknownName, match="unknown session 'x'"):
         run("show", "x")

@@ -248,10 +248,57 @@ def test_resume_tells_people_how_to_go_on(run, planted):
     assert lines[1].startswith("the last answer was cut off") and "skillkit run --session 6a3f01" in lines[2]
 
 
+WAITING = {
+    "id": "a",
+    "name": "look",
+    "args": {"at": "<b>"},
+    "questions": [{"text": "Look?", "plugin": "shy", "key": None}],
+}
+
+
 def test_a_suspended_session_says_so(run, store):
-    waiting = entry(14, 3, "suspension", calls=[{"id": "a"}])
-    put(store, HEADER, [*TREE[:3], waiting])
-    assert json.loads(run("resume", "6a", "--json"))["state"] == "suspended"
+    behind = {"id": "b", "name": "look", "args": {}, "questions": []}
+    waiting = entry(14, 3, "suspension", calls=[WAITING, behind], cwd="/home/ann/shop")
+    put(store, HEADER, [*TREE[:3], waiting, entry(15, 14, "custom", custom_type="a plugin's")])
+    for command in ("resume", "show"):  # what a plugin keeps beside it changes nothing
+        assert json.loads(run(command, "6a", "--json"))["state"] == "suspended"
+    lines = run("resume", "6a").splitlines()
+    assert lines[1:3] == [
+        "it waits for a decision about calls: look (a), look (b)", "go on with: skillkit sessions resume 6a3f01"
+    ]  # fmt: skip
+    shown = run("show", "6a")
+    assert (
+        '[e14 waits for a decision]\n→ look {"at": "<b>"}\ncall a: Look? (shy)\n→ look {}\ncall b: waits for' in shown
+    )
+    assert "waits for a decision" in run("tree") and "Look?" in run("export", "6a", "--format", "markdown")
+    assert "Look?" in run("export", "6a", "--format", "html")
+    assert [row["suspended"] for row in json.loads(run("list", "--json"))] == [True]
+
+
+def test_a_suspension_that_nobody_can_read_is_shown_all_the_same(run, store):
+    put(store, HEADER, [*TREE[:3], entry(14, 3, "suspension", calls=[{"id": "a"}, "?"], cwd=7)])
+    assert "call a: waits" in run("show", "6a") and json.loads(run("resume", "6a", "--json"))["state"] == "suspended"
+
+
+def test_a_decision_is_told_in_words(run, store):
+    told = {"a": {"decision": "allow", "reason": ""}, "b": {"decision": "deny", "reason": "too far"}}
+    done = entry(15, 14, "custom", custom_type="suspension_decisions", suspension="e14", decisions=told)
+    put(store, HEADER, [*TREE[:3], entry(14, 3, "suspension", calls=[WAITING]), done])
+    assert "[e15 decision]\nallow a\ndeny b: too far\n" in run("show", "6a")
+    assert json.loads(run("list", "--json"))[0]["suspended"] is False
+
+
+def test_without_a_command_that_goes_on_decisions_are_refused(run, planted, store):
+    """With one: see the tests of skillkit-chat."""
+    with pytest.raises(UsageError, match="--allow has no meaning here: the last answer was cut off"):
+        run("resume", "6a", "--allow", "all")
+    with pytest.raises(UsageError, match="-v has no meaning here"):
+        run("resume", "6a", "-v")
+    with pytest.raises(UsageError, match="the session comes first"):
+        run("resume", "-v", "6a")
+    with pytest.raises(UsageError, match=r"no plugin here can go on with a session.*'resume'"):
+        run("resume", "6a", "--entry", "e3", "--allow", "all")
+    assert json.loads(run("show", "--json"))["leaf"] == "e3", "it went back all the same"
 
 
 def test_what_is_open_elsewhere_is_not_changed(run, planted, store):

@@ -43,6 +43,7 @@ def test_a_row_says_what_the_contract_promises(store, go, write, entry):
             "cwd": "/work",
             "title": "First",
             "messages": 2,
+            "suspended": False,
             "location": str(path),
         }
     ]

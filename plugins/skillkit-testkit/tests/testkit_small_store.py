@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skillkit_core import SessionEntry, SessionHandle, SessionHeader, SessionStore
+from skillkit_core.agent.suspension import suspended_at_end
 from skillkit_core.contracts.session_store import foreign_to
 from skillkit_core.errors import SessionError, SessionLocked
 
@@ -91,7 +92,9 @@ class SmallStore(SessionStore):
             title = titles[-1] if titles else header.title
             shown = {"id": header.id, "created": header.created, "cwd": header.cwd, "title": title}
             said = sum(e.type == "message" for e in entries)
-            out.append({**shown, "updated": path.stat().st_mtime, "messages": said, "location": str(path)})
+            waits = suspended_at_end(reversed(entries))
+            about = {"updated": path.stat().st_mtime, "messages": said, "suspended": waits, "location": str(path)}
+            out.append({**shown, **about})
         return sorted(out, key=lambda s: -s["updated"])[:limit]
 
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""The plugin ``chat``: the command ``run``."""
+"""The plugin ``chat``: the commands ``run`` and ``resume``."""
 
 from __future__ import annotations
 
@@ -9,5 +9,6 @@ from skillkit_core import Command, hookimpl
 
 @hookimpl
 def register_commands(register: Callable[[Command], None]) -> None:
-    """Offer ``skillkit run``."""
+    """Offer ``skillkit run``, and ``skillkit resume``, which ``skillkit sessions resume`` calls."""
     register(Command("run", "skillkit_chat.cli:run", "Run a request, or one action of a skill."))
+    register(Command("resume", "skillkit_chat.cli:resume", "Go on with a suspended session.", hidden=True))

@@ -12,16 +12,25 @@ from skillkit_core import (
     ToolExecutionEndEvent,
     ToolExecutionStartEvent,
 )
+from skillkit_core.agent.suspension import SuspendedCall
 from skillkit_core.errors import ProviderError
+
+from .waiting import waiting_json
 
 __all__ = ["Report"]
 
 
 class Report:
-    """Listens to one agent and tells afterwards what happened."""
+    """Listens to one agent, whose session is open, and tells afterwards what happened.
 
-    def __init__(self, agent: AgentRunner) -> None:
+    Attributes:
+        going_on: the command that decides about what waits, if something does.
+    """
+
+    def __init__(self, agent: AgentRunner, going_on: str = "") -> None:
         self.agent = agent
+        self.going_on = going_on
+        self._waited = agent.suspension
         self.calls: list[dict[str, Any]] = []
         self.model: str | None = None
         self.provider: str | None = None
@@ -56,6 +65,18 @@ class Report:
                     call["data"] = event.details
                 return
 
+    @property
+    def waiting(self) -> tuple[SuspendedCall, ...]:
+        """The calls that wait for a decision now."""
+        now = self.agent.suspension
+        return now.calls if now is not None else ()
+
+    @property
+    def denied(self) -> tuple[SuspendedCall, ...]:
+        """The calls that waited for a decision and were denied, by one or by another input."""
+        denied = {call["id"] for call in self.calls if call["outcome"] == "denied"}
+        return tuple(call for call in (self._waited.calls if self._waited else ()) if call.id in denied)
+
     def to_dict(self, response: AgentResponse | None, error: Exception | None, ok: bool) -> dict[str, Any]:
         """The object of ``--json``: the answer, what was used for it, usage, cost, and where the session is."""
         last = next((c for c in reversed(self.calls) if c["skill"]), None)
@@ -78,6 +99,9 @@ class Report:
             "action": last["action"] if last else None,
             "data": last.get("data") if last else None,
             "tool_calls": self.calls,
+            "waiting": waiting_json(self.waiting),
+            "denied": waiting_json(self.denied),
+            "resume": self.going_on if self.waiting else None,
             "provider": self.provider,
             "model": self.model,
             "usage": response.usage.to_dict(),

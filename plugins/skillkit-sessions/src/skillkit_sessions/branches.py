@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from skillkit_core.agent.suspension import find_suspension
 from skillkit_core.contracts.session_store import NOTES, SessionEntry
 from skillkit_core.errors import SessionCorrupt, UnknownName, UsageError
 
@@ -128,7 +129,7 @@ class Branches:
         role = message.get("role")
         if not path:
             state = "empty"
-        elif path[-1].type == "suspension":
+        elif find_suspension(path[-1], lambda entry: self.by_id.get(entry.parent_id or "")) is not None:
             state = "suspended"
         elif calls:
             state = "interrupted"

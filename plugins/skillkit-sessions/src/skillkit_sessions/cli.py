@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from .commands.change import fork, label, resume
+from .commands.change import fork, label
 from .commands.look import list_, path, search, show, tree
+from .commands.resume import resume
 from .commands.transfer import export, import_
 
 __all__ = ["sessions"]

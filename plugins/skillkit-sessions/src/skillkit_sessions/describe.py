@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from skillkit_core.agent.suspension import is_decision
 from skillkit_core.contracts.session_store import SessionEntry
 
 from .branches import role_of
@@ -43,7 +44,7 @@ class Part:
 def title_of(entry: SessionEntry) -> str:
     """Who or what an entry is, in a word or two."""
     role = role_of(entry)
-    return _TITLES.get(role, role)
+    return "decision" if is_decision(entry) else _TITLES.get(role, role)
 
 
 def parts_of(entry: SessionEntry) -> Iterator[Part]:
@@ -60,6 +61,10 @@ def parts_of(entry: SessionEntry) -> Iterator[Part]:
             yield Part("data", str(message.get("error") or f"stopped: {stop}"))
     elif entry.type in ("compaction", "branch_summary"):
         yield Part("text", str(entry.data.get("summary", "")))
+    elif entry.type == "suspension":
+        yield from _waiting(entry.data)
+    elif is_decision(entry):
+        yield from _decided(entry.data)
     elif entry.type == "label":
         label = entry.data.get("label")
         yield Part("data", f"{label!r} on {entry.data.get('entry_id')}" if label else "removed")
@@ -80,6 +85,29 @@ def _part(block: Mapping[str, Any]) -> Part:
         return Part("media", str(block.get("title") or block.get("url") or ""), str(kind))
     text = block.get("text")
     return Part("text", text) if isinstance(text, str) else Part("data", _json(block))
+
+
+def _waiting(data: Mapping[str, Any]) -> Iterator[Part]:
+    """The calls that wait, and what is asked about each."""
+    for call in _mappings(data.get("calls")):
+        yield Part("call", _json(call.get("args", {})), str(call.get("name")))
+        asked = [
+            f"{q.get('text')} ({q['plugin']})" if q.get("plugin") else str(q.get("text"))
+            for q in _mappings(call.get("questions"))
+        ]
+        yield Part("text", f"call {call.get('id')}: {'; '.join(asked) or 'waits for the one before it'}")
+
+
+def _decided(data: Mapping[str, Any]) -> Iterator[Part]:
+    """What was decided about calls that waited."""
+    decisions = data.get("decisions")
+    for call_id, told in (decisions if isinstance(decisions, Mapping) else {}).items():
+        reason = f": {told['reason']}" if isinstance(told, Mapping) and told.get("reason") else ""
+        yield Part("text", f"{told.get('decision') if isinstance(told, Mapping) else told} {call_id}{reason}")
+
+
+def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    yield from (item for item in value or () if isinstance(item, Mapping))
 
 
 def line_of(entry: SessionEntry) -> str:

@@ -25,9 +25,13 @@ def print_text(text: str) -> None:
     echo(safe(text))
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Rows as aligned columns; what is missing is a dash."""
-    table(columns, [["-" if row.get(c) is None else safe(str(row[c])) for c in columns] for row in rows])
+def print_table(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], colours: Mapping[str, str] | None = None
+) -> None:
+    """Rows as aligned columns; what is missing is a dash. ``colours``: the colour of a column by its name."""
+    colours = colours or {}
+    cells = [["-" if row.get(c) is None else safe(str(row[c])) for c in columns] for row in rows]
+    table(columns, cells, styles=lambda i, _: {"fg": colours[columns[i]]} if columns[i] in colours else {})
 
 
 def time_of(seconds: float | None) -> str | None:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
-from skillkit_core.errors import SessionError, UnknownSession, UsageError
+from skillkit_core.errors import SessionError, UsageError
 
-from ..branches import Branches
+from ..branches import START, Branches
+
+if TYPE_CHECKING:
+    from skillkit_core.agent.session import Session
 
 __all__ = [
+    "WHERE",
     "entry_json",
-    "find",
     "header_json",
     "latest",
     "opened",
     "session_argument",
     "store_option",
     "work",
+    "writing",
 ]
 
+WHERE = f"its id, the start of it, its label, or '{START}' for before the first entry"
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -55,25 +61,6 @@ def work(ctx: click.Context, store: str | None, body: Callable[[SessionStore], A
     return asyncio.run(run())
 
 
-async def find(store: SessionStore, name: str) -> str:
-    """The id of the session called ``name``, or of the only one whose id starts so.
-
-    Raises:
-        UnknownSession: there is none; close matches are named. SessionError: there are several.
-    """
-    ids = [str(row["id"]) for row in await store.list()]
-    if name in ids:
-        return name
-    found = [known for known in ids if name and known.startswith(name)]
-    if len(found) > 1:
-        raise SessionError(
-            f"{len(found)} sessions start with {name!r}", hint=f"write more of it: {', '.join(found[:5])}"
-        )
-    if not found:
-        raise UnknownSession(name, ids)
-    return found[0]
-
-
 async def latest(store: SessionStore) -> str:
     """The id of the session that was written last."""
     for row in await store.list(limit=20):
@@ -85,12 +72,30 @@ async def latest(store: SessionStore) -> str:
 @asynccontextmanager
 async def opened(store: SessionStore, name: str | None) -> AsyncIterator[tuple[SessionHandle, Branches]]:
     """A session, open for reading (default: the latest), and its tree."""
-    session_id = await find(store, name) if name is not None else await latest(store)
+    session_id = await store.find(name) if name is not None else await latest(store)
     handle = await store.open(session_id, read_only=True)
     try:
         yield handle, Branches(handle.entries(), handle.location or session_id)
     finally:
         await handle.close()
+
+
+@asynccontextmanager
+async def writing(store: SessionStore, name: str) -> AsyncIterator[tuple[Session, Branches]]:
+    """A session, open for writing, and its tree."""
+    from skillkit_core.agent.session import Session
+
+    session = await Session.open(store, await store.find(name), time.time)
+    try:
+        if session.handle.read_only:
+            raise SessionError(
+                getattr(session.handle, "foreign", None) or "the session is read-only",
+                where=session.location,
+                hint="upgrade SkillKit to write to it",
+            )
+        yield session, Branches(session.entries, session.location or session.id)
+    finally:
+        await session.close()
 
 
 def header_json(handle: SessionHandle, branches: Branches | None = None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..describe import line_of, parts_of, title_of
 from ..drawing import Node, walk
 from ..output import cut, print_table, print_text, safe, time_of
 from .common import entry_json, header_json, opened, session_argument, store_option, work
+from .resume import GOES_ON, STATES
 
 __all__ = ["list_", "path", "search", "show", "tree"]
 
@@ -29,7 +30,7 @@ _COLOURS = {"user": "green", "assistant": "cyan", "tool_result": "yellow"}
 @json_option
 @click.pass_context
 def list_(ctx: click.Context, limit: int, everything: bool, store: str | None, as_json: bool) -> None:
-    """``id, created, updated, cwd, title, messages, location``, and ``error`` for broken ones."""
+    """``id, created, updated, cwd, title, messages, suspended, location``, and ``error`` for broken ones."""
     rows = work(ctx, store, lambda s: s.list(limit=None if everything else limit))
     if as_json:
         print_json(list(rows))
@@ -37,10 +38,16 @@ def list_(ctx: click.Context, limit: int, everything: bool, store: str | None, a
         print_text("no sessions yet")
     else:
         shown = [
-            {**row, "updated": time_of(row["updated"]), "title": row.get("error") or row["title"] or row["cwd"]}
+            {
+                **row,
+                "updated": time_of(row["updated"]),
+                "state": "suspended" if row.get("suspended") else "",
+                "title": row.get("error") or row["title"] or row["cwd"],
+            }
             for row in rows
         ]
-        print_table(shown, ["id", "updated", "messages", "title"])
+        state = ["state"] if any(row["state"] for row in shown) else []
+        print_table(shown, ["id", "updated", "messages", *state, "title"], {"state": "yellow"})
 
 
 @click.command(help="Show what was said in a session. SESSION is its id, or the start of it; default: the latest.")
@@ -53,7 +60,10 @@ def list_(ctx: click.Context, limit: int, everything: bool, store: str | None, a
 def show(
     ctx: click.Context, session: str | None, entry: str | None, everything: bool, store: str | None, as_json: bool
 ) -> None:
-    """JSON: ``{"session": header, "leaf": id, "labels": {entry: text}, "entries": [...]}``."""
+    """JSON: ``{"session": header, "leaf": id, "state": state, "labels": {entry: text}, "entries": [...]}``.
+
+    ``state`` is where the current branch ended; see :meth:`Branches.state`.
+    """
 
     async def read(s: SessionStore) -> tuple[SessionHandle, Branches]:
         async with opened(s, session) as found:
@@ -65,13 +75,25 @@ def show(
         found = branches.find(entry)
         entries = [branches.by_id[found]] if found is not None else []
     if as_json:
-        about = {"session": header_json(handle, branches), "leaf": branches.leaf, "labels": branches.labels}
+        about = {"session": header_json(handle, branches), "leaf": branches.leaf, "state": branches.state()["state"]}
+        about["labels"] = branches.labels
         print_json({**about, "entries": [entry_json(e) for e in entries]})
         return
     if entry is None:
         _print_header(handle, branches)
     for one in entries:
         _print_entry(one, branches)
+    if entry is None:
+        _print_end(handle, branches)
+
+
+def _print_end(handle: SessionHandle, branches: Branches) -> None:
+    """Say that the session can go on by itself, if it can."""
+    state = branches.state()["state"]
+    if state in GOES_ON:
+        print_text("")
+        echo(style(f"{state}: {STATES[state]}", fg="yellow"))
+        print_text(f"go on with: skillkit sessions resume {handle.header.id}")
 
 
 def _print_header(handle: SessionHandle, branches: Branches) -> None:

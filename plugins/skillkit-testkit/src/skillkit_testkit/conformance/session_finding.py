@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore
+from skillkit_core.errors import UnknownSession, UsageError
 
 from .session_case import StoreCase, said
 
@@ -27,10 +28,48 @@ class FindingChecks(StoreCase):
             listed = await store.list()
             assert {s["id"] for s in listed} == {"a", "b", "c"}
             assert [s["updated"] for s in listed] == sorted((s["updated"] for s in listed), reverse=True)
-            assert {"id", "created", "updated", "cwd", "title", "messages", "location"} <= set(listed[0])
+            wanted = {"id", "created", "updated", "cwd", "title", "messages", "suspended", "location"}
+            assert wanted <= set(listed[0])
             by_id = {s["id"]: s for s in listed}
             assert (by_id["b"]["created"], by_id["b"]["cwd"], by_id["b"]["messages"]) == (1001.0, "/srv/b", 1)
             assert [s["id"] for s in await store.list(limit=2)] == [s["id"] for s in listed][:2]
+
+        self.within(make_store, body)
+
+    def test_a_session_is_found_by_the_start_of_its_id(self, make_store: Callable[[], SessionStore]) -> None:
+        """Where only one starts so; its whole id is always enough."""
+
+        async def body(store: SessionStore) -> None:
+            for name in ("ab", "abc", "b1"):
+                await (await store.create(SessionHeader(name, 1000.0))).close()
+            assert sorted(await store.ids()) == ["ab", "abc", "b1"]
+            assert [await store.find(name) for name in ("ab", "abc", "b")] == ["ab", "abc", "b1"]
+            with pytest.raises(UsageError, match="2 sessions start with 'a'"):
+                await store.find("a")
+            for unknown in ("x", ""):
+                with pytest.raises(UnknownSession):
+                    await store.find(unknown)
+
+        self.within(make_store, body)
+
+    def test_the_list_marks_what_waits_for_a_decision(self, make_store: Callable[[], SessionStore]) -> None:
+        """Where the session stands counts: its leaf, and what was said or decided since."""
+
+        async def body(store: SessionStore) -> None:
+            handle = await store.create(SessionHeader("s1", 1000.0))
+            steps = (
+                (said(1, "go"), False),
+                (SessionEntry(2, "e2", "e1", "suspension", 1002.0, {"calls": []}), True),
+                (SessionEntry(3, "e3", "e2", "label", 1003.0, {"entry_id": "e1", "label": "here"}), True),
+                (SessionEntry(4, "e4", "e2", "custom", 1004.0, {"custom_type": "a plugin's"}), True),
+                (SessionEntry(5, "e5", "e4", "leaf", 1005.0, {"entry_id": "e1"}), False),
+                (SessionEntry(6, "e6", "e1", "leaf", 1006.0, {"entry_id": "e4"}), True),
+                (SessionEntry(7, "e7", "e4", "custom", 1007.0, {"custom_type": "suspension_decisions"}), False),
+            )
+            for entry, suspended in steps:
+                await handle.append(entry)
+                assert [row["suspended"] for row in await store.list()] == [suspended], entry
+            await handle.close()
 
         self.within(make_store, body)
 

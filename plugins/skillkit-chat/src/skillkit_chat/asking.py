@@ -1,0 +1,127 @@
+"""What ``skillkit run`` does: a request to a model or to the offline stand-in, or one action of a skill without either."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillkit_core.cli.output import echo, shorten, style
+from skillkit_core.errors import UnknownName, UsageError
+
+from .approval import TerminalApprover, approver_for, confirm
+from .options import Options, config_for, keeps_sessions
+from .waiting import show_waiting
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, Host, SkillAction
+
+__all__ = ["ask"]
+
+TITLE = 80  # characters of a request that name its session
+
+
+async def ask(host: Host, options: Options) -> int:
+    """Run what the command line asks for; gives the exit code."""
+    from skillkit_core import AgentRunner
+
+    from .arguments import parse_action_args
+    from .direct import DirectCall, TypedByAPerson
+    from .talk import talk
+
+    action = _action(host, options)
+    typed = TypedByAPerson() if action is not None and options.approvals is None else None
+    approver = typed or approver_for(options.who_answers("deny"), kept=keeps_sessions(host, options))
+    config = replace(config_for(host, options), approver=approver)
+    values = parse_action_args(str(options.skill), action, options.words[1:]) if action is not None else None
+    request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
+    session = await _session(host, options)
+    agent = AgentRunner(config, host=host, session=session)
+    try:
+        opened = await agent.open()
+        if not await _may_deny_what_waits(agent, options):
+            return 1
+        if session == "new":
+            await opened.append("session_info", {"title": shorten(request, TITLE)})
+        if action is not None:
+            skill = host.skills.get(str(options.skill))
+            name = _tool_of(agent, skill.name, action.name)
+            if typed is not None:
+                typed.tool_name = name
+            agent.set_adapter(DirectCall(name, values or {}))
+        finish = await talk(agent, options, functools.partial(agent.chat, request))
+    finally:
+        await agent.aclose()  # before the last line is printed: nothing follows it
+        await host.aclose()
+    return finish()
+
+
+def _request_text(options: Options) -> str:
+    text = " ".join(options.words).strip()
+    if text == "-":
+        text = sys.stdin.read().strip()
+    if not text:
+        raise UsageError("there is no request", hint='write it in quotes: skillkit run "..."')
+    unknown = next((w for w in options.words if w.startswith("--") and " " not in w), None)
+    if unknown is not None:
+        raise UsageError(f"no such option {unknown}", hint="see 'skillkit run --help'; a request goes in quotes")
+    return text
+
+
+def _action(host: Host, options: Options) -> SkillAction | None:
+    """The action that the words name, if ``--skill`` was given and they do."""
+    if options.skill is None:
+        return None
+    if options.skill not in host.skills:
+        raise host.skills.unknown(options.skill)
+    skill = host.skills.get(options.skill)
+    first = options.words[0] if options.words else None
+    names = [a.name for a in skill.actions if a.user_callable]
+    if first is None:
+        listed = ", ".join(names) or "none"
+        raise UsageError(f"skill {skill.name!r} needs an action or a request", hint=f"its actions: {listed}")
+    if " " in first.strip():
+        return None  # a request in quotes
+    action = skill.action(first)
+    if action is None or not action.user_callable:
+        raise UnknownName(f"action of skill {skill.name!r}", first, names)
+    return action
+
+
+async def _session(host: Host, options: Options) -> str | None:
+    """What to hand to the agent as its session."""
+    if options.no_session:
+        return None
+    if options.session:
+        return await host.session_store().find(options.session)
+    if options.resume:
+        rows = [r for r in await host.session_store().list(limit=20) if not r.get("error")]
+        if not rows:
+            raise UsageError("there is no session to continue")
+        return str(rows[0]["id"])
+    return "new"
+
+
+async def _may_deny_what_waits(agent: AgentRunner, options: Options) -> bool:
+    """Say that another request denies the calls that wait (spec, section 7); a person at a terminal may think again."""
+    waiting = agent.suspension
+    if waiting is None or options.as_json:  # the object has it in ``denied``
+        return True
+    if TerminalApprover.possible():
+        session = agent.session.id
+        show_waiting(waiting.calls, session, options.again.command(agent.host, session))
+        return await confirm("Another request denies what waits. Deny it and ask?")
+    calls = ", ".join(f"{call.name} ({call.id})" for call in waiting.calls)
+    text = f"Warning: this request denies what waited for a decision: {calls}"
+    echo(style(text, fg="yellow", stream=sys.stderr), err=True)
+    return True
+
+
+def _tool_of(agent: AgentRunner, skill: str, action: str) -> str:
+    for tool in agent.toolbox.tools():
+        if tool.annotations.get("skill") == skill and tool.annotations.get("action") == action:
+            return tool.name
+    raise UsageError(
+        f"action {action!r} of skill {skill!r} cannot run here", hint=f"'skillkit skills show {skill}' says why"
+    )

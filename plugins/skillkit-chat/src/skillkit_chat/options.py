@@ -1,0 +1,137 @@
+"""The options of the commands that ask a model, and what they mean for an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from skillkit_core.errors import UnknownName, UsageError
+
+from .approval import APPROVALS, Approvals, TerminalApprover
+from .waiting import Again
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentConfig, Host
+
+__all__ = ["Options", "answering", "config_for", "keeps_sessions", "options_from"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for on the command line."""
+
+    model: str | None
+    provider: str | None
+    api: str | None
+    base_url: str | None
+    skill: str | None
+    allow: tuple[str, ...]
+    max_turns: int | None
+    no_stream: bool
+    approvals: Approvals | None
+    verbose: bool
+    as_json: bool
+    events: bool
+    words: tuple[str, ...] = ()
+    session: str | None = None
+    resume: bool = False
+    no_session: bool = False
+    again: Again = field(default_factory=Again)
+
+    def who_answers(self, nobody: Approvals) -> Approvals:
+        """``--approvals``; without it a person at the terminal is asked, and where there is none ``nobody`` counts."""
+        if self.approvals is not None:
+            return self.approvals
+        return "ask" if TerminalApprover.possible() and not self.as_json else nobody
+
+
+_OPTIONS = (
+    click.option("--model", "-m", metavar="NAME", help="Model that answers."),
+    click.option("--provider", metavar="NAME", help="Provider that is asked."),
+    click.option("--api", metavar="NAME", help="Wire protocol, where the provider speaks several."),
+    click.option("--base-url", metavar="URL", help="Endpoint to use instead of the provider's own."),
+    click.option("--skill", metavar="NAME", help="Use this skill; with an action's name after it, run that action."),
+    click.option(
+        "--skills-dir",
+        "skills_dirs",
+        multiple=True,
+        metavar="DIR",
+        help="Also read skills from this folder.",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+    ),
+    click.option("--allow-bash", is_flag=True, help="Let the model run shell commands."),
+    click.option("--allow-tool", "allow", multiple=True, metavar="NAME", help="Let the model use this opt-in tool."),
+    click.option(
+        "--approvals",
+        type=click.Choice(APPROVALS),
+        help="When a guard asks: ask at the terminal (the default there), deny, or defer, which suspends the run.",
+    ),
+    click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="End after N rounds with the model."),
+    click.option("--no-stream", is_flag=True, help="Ask the provider for whole answers."),
+    click.option("-v", "--verbose", is_flag=True, help="Show tools, tokens and cost on stderr."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+    click.option("--events", is_flag=True, help="With --json: print every event as a JSON line first."),
+)
+
+
+def answering(function: F) -> F:
+    """The options of every command that lets a model answer; :func:`options_from` takes them."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def options_from(
+    ctx: click.Context, *, skills_dirs: tuple[Path, ...], allow_bash: bool, allow: tuple[str, ...], **given: Any
+) -> Options:
+    """What was typed. Folders of skills are told to the host, before it reads any.
+
+    Raises:
+        UsageError: ``--events`` without ``--json``.
+    """
+    if given["events"] and not given["as_json"]:
+        raise UsageError("--events goes with --json")
+    if skills_dirs:
+        ctx.obj.host.configure({"skills.dirs": [str(d.resolve()) for d in skills_dirs]})
+    return Options(allow=(*allow, *(("bash",) if allow_bash else ())), again=Again.of(ctx), **given)
+
+
+def config_for(host: Host, options: Options) -> AgentConfig:
+    """The agent's configuration, without an approver.
+
+    Raises:
+        UnknownName: ``--allow-tool`` names no tool.
+    """
+    from skillkit_core import AgentConfig, Limits
+
+    found = host.config.get("limits")
+    limits = Limits(found.turns, found.requests, found.tool_calls, found.tokens, found.cost, found.depth)
+    if options.max_turns is not None:
+        limits = replace(limits, turns=options.max_turns)
+    for name in options.allow:
+        item = host.tools.get(name) if name in host.tools else None
+        if item is None:
+            raise UnknownName("tool", name, host.tools.list(), hint="is the plugin that brings it installed?")
+    skills = (options.skill,) if options.skill is not None else ()
+    return AgentConfig(
+        model=options.model,
+        provider=options.provider,
+        api=options.api,
+        base_url=options.base_url,
+        stream=not options.no_stream,
+        allow_tools=frozenset(options.allow),
+        limits=limits,
+        skills=skills,
+        options={"user_actions": True} if skills else {},
+    )
+
+
+def keeps_sessions(host: Host, options: Options) -> bool:
+    """Whether the session outlives this process."""
+    return not options.no_session and bool(host.session_stores.list())

@@ -1,0 +1,132 @@
+"""What the command ``resume`` does: decide about calls that wait, and go on with them or with what a crash left."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillkit_core.cli.output import error_line, print_json
+from skillkit_core.errors import UsageError
+
+from .approval import DeferringApprover, approver_for
+from .options import Options, config_for, keeps_sessions
+from .waiting import Decided, ask_about, check_tools, check_workspace, show_waiting, waiting_json
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host
+    from skillkit_core.agent.session import Session
+    from skillkit_core.agent.suspension import Suspension
+
+__all__ = ["go_on"]
+
+UNDECIDED = "nobody can be asked about the calls that wait"
+DECIDE = "decide with --allow CALL, --deny CALL, --allow all or --deny all"
+
+
+async def go_on(host: Host, options: Options, decided: Decided) -> int:
+    """Go on with a session; gives the exit code."""
+    try:
+        finish = await _go_on(host, options, decided)
+    finally:
+        await host.aclose()  # before the last line is printed: nothing follows it
+    return finish()
+
+
+async def _go_on(host: Host, options: Options, decided: Decided) -> Callable[[], int]:
+    """Decide, then run: the session is not opened for writing before everything is decided that can be now."""
+    options = replace(options, session=await host.session_store().find(str(options.session)))
+    approvals = options.who_answers("defer")
+    approver = approver_for(approvals, kept=keeps_sessions(host, options))
+    seen = await _look(host, str(options.session))
+    waiting = seen.suspension()
+    decisions = decided.about(waiting)
+    if waiting is None:
+        if decided:
+            raise UsageError("no call waits for a decision", hint="leave --allow and --deny out to go on")
+    else:
+        if any(c.id not in decisions or decisions[c.id].decision == "allow" for c in waiting.calls):
+            check_workspace(waiting, host.cwd)
+        if approvals == "ask":
+            decisions, later = await ask_about(waiting, decisions)
+            approver = DeferringApprover(later, approver)
+        if not decisions and approvals != "deny":
+            return functools.partial(_undecided, host, options, waiting, asked=approvals == "ask")
+    return await _resume(_agent(host, options, seen, approver), options, waiting, decisions)
+
+
+async def _look(host: Host, session_id: str) -> Session:
+    """The session as it stands, for reading.
+
+    Raises:
+        UsageError: there is nothing to go on with.
+    """
+    from skillkit_core.agent.session import Session
+    from skillkit_core.agent.suspension import resumption
+
+    session = await Session.open(host.session_store(), session_id, time.time, read_only=True)
+    await session.close()
+    try:
+        resumption(session.messages, session.suspension(), None)
+    except UsageError:
+        hint = f'say something: skillkit run --session {session_id} "..."'
+        raise UsageError(f"session {session_id} waits for the user, there is nothing to resume", hint=hint) from None
+    return session
+
+
+def _undecided(host: Host, options: Options, waiting: Suspension, *, asked: bool) -> int:
+    """Say what waits: wrong usage where nobody can be asked, and not done where a person put everything off."""
+    session_id = str(options.session)
+    going_on = options.again.command(host, session_id)
+    problem = UsageError(UNDECIDED, hint=DECIDE)
+    if options.as_json:
+        about = {
+            "outcome": "suspended",
+            "waiting": waiting_json(waiting.calls),
+            "session": session_id,
+            "resume": going_on,
+        }
+        print_json({"ok": False, **about, "error": None if asked else problem.to_dict()})
+    else:
+        show_waiting(waiting.calls, session_id, going_on)
+        if not asked:
+            error_line(str(problem))
+    return 1 if asked else 2
+
+
+def _agent(host: Host, options: Options, seen: Session, approver: Approver | None) -> AgentRunner:
+    """An agent that answers with the model of the session's last answer, unless another one was named."""
+    from skillkit_core import AgentRunner, AssistantMessage
+
+    from .direct import DirectCall
+
+    config: AgentConfig = replace(config_for(host, options), approver=approver)
+    last = next((m for m in reversed(seen.messages) if isinstance(m, AssistantMessage)), None)
+    named = options.model or options.provider or options.base_url
+    if last is not None and not named and last.provider in host.adapters:
+        item = host.adapters.provider(last.provider)
+        api = last.api if item is not None and last.api in item.apis else None
+        config = replace(config, provider=last.provider, model=last.model or None, api=options.api or api)
+    agent = AgentRunner(config, host=host, session=options.session)
+    if last is not None and not named and last.provider == DirectCall.provider and last.tool_calls:
+        call = last.tool_calls[0]  # an action that a person typed: nobody is asked for an answer
+        agent.set_adapter(DirectCall(call.name, call.args or {}))
+    return agent
+
+
+async def _resume(
+    agent: AgentRunner, options: Options, waiting: Suspension | None, decisions: Mapping[str, ApprovalDecision]
+) -> Callable[[], int]:
+    from .talk import talk
+
+    try:
+        await agent.open()
+        if agent.suspension != waiting:
+            raise UsageError(f"session {options.session} went on meanwhile", hint="look at it again")
+        if waiting is not None:
+            check_tools(agent, [c for c in waiting.calls if c.id in decisions and decisions[c.id].decision == "allow"])
+        return await talk(agent, options, functools.partial(agent.resume, decisions))
+    finally:
+        await agent.aclose()

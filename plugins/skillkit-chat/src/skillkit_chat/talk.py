@@ -1,0 +1,129 @@
+"""Driving a run from the command line: showing it as it goes, signals, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core.cli.output import echo, error_line, print_json, style
+from skillkit_core.errors import UsageError
+
+from .waiting import show_waiting
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentResponse, AgentRunner
+
+    from .options import Options
+
+__all__ = ["INTERRUPTED", "talk"]
+
+INTERRUPTED = 130
+
+
+async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitable[AgentResponse]]) -> Callable[[], int]:
+    """Do the work of an agent whose session is open and show it as it goes; gives what prints the rest and says the exit code."""
+    from skillkit_core import AgentError, event_to_dict
+
+    from .display import Display
+    from .report import Report
+
+    report = Report(agent, options.again.command(agent.host, agent.session.id))
+    display = Display(agent, verbose=options.verbose and not options.as_json, quiet=options.as_json)
+    if options.events:
+        agent.events.observe(lambda event: _line(event_to_dict(event)))
+    caught = _abort_on_signals(agent)
+    display.start()
+    response: AgentResponse | None = None
+    failure: AgentError | None = None
+    try:
+        response = await work()
+    except AgentError as error:
+        failure, response = error, error.response
+    finally:
+        await display.stop()
+    code = INTERRUPTED if caught else _exit_code(response, failure)
+    result = report.to_dict(response, failure, code == 0)
+
+    def finish() -> int:
+        if options.events:
+            _line({"type": "result", **result})
+        elif options.as_json:
+            print_json(result)
+        else:
+            display.end_of_text()
+            _print_answer(display, response, failure, code)
+            if report.waiting:
+                show_waiting(report.waiting, agent.session.id, report.going_on)
+            _say_offline(report)
+        return code
+
+    return finish
+
+
+def _line(value: Any) -> None:
+    """One JSON line; once nobody reads any more, nothing more is written."""
+    try:
+        sys.stdout.write(json.dumps(value, ensure_ascii=True, default=str) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _exit_code(response: AgentResponse | None, failure: Any) -> int:
+    from skillkit_core import StopReason
+
+    if failure is not None:
+        cause = failure.__cause__
+        return 2 if isinstance(cause, UsageError) else 1
+    if response is None or response.outcome != "completed" or response.stop_reason is StopReason.refusal:
+        return 1
+    return 0
+
+
+def _print_answer(display: Any, response: AgentResponse | None, failure: Any, code: int) -> None:
+    answer = response.content if response is not None else ""
+    already = bool(display.printed)
+    if answer and not already:
+        echo(answer, err=code == 1 and failure is None)
+    if failure is not None:
+        error_line(str(failure))
+    elif response is not None and response.outcome == "limit":
+        error_line(f"{response.reason}; raise it in the configuration (limits) or with --max-turns")
+
+
+def _say_offline(report: Any) -> None:
+    if report.provider == "offline" and sys.stderr.isatty():
+        echo(
+            style("offline: no model was asked; set a key or --provider to use one", dim=True, stream=sys.stderr),
+            err=True,
+        )
+
+
+def _abort_on_signals(agent: AgentRunner) -> list[int]:
+    """The first SIGINT, SIGTERM or SIGHUP ends the run and keeps what was said; the list says which came.
+
+    A second one does not wait for the loop, which a handler or an expression may hold up: it interrupts what runs, and a
+    third ends the process on the spot. So these are plain signal handlers, not the loop's.
+    """
+    caught: list[int] = []
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int, frame: Any) -> None:
+        caught.append(number)
+        if len(caught) == 1:
+            loop.call_soon_threadsafe(agent.abort, f"interrupted by {signal.Signals(number).name}")
+        elif len(caught) == 2:
+            raise KeyboardInterrupt
+        else:
+            os._exit(INTERRUPTED)
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None:
+            signal.signal(number, stop)
+    return caught

@@ -1,0 +1,67 @@
+"""A plugin of these tests' own: tools that pay and crash, a guard that asks, and a model that calls what it is told to."""
+
+import os
+import signal
+from pathlib import Path
+
+from skillkit_core import Provider, Tool, ToolCallEventResult, hookimpl
+from skillkit_core.testing import Call, Reply, ScriptedModel
+
+AMOUNT = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
+
+
+def pay(args, ctx):
+    with Path("paid").open("a") as file:
+        file.write(f"{args['amount']}\n")
+    return f"paid {args['amount']}"
+
+
+def crash(args, ctx):
+    """The first call ends the process, as a power cut would."""
+    marker = Path(f"tried-{ctx.tool_name}")
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "ran again"
+
+
+class Obeys(ScriptedModel):
+    """``pay 5 7`` makes two calls; results are repeated; everything else is answered with itself."""
+
+    def __init__(self, host, **options):
+        super().__init__([self.answer], repeat=True)
+        self.provider = "obeys"
+
+    @staticmethod
+    def answer(request):
+        last = request.messages[-1]
+        if last.role == "tool_result":
+            return "; ".join(m.text for m in request.messages if m.role == "tool_result")
+        name, *amounts = last.text.split()
+        if name not in {tool.name for tool in request.tools}:
+            return f"You said: {last.text}"
+        return Reply("I will.", calls=[Call(name, {"amount": int(n)}, f"call_{n}") for n in amounts])
+
+
+@hookimpl
+def register_adapters(register):
+    register(Provider("obeys", {"scripted": Obeys}, default_model="m"))
+
+
+@hookimpl
+def register_tools(register):
+    register(Tool("pay", "Pay an amount.", pay, AMOUNT))
+    register(Tool("pay_abroad", "Pay an amount.", pay, AMOUNT, opt_in=True))
+    register(Tool("crash", "End the process.", crash, AMOUNT))
+    register(Tool("crash_safely", "End the process.", crash, AMOUNT, replay="safe"))
+
+
+@hookimpl(phase="guard", tools=("pay", "pay_abroad"))
+def before_tool_call(event):
+    with Path("guarded").open("a") as file:
+        file.write(f"{event.args['amount']}\n")
+    if "PAY_NOTHING" in os.environ:
+        return ToolCallEventResult(block=True, reason="the rules changed")
+    if event.args["amount"] > 1:
+        return ToolCallEventResult(ask=f"Pay {event.args['amount']} euros?")
+    return None

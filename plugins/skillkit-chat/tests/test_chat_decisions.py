@@ -1,0 +1,330 @@
+"""Decisions that are put off, through the command line: one process suspends, another one goes on."""
+
+import fcntl
+import os
+import pty
+import select
+import shlex
+import shutil
+import struct
+import subprocess
+import termios
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PLUGIN = Path(__file__).parent / "support" / "guarded_plugin.py"
+
+
+@dataclass
+class Desk:
+    """The command line with the plugin of ``support/guarded_plugin.py`` beside the installed ones."""
+
+    cli: Any
+    env: dict[str, str]
+
+    def __call__(self, *args, env=None, **options):
+        return self.cli("-P", "guarded", *args, env={**self.env, **(env or {})}, **options)
+
+    def run(self, *args, **options):
+        return self("run", "--provider", "obeys", *args, **options)
+
+    def suspended(self, request="pay 5 7 1", *args):
+        """A new session that waits for a decision; gives its id."""
+        done = self.run("--approvals", "defer", "--json", *args, request)
+        assert (done.exit_code, done.json["outcome"]) == (1, "suspended"), str(done)
+        return done.json["session"]
+
+    def typed(self, command, **options):
+        """Run a command that was printed, word by word."""
+        program, *args = shlex.split(command)
+        assert program == "skillkit"
+        return self.cli(*args, env=self.env, **options)
+
+    def lines(self, name):
+        """What the plugin has written: ``paid`` or ``guarded``."""
+        file = self.cli.home.cwd / name
+        return file.read_text().split() if file.exists() else []
+
+    @property
+    def paid(self):
+        return self.lines("paid")
+
+    def outcomes(self, session):
+        """The results in the session, in the order in which they were kept."""
+        entries = self("sessions", "show", session, "--json").ok().json["entries"]
+        messages = [e["data"]["message"] for e in entries if e["type"] == "message"]
+        return [(m["tool_call_id"], m.get("outcome", "ok")) for m in messages if m["role"] == "tool_result"]
+
+    def at_a_terminal(self, *args, steps=()):
+        """Type at a terminal: each step waits for a text and answers it. Gives what was seen, and the exit code."""
+        terminal, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        process = subprocess.Popen(
+            [*self.cli.argv, "-P", "guarded", *args],
+            stdin=other, stdout=other, stderr=other, cwd=self.cli.home.cwd,
+            env={**os.environ, **self.env, "TERM": "xterm-256color"}, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
+        os.close(other)
+        seen, place, waiting = b"", 0, list(steps)
+        while select.select([terminal], [], [], 60)[0]:
+            try:
+                data = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            seen += data
+            while waiting and waiting[0][0] in seen[place:]:
+                place = seen.index(waiting[0][0], place) + len(waiting[0][0])
+                os.write(terminal, waiting.pop(0)[1])
+        os.close(terminal)
+        code = process.wait(60)
+        assert not waiting, f"{waiting[0][0]!r} was never asked: {seen.decode()}"
+        return seen.decode(), code
+
+
+@pytest.fixture
+def desk(skillkit_cli, tmp_path):
+    site = tmp_path / "site"
+    info = site / "guarded-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(PLUGIN, site)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: guarded\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[skillkit.plugins]\nguarded = guarded_plugin\n")
+    return Desk(skillkit_cli, {"PYTHONPATH": str(site)})
+
+
+# --- putting a decision off ---------------------------------------------------------------------------------------
+
+
+def test_a_run_is_suspended_and_the_printed_command_goes_on(desk):
+    done = desk.run("--approvals", "defer", "pay 5 7 1")
+    assert done.exit_code == 1 and desk.paid == ["1"], "what nobody asks about runs"
+    assert "Suspended: 2 calls wait for a decision" in done.stderr
+    for shown in ('call_5  pay {"amount": 5}', "Pay 5 euros? (guarded)", 'call_7  pay {"amount": 7}'):
+        assert shown in done.stderr
+    command = next(line for line in done.stderr.splitlines() if line.startswith("Go on with: ")).partition(": ")[2]
+    again = desk.typed(command)
+    assert again.exit_code == 0, str(again)
+    assert again.stdout == "paid 5; paid 7; paid 1\n", "the results are sent in the order of the calls"
+    assert desk.paid == ["1", "5", "7"] and desk.lines("guarded") == ["5", "7", "1", "5", "7"]
+
+
+def test_json_says_what_waits_and_how_to_go_on(desk):
+    done = desk.run("--approvals", "defer", "--json", "pay 5")
+    assert done.exit_code == 1 and done.stderr == ""
+    found = done.json
+    assert (found["ok"], found["outcome"], found["error"]["type"]) == (False, "suspended", "suspended")
+    asked = [{"text": "Pay 5 euros?", "plugin": "guarded"}]
+    assert found["waiting"] == [{"id": "call_5", "tool": "pay", "args": {"amount": 5}, "questions": asked}]
+    again = desk.typed(found["resume"] + " --json").ok().json
+    assert again["ok"] and again["session"] == found["session"]
+    assert (again["waiting"], again["resume"], again["denied"]) == ([], None, [])
+    assert [(c["id"], c["outcome"]) for c in again["tool_calls"]] == [("call_5", "ok")]
+
+
+def test_who_answers_without_a_terminal(desk):
+    assert desk.run("pay 5").stdout.startswith("Denied: nobody can be asked: Pay 5 euros?")
+    assert desk.run("--approvals", "deny", "pay 5").ok() and desk.paid == []
+    asks = desk.run("--approvals", "ask", "pay 5")
+    assert asks.exit_code == 2 and "needs a terminal" in asks.stderr
+    lost = desk.run("--approvals", "defer", "--no-session", "pay 5")
+    assert lost.exit_code == 2 and "needs a session that is kept" in lost.stderr
+
+
+def test_an_action_that_a_person_types_can_be_put_off_too(desk, echoes):
+    done = desk.run("--approvals", "defer", "--skill", "echoes", "sure", "--json")
+    assert done.exit_code == 1 and done.json["waiting"][0]["tool"] == "echoes__sure"
+    again = desk("sessions", "resume", done.json["session"], "--allow", "all", "--json").ok().json
+    assert (again["answer"], again["provider"]) == ("it was asked for", "direct"), "no model is asked for an answer"
+
+
+# --- deciding -----------------------------------------------------------------------------------------------------
+
+
+def test_the_guards_look_again_at_the_stored_arguments_and_have_the_last_word(desk):
+    session = desk.suspended("pay 5")
+    done = desk("sessions", "resume", session, "--allow", "all", env={"PAY_NOTHING": "1"}).ok()
+    assert done.stdout == "Blocked: the rules changed\n" and desk.paid == []
+    assert desk.lines("guarded") == ["5", "5"] and desk.outcomes(session) == [("call_5", "blocked")]
+
+
+def test_calls_are_decided_one_by_one_and_the_rest_waits_on(desk):
+    session = desk.suspended("pay 5 7 9")
+    first = desk("sessions", "resume", session[:-3], "--allow", "call_9", "--json")
+    assert first.exit_code == 1 and [c["id"] for c in first.json["waiting"]] == ["call_5", "call_7"]
+    assert desk.paid == ["9"]
+    last = desk("sessions", "resume", session, "--allow", "all", "--deny", "call_5").ok()
+    assert last.stdout == "Denied: a person said no; paid 7; paid 9\n" and desk.paid == ["9", "7"]
+    assert desk.outcomes(session) == [("call_9", "ok"), ("call_5", "denied"), ("call_7", "ok")]
+
+
+def test_the_model_of_the_last_answer_goes_on_unless_another_one_is_named(desk, echoes):
+    session = desk.suspended("pay 5")
+    assert desk("sessions", "resume", session, "--deny", "all", "--json").ok().json["provider"] == "obeys"
+    other = desk.suspended("pay 7")
+    assert desk("sessions", "resume", other, "--deny", "all", "--provider", "offline", "--json").json["provider"] == (
+        "offline"
+    )
+
+
+WRONG = (
+    (["--allow", "cal_5"], "no call 'cal_5' waits for a decision; did you mean 'call_5'"),
+    (["--allow", "zz"], "no call 'zz' waits for a decision; calls that wait: call_5, call_7"),
+    (["--allow", "call"], "2 calls that wait start with 'call'"),
+    (["--allow", "call_5", "--deny", "call_5"], "both allowed and denied"),
+    (["--allow", "all", "--deny", "all"], "exclude each other"),
+    (["--alow", "all"], "No such option '--alow'"),
+    ([], "nobody can be asked"),
+)
+
+
+def test_a_decision_that_cannot_be_meant_is_wrong_usage_and_uses_nothing_up(desk):
+    session = desk.suspended("pay 5 7")
+    for words, said in WRONG:
+        done = desk("sessions", "resume", session, *words)
+        assert done.exit_code == 2 and said in done.stderr and done.stdout == "", str(done)
+    assert desk("sessions", "show", session, "--json").ok().json["state"] == "suspended" and desk.paid == []
+
+
+def test_what_waits_is_listed_where_nobody_can_be_asked(desk):
+    session = desk.suspended("pay 5")
+    done = desk("sessions", "resume", session)
+    assert 'call_5  pay {"amount": 5}' in done.stderr and "Pay 5 euros?" in done.stderr and "--allow" in done.stderr
+    listed = desk("sessions", "resume", session, "--json")
+    assert listed.exit_code == 2 and [c["id"] for c in listed.json["waiting"]] == ["call_5"]
+
+
+def test_calls_are_allowed_where_they_were_made_and_nowhere_else(desk, tmp_path):
+    session = desk.suspended("pay 5")
+    elsewhere = desk("sessions", "resume", session, "--allow", "all", cwd=tmp_path)
+    assert elsewhere.exit_code == 2 and f"cd {desk.cli.home.cwd}" in elsewhere.stderr
+    assert not (tmp_path / "paid").exists()
+    assert desk("sessions", "resume", session, "--deny", "all", cwd=tmp_path).ok()
+
+
+def test_a_decision_is_not_used_up_by_a_tool_that_is_not_there(desk):
+    suspended = desk.run("--approvals", "defer", "--allow-tool", "pay_abroad", "--json", "pay_abroad 5").json
+    refused = desk("sessions", "resume", suspended["session"], "--allow", "all")
+    assert refused.exit_code == 2 and "add --allow-tool pay_abroad" in refused.stderr
+    assert desk.typed(suspended["resume"]).ok() and desk.paid == ["5"]
+
+
+def test_nothing_waits(desk):
+    session = desk.run("--json", "hello").ok().json["session"]
+    decided = desk("sessions", "resume", session, "--allow", "all")
+    assert decided.exit_code == 2 and "the last answer is complete" in decided.stderr
+    assert "the last answer is complete" in desk("sessions", "resume", session).ok().stdout
+    direct = desk("resume", session)
+    assert direct.exit_code == 2 and "there is nothing to resume" in direct.stderr
+
+
+def test_another_store(desk):
+    desk.cli.home.write_config("session:\n  store: sqlite\n")
+    session = desk.suspended("pay 5")
+    desk.cli.home.write_config("")
+    found = desk("sessions", "list", "--store", "sqlite", "--json").ok().json
+    assert [row["suspended"] for row in found] == [True]
+    waits = desk("sessions", "resume", session, "--store", "sqlite", "--json").json
+    assert "--store sqlite" in waits["resume"]
+    assert desk.typed(waits["resume"]).ok().stdout == "paid 5\n"
+
+
+# --- seeing it ----------------------------------------------------------------------------------------------------
+
+
+def test_listings_mark_what_waits_and_show_says_what_and_why(desk):
+    assert "state" not in desk("sessions", "list").ok().stdout
+    session = desk.suspended("pay 5")
+    assert "  suspended  pay 5" in desk("sessions", "list").ok().stdout
+    shown = desk("sessions", "show").ok().stdout
+    assert '→ pay {"amount": 5}\ncall call_5: Pay 5 euros? (guarded)\n' in shown
+    assert shown.endswith(f"go on with: skillkit sessions resume {session}\n")
+    desk("sessions", "resume", session, "--deny", "all").ok()
+    after = desk("sessions", "show").ok().stdout
+    assert "decision]\ndeny call_5: a person said no\n" in after and "go on with" not in after
+    assert "state" not in desk("sessions", "list").ok().stdout
+
+
+def test_another_request_denies_what_waits_and_says_so(desk):
+    session = desk.suspended("pay 5")
+    done = desk.run("--session", session[:-2], "never mind").ok()
+    assert "this request denies what waited for a decision: pay (call_5)" in done.stderr
+    assert done.stdout == "You said: never mind\n" and desk.outcomes(session) == [("call_5", "denied")]
+    other = desk.suspended("pay 7")
+    as_json = desk.run("--session", other, "--json", "never mind").ok().json
+    assert [call["id"] for call in as_json["denied"]] == ["call_7"] and as_json["waiting"] == []
+    assert desk.paid == []
+
+
+def test_a_session_is_named_alike_everywhere(desk):
+    ids = [desk.run("--json", "hello").ok().json["session"] for _ in range(2)]
+    common = next(ids[0][:n] for n in range(len(ids[0]), 0, -1) if ids[1].startswith(ids[0][:n]))
+    for name, said in (("zzz", "unknown session 'zzz'; known: "), (common, f"2 sessions start with '{common}'")):
+        for command in (["run", "--session", name, "hello"], ["sessions", "show", name], ["sessions", "resume", name]):
+            done = desk(*command)
+            assert done.exit_code == 2 and said in done.stderr, str(done)
+    assert desk.run("--session", ids[0][:-1], "--json", "hello").ok().json["session"] == ids[0]
+
+
+# --- what a crash left --------------------------------------------------------------------------------------------
+
+
+def test_a_session_whose_process_died_goes_on_without_running_anything_twice(desk):
+    dead = desk.run("crash 1")
+    assert dead.exit_code < 0, "the process was killed"
+    shown = desk("sessions", "show", "--json").ok().json
+    assert shown["state"] == "interrupted"
+    assert "go on with: skillkit sessions resume" in desk("sessions", "show").ok().stdout
+    done = desk("sessions", "resume", shown["session"]["id"]).ok()
+    assert "not known whether it had an effect" in done.stdout and "ran again" not in done.stdout
+    assert desk.outcomes(shown["session"]["id"]) == [("call_1", "interrupted")]
+
+
+def test_what_is_safe_to_run_twice_is_run_again_after_a_crash(desk):
+    assert desk.run("crash_safely 1").exit_code < 0
+    session = desk("sessions", "list", "--json").ok().json[0]["id"]
+    assert desk("sessions", "resume", session).ok().stdout == "ran again\n"
+
+
+# --- at a terminal ------------------------------------------------------------------------------------------------
+
+LATER = b"[l]ater: "
+
+
+def test_a_person_puts_one_call_off_and_decides_about_it_later(desk):
+    seen, code = desk.at_a_terminal("run", "--provider", "obeys", "pay 5 7", steps=[(LATER, b"l\n"), (LATER, b"y\n")])
+    assert code == 1 and "Suspended:" in seen and desk.paid == ["7"]
+    session = desk("sessions", "list", "--json").ok().json[0]["id"]
+    seen, code = desk.at_a_terminal("sessions", "resume", session, steps=[(LATER, b"y\n")])
+    assert code == 0 and "Pay 5 euros?" in seen and '{"amount": 5}' in seen and "paid 5; paid 7" in seen
+    assert desk.paid == ["7", "5"] and seen.count("Run it?") == 1
+
+
+@pytest.mark.parametrize(("answer", "expected"), [(b"\x03", 130), (b"l\n", 1)])
+def test_leaving_a_question_open_changes_nothing(desk, answer, expected):
+    session = desk.suspended("pay 5")
+    before = desk("sessions", "show", session, "--all", "--json").ok().json["entries"]
+    _, code = desk.at_a_terminal("sessions", "resume", session, steps=[(LATER, answer)])
+    assert code == expected
+    assert desk("sessions", "show", session, "--all", "--json").ok().json["entries"] == before
+
+
+def test_decisions_that_are_typed_are_not_asked_about(desk):
+    session = desk.suspended("pay 5 7")
+    seen, code = desk.at_a_terminal("sessions", "resume", session, "--allow", "call_5", steps=[(LATER, b"n\n")])
+    assert code == 0 and "Pay 7 euros?" in seen and "Pay 5 euros?" not in seen and desk.paid == ["5"]
+
+
+@pytest.mark.parametrize(("answer", "expected", "state"), [(b"n\n", 1, "suspended"), (b"y\n", 0, "complete")])
+def test_a_person_is_warned_before_another_request_denies_what_waits(desk, answer, expected, state):
+    session = desk.suspended("pay 5")
+    seen, code = desk.at_a_terminal(
+        "run", "--session", session, "--provider", "obeys", "never mind", steps=[(b"[y/N] ", answer)]
+    )
+    assert code == expected and "Suspended:" in seen and "denies what waits" in seen
+    assert desk("sessions", "show", session, "--json").ok().json["state"] == state
