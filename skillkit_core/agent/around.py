@@ -24,7 +24,7 @@ class AroundHooks:
             self._found_for, self._found = self._host.generation, {}
         found = self._found.get(hook)
         if found is None:
-            found = self._found[hook] = tuple(_positional(impl) for impl in self._host.impls(hook))
+            found = self._found[hook] = tuple(_positional(self._host, hook, impl) for impl in self._host.impls(hook))
         return found
 
     @property
@@ -38,13 +38,19 @@ class AroundHooks:
         return self._of("wrap_tool_call")
 
 
-def _positional(impl: Any) -> Any:
+def _positional(host: Host, hook: str, impl: Any) -> Any:
     """A pluggy implementation as ``(subject, call_next, ctx)``."""
     names = tuple(impl.argnames)
 
     async def call(subject: Any, call_next: Any, ctx: Any) -> Any:
         given = {"request": subject, "call": subject, "call_next": call_next, "ctx": ctx}
-        return await impl.function(**{n: given[n] for n in names})
+        if host.probe is None:
+            return await impl.function(**{n: given[n] for n in names})
+
+        def body(inner: Any) -> Any:
+            return impl.function(**{n: inner if n == "call_next" else given[n] for n in names})
+
+        return await host.probe.around(hook, impl, body, call_next)
 
     return call
 

@@ -91,20 +91,25 @@ def _checks(host: Host) -> list[dict[str, Any]]:
 def _hooks(ctx: click.Context, host: Host, as_json: bool) -> None:
     import asyncio
 
-    from .hooks import check_hooks
-    from .plugins import print_handlers
+    from .hooks import print_handlers, print_hooks
+    from .synthetic import check_hooks
 
-    rows = asyncio.run(check_hooks(host))
-    failed = [row for row in rows if row["state"] == "failed"]
+    found = asyncio.run(check_hooks(host))
+    failed = [row for row in found["handlers"] if row["state"] == "failed"]
+    errors = sorted({problem["plugin"] for problem in found["problems"] if problem["severity"] == "error"})
+    ok = not failed and not errors
     if as_json:
-        print_json({"ok": not failed, "handlers": rows})
+        print_json({"ok": ok, **found})
     else:
-        print_handlers(rows)
-    ctx.exit(1 if failed else 0)
+        print_handlers(found["handlers"])
+        print_hooks(found["hooks"])
+        if errors:
+            echo(f"{style('✗', fg='red')} problems with {', '.join(errors)}: see 'skillkit plugins doctor'")
+    ctx.exit(0 if ok else 1)
 
 
 @click.command()
-@click.option("--hooks", is_flag=True, help="Fire every lifecycle hook through a synthetic run, and say who answered.")
+@click.option("--hooks", is_flag=True, help="Fire every hook through a synthetic run, and say which plugins answered.")
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, hooks: bool, as_json: bool) -> None:

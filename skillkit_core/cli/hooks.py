@@ -1,55 +1,29 @@
-"""What the command line shows of hooks: the trace of a request, and a synthetic run that fires all of them."""
+"""What ``skillkit plugins trace`` and ``skillkit doctor --hooks`` print of the hooks that were called."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..agent.runner import AgentRunner
 from ..config import AgentConfig
-from ..contracts.adapter import LLMRequest
-from ..errors import AgentError, SkillKitError
-from ..events.trace import Traced, Tracer
-from ..events.types import EVENTS
-from ..models import ModelDefinition
-from ..stream import StreamEvent
-from ..testing.clock import VirtualClock
-from ..testing.scripted import Call, Fail, Reply, ScriptedModel
-from ..tools import Tool
+from ..errors import AgentError
+from ..host.trace import FAMILIES, Traced, Tracer, hook_families
+from .output import echo, style, table
 
 if TYPE_CHECKING:
     from ..host.manager import Host
 
-__all__ = ["check_hooks", "summary", "trace_request"]
+__all__ = ["empty_row", "in_order", "print_handlers", "print_hooks", "summary", "trace_request"]
 
 SLOW_SECONDS = 0.05
-
-
-def summary(calls: Sequence[Traced]) -> list[dict[str, Any]]:
-    """The calls of plugins by handler, in the order in which they were first called."""
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for call in calls:
-        if call.plugin is None:
-            continue
-        fresh = {"hook": call.hook, "plugin": call.plugin, "handler": call.handler, "phase": call.phase}
-        row = rows.setdefault(
-            (call.hook, call.handler),
-            {**fresh, "calls": 0, "seconds": 0.0, "slowest": 0.0, "answers": [], "errors": []},
-        )
-        row["calls"] += 1
-        row["seconds"] = round(row["seconds"] + call.seconds, 6)
-        row["slowest"] = round(max(row["slowest"], call.seconds), 6)
-        if call.answer and call.answer not in row["answers"]:
-            row["answers"].append(call.answer)
-        if call.error is not None and call.error not in row["errors"]:
-            row["errors"].append(call.error)
-    return list(rows.values())
+COLOURS = {"failed": "red", "slow": "yellow", "bypassed": "yellow", "answered": "green"}
 
 
 async def trace_request(host: Host, config: AgentConfig, request: str) -> dict[str, Any]:
-    """Run a request in a session of its own, in memory, and tell which handlers were asked."""
+    """Run a request in a session of its own, in memory, and tell which hooks were called; the host is closed after it."""
+    tracer = Tracer(host)
     agent = AgentRunner(config, host=host)
-    tracer = Tracer(agent.events, host.redact)
     error: str | None = None
     content = outcome = ""
     try:
@@ -69,69 +43,107 @@ async def trace_request(host: Host, config: AgentConfig, request: str) -> dict[s
     }
 
 
-class _Synthetic(ScriptedModel):
-    """A scripted model that calls the hooks of a wire as well."""
-
-    async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
-        if request.on_request is not None:
-            await request.on_request({"model": request.model.id}, {})
-        if request.on_response is not None:
-            await request.on_response(200, {})
-        async for event in super().stream(request):
-            yield event
-
-
-async def check_hooks(host: Host) -> list[dict[str, Any]]:
-    """Fire every lifecycle hook through a synthetic run; one row per handler of a plugin.
-
-    ``state`` is ``answered``, ``silent`` (called, no answer), ``slow``, ``failed`` or ``bypassed`` (never called).
-    """
-
-    async def echo(args: Any, ctx: Any) -> str:
-        ctx.on_output("a line")
-        await ctx.agent.steer("and this?")
-        return "ok"
-
-    turns = (Fail(), Reply("I will look.", calls=[Call("synthetic_check")]), "Done.", "Fine.")
-    config = AgentConfig(
-        model=ModelDefinition("synthetic", "synthetic", "scripted"),
-        tools=(Tool("synthetic_check", "part of a check of the hooks; it does nothing", echo),),
-    )
-    agent = AgentRunner(config, host=host, clock=VirtualClock())
-    agent.set_adapter(_Synthetic(turns, repeat=True))
-    tracer = Tracer(agent.events, host.redact)
-    try:
-        await agent.chat("This is a check of the hooks.")
-        await agent.compact()
-    except SkillKitError:  # a hook made it fail: its row says so, or nobody can compact
-        pass
-    finally:
-        await _fire_the_rest(agent, {call.hook for call in tracer.calls})
-        await agent.aclose()
-        await host.aclose()
-    rows = {(row["hook"], row["handler"]): row for row in summary(tracer.calls)}
-    for name, records in agent.events.table.items():
-        for record in records:
-            if record.plugin is not None and (name, record.label) not in rows:
-                rows[name, record.label] = {"hook": name, "plugin": record.plugin, "handler": record.label, "calls": 0}
-    return [row | {"state": _state(row)} for row in rows.values()]
+def summary(calls: Sequence[Traced]) -> list[dict[str, Any]]:
+    """The calls of plugins by handler, with a ``state``; see :func:`in_order`."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for call in calls:
+        if call.plugin is None:
+            continue
+        row = rows.setdefault((call.hook, call.handler), empty_row(call.hook, call.family, call.plugin, call.handler))
+        row["phase"] = call.phase
+        if call.bypassed_by is not None:
+            row["bypassed_by"][call.bypassed_by] = row["bypassed_by"].get(call.bypassed_by, 0) + 1
+            continue
+        row["calls"] += 1
+        for name, seconds in (("seconds", call.seconds), ("inner_seconds", call.inner_seconds)):
+            row[name] = round(row[name] + seconds, 6)
+        row["slowest"] = round(max(row["slowest"], call.seconds), 6)
+        if call.next_calls is not None:
+            row["next_calls"] = (row["next_calls"] or 0) + call.next_calls
+        if call.answer and call.answer not in row["answers"]:
+            row["answers"].append(call.answer)
+        if call.error is not None and call.error not in row["errors"]:
+            row["errors"].append(call.error)
+    return in_order(rows.values())
 
 
-async def _fire_the_rest(agent: AgentRunner, fired: set[str]) -> None:
-    """Emit what no run brought about, as far as an event of it can be made from nothing."""
-    for name in EVENTS:
-        if name in agent.events.table and name not in fired and name != "session_shutdown":
-            try:
-                await agent.events.emit(name, {})
-            except SkillKitError:
-                continue
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows in the order of the reference, each with its ``state``; those of one hook stay in the order of their calls."""
+    places = {hook: place for place, hook in enumerate(hook_families())}
+    last = len(places)
+    found = sorted(rows, key=lambda row: (FAMILIES.index(row["family"]), places.get(row["hook"], last), row["hook"]))
+    return [row | {"state": state_of(row)} for row in found]
 
 
-def _state(row: dict[str, Any]) -> str:
-    if not row["calls"]:
-        return "bypassed"
+def empty_row(hook: str, family: str, plugin: str, handler: str) -> dict[str, Any]:
+    """The row of a handler that was not called: ``seconds`` are its own, ``inner_seconds`` those of what it goes around."""
+    return {
+        "hook": hook,
+        "family": family,
+        "plugin": plugin,
+        "handler": handler,
+        "phase": "",
+        "calls": 0,
+        "seconds": 0.0,
+        "inner_seconds": 0.0,
+        "slowest": 0.0,
+        "next_calls": None,
+        "answers": [],
+        "errors": [],
+        "bypassed_by": {},
+        "reason": None,
+    }
+
+
+def state_of(row: dict[str, Any]) -> str:
+    """``failed``, ``bypassed`` (never called), ``slow``, ``answered`` or ``silent`` (called, no answer)."""
     if row["errors"]:
         return "failed"
+    if not row["calls"]:
+        return "bypassed"
     if row["slowest"] > SLOW_SECONDS:
         return "slow"
-    return "answered" if row["answers"] else "silent"
+    return "answered" if row["answers"] or row["next_calls"] is not None else "silent"
+
+
+def print_handlers(rows: list[dict[str, Any]]) -> None:
+    """Print handlers of plugins: calls, own time, state, and what they answered."""
+    if not rows:
+        echo("No plugin has a hook in it.")
+        return
+    table(
+        ["hook", "plugin", "calls", "ms", "state", "answer"],
+        [
+            [row["hook"], row["plugin"], row["calls"], f"{row['seconds'] * 1000:.2f}", row["state"], _told(row)]
+            for row in rows
+        ],
+        right=(2, 3),
+        styles=lambda i, cell: {"fg": COLOURS[cell]} if i == 4 and cell in COLOURS else {},
+    )
+
+
+def _told(row: dict[str, Any]) -> str:
+    """What a handler answered, or why it did not."""
+    words = [*row["errors"], *([row["reason"]] if row["reason"] else [])]
+    words += [", ".join(f"{name}: {value}" for name, value in answer.items()) for answer in row["answers"]]
+    if row["next_calls"] is not None:
+        times = {0: "did not call the next", 1: "called the next once"}
+        count = times.get(row["next_calls"], f"called the next {row['next_calls']} times")
+        words.append(count + (f", {row['inner_seconds'] * 1000:.2f} ms" if row["next_calls"] else ""))
+    words += [
+        f"{who} answered first" + (f" ({count} times)" if count > 1 else "")
+        for who, count in row["bypassed_by"].items()
+    ]
+    return "; ".join(words)
+
+
+def print_hooks(hooks: list[dict[str, Any]]) -> None:
+    """Print how many hooks were fired, and why others were not."""
+    fired = [hook for hook in hooks if hook["fired"]]
+    nobody = sum(not hook["plugins"] for hook in fired)
+    echo(
+        f"{style('✓', fg='green')} {len(fired)} of {len(hooks)} hooks fired; {nobody} of them are implemented by no plugin"
+    )
+    for hook in hooks:
+        if not hook["fired"]:
+            echo(f"{style('!', fg='yellow')} {hook['hook']} was not fired: {hook['reason']}")

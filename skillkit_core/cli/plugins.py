@@ -141,14 +141,16 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def trace(ctx: click.Context, words: tuple[str, ...], model: str | None, provider: str | None, as_json: bool) -> None:
-    """Run a request and show which plugins' hooks were asked.
+    """Run a request and show which plugins' hooks were called.
 
-    WORDS... are the request. Each row tells what a hook answered and how long it took. Nothing is kept of the session.
+    WORDS... are the request. Each row tells what a hook answered and how long it took: of registration hooks what the plugin
+    brought, of resolution hooks who answered and who was not asked any more, of around-hooks the time without what they went
+    around. Nothing is kept of the session.
     """
     import asyncio
 
     from ..config import AgentConfig
-    from .hooks import trace_request
+    from .hooks import print_handlers, trace_request
 
     config = AgentConfig(model=model, provider=provider)
     found = asyncio.run(trace_request(ctx.obj.host, config, " ".join(words)))
@@ -158,33 +160,6 @@ def trace(ctx: click.Context, words: tuple[str, ...], model: str | None, provide
         print_handlers(found["handlers"])
         echo(found["content"] or style(found["error"] or found["outcome"], fg="red"))
     ctx.exit(0 if found["error"] is None else 1)
-
-
-def print_handlers(rows: list[dict[str, Any]]) -> None:
-    """Print handlers of plugins: calls, time, and what they answered."""
-    if not rows:
-        echo("No plugin has a hook in it.")
-        return
-    table(
-        ["hook", "plugin", "calls", "ms", *(["state"] if "state" in rows[0] else []), "answer"],
-        [
-            [
-                row["hook"],
-                row["plugin"],
-                row["calls"],
-                f"{row.get('seconds', 0.0) * 1000:.2f}",
-                *([row["state"]] if "state" in row else []),
-                "; ".join([*row.get("errors", ()), *(_answer(a) for a in row.get("answers", ()))]),
-            ]
-            for row in rows
-        ],
-        right=(2, 3),
-        styles=lambda i, cell: {"fg": "red"} if cell == "failed" else {"fg": "yellow"} if cell == "slow" else {},
-    )
-
-
-def _answer(fields: dict[str, str]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in fields.items())
 
 
 def report(host: Host, tracebacks: bool) -> None:

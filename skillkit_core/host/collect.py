@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..descriptors import Command, ConfigSection, ContextProvider, Factory, Provider, TokenEstimator
 from ..errors import PluginError
 from ..settings.config import CORE_KEYS
+from .probe import called
 
 if TYPE_CHECKING:
     from .manager import Host
@@ -58,5 +59,10 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
     arguments: dict[str, Any] = {"register": register, "host": host}
     if "config" in impl.argnames and kind not in ("commands", "config"):
         arguments["config"] = host.config.section(plugin)
-    impl.function(**{name: arguments[name] for name in impl.argnames})
-    return items
+
+    def call() -> list[Any]:
+        impl.function(**{name: arguments[name] for name in impl.argnames})
+        return items
+
+    answer: list[Any] = called(host, f"register_{kind}", impl, call)
+    return answer

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .diagnostics import Diagnostic
     from .discovery import EntryPoint
     from .plugins import LoadedPlugin, Plugins
+    from .probe import HookProbe
     from .registries import Registries
     from .secrets import Secrets
 
@@ -90,6 +91,7 @@ class Host(Access):
         self._secrets: Secrets | None = None
         self._memory: SessionStore | None = None
         self._buses: WeakSet[EventBus] | None = None
+        self.probe: HookProbe | None = None  # see watch()
         self.handler_records: Any = None  # the dispatcher's, compiled once for a set of plugins
         self.generation = 0  # grows when a plugin comes or goes
         self._shut = False
@@ -345,6 +347,30 @@ class Host(Access):
 
             self._buses = WeakSet()
         self._buses.add(bus)
+        if self.probe is not None:
+            self.probe.bus(bus)
+
+    def watch(self, probe: HookProbe) -> Callable[[], None]:
+        """Have ``probe`` stand between this host and every hook that is called, from now on; gives a function to end that.
+
+        A host that nobody watches pays nothing for it.
+
+        Raises:
+            UsageError: somebody watches already.
+        """
+        if self.probe is not None:
+            from ..errors import UsageError
+
+            raise UsageError("this host is being watched already", hint="end that first")
+        self.probe = probe
+        for bus in list(self._buses or ()):
+            probe.bus(bus)
+
+        def stop() -> None:
+            if self.probe is probe:
+                self.probe = None
+
+        return stop
 
     # --- what plugins bring -----------------------------------------------------------------------------------
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PluginError
 from .loading import Failure, SkillKitPluginManager, check_hooks, isolated, new_manager
+from .probe import called
 
 if TYPE_CHECKING:
     from ..events.types import Event
@@ -208,7 +210,8 @@ class Plugins:
             with isolated(name, stage, seconds=seconds or self.seconds, **self.owner(name)):
                 arguments = {"host": lambda: self._host, **lazy}
                 for impl in impls:
-                    impl.function(**{n: arguments[n]() for n in impl.argnames})
+                    given = {n: arguments[n]() for n in impl.argnames}
+                    called(self._host, hook, impl, partial(impl.function, **given))
         except Failure as failure:
             self._report(failure.diagnostic)
             return False
@@ -223,7 +226,8 @@ class Plugins:
             try:
                 with isolated(impl.plugin_name, hook, seconds=self.seconds, **self.owner(impl.plugin_name)):
                     arguments = {"host": self._host, **values}
-                    impl.function(**{n: arguments[n] for n in impl.argnames})
+                    given = {n: arguments[n] for n in impl.argnames}
+                    called(self._host, hook, impl, partial(impl.function, **given))
             except Failure as failure:
                 problems.append(failure.diagnostic)
         return problems
@@ -236,7 +240,8 @@ class Plugins:
             arguments = {"host": self._host, **values}
             try:
                 with isolated(impl.plugin_name, hook, seconds=0, **self.owner(impl.plugin_name)):
-                    answer = impl.function(**{n: arguments[n] for n in impl.argnames})
+                    given = {n: arguments[n] for n in impl.argnames}
+                    answer = called(self._host, hook, impl, partial(impl.function, **given))
                     if inspect.isawaitable(answer):
                         answer = await answer
             except Failure as failure:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .loading import Failure, isolated
+from .probe import called
 
 if TYPE_CHECKING:
     from .manager import Host
@@ -43,7 +45,8 @@ class Secrets:
     def _from_hooks(self, name: str) -> str | None:
         for impl in self._host.impls("resolve_secret"):
             arguments: dict[str, Any] = {"host": self._host, "name": name}
-            found = self._ask(impl.plugin_name, impl.function, **{n: arguments[n] for n in impl.argnames})
+            call = partial(impl.function, **{n: arguments[n] for n in impl.argnames})
+            found = self._ask(impl.plugin_name, partial(called, self._host, "resolve_secret", impl, call))
             if found:
                 return found
         return None
@@ -56,12 +59,12 @@ class Secrets:
                 return found
         return None
 
-    def _ask(self, plugin: str | None, function: Any, **arguments: Any) -> str | None:
+    def _ask(self, plugin: str | None, function: Any) -> str | None:
         """What one plugin knows; that it fails is its problem, not that of whoever needs the secret."""
         name = plugin or "application"
         try:
             with isolated(name, "resolve_secret", seconds=self._host.hook_seconds, **self._host.owner(name)):
-                found = function(**arguments)
+                found = function()
         except Failure as failure:
             self._host.report(failure.diagnostic)
             return None

@@ -1,0 +1,239 @@
+"""The run behind ``skillkit doctor --hooks``: it brings about everything that hooks are called for, without a model or a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from ..agent.runner import AgentRunner
+from ..config import AgentConfig
+from ..contracts.adapter import LLMRequest
+from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver
+from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
+from ..descriptors import Factory
+from ..errors import SkillKitError
+from ..events.results import ToolCallEventResult
+from ..events.types import HandlerErrorEvent
+from ..hookspecs.markers import hookimpl
+from ..host.trace import Tracer, hook_families, label_of
+from ..models import ModelDefinition
+from ..stream import StreamEvent
+from ..testing.clock import VirtualClock
+from ..testing.scripted import Call, Fail, Reply, ScriptedModel
+from ..tools import Tool
+from .hooks import empty_row, in_order, summary
+
+if TYPE_CHECKING:
+    from ..host.manager import Host
+
+__all__ = ["check_hooks"]
+
+WITNESS = "skillkit-doctor"
+SYNTHETIC = "synthetic"
+TOOL = "synthetic_check"
+ABOUT = "part of a check of the hooks"
+RUN_SECONDS = 120.0
+TOOL_HOOKS = frozenset({"tool_execution_update", "after_tool_result", "wrap_tool_call"})
+COMPACTION_HOOKS = frozenset({"select_compactor", "compaction_start", "compaction_end"})
+
+
+async def check_hooks(host: Host, *, seconds: float = RUN_SECONDS) -> dict[str, Any]:
+    """Load the plugins of ``host`` and bring about everything that hooks are called for; the host is closed after it.
+
+    Args:
+        host: one that has not loaded its plugins yet. seconds: how long the run may take.
+
+    Returns: ``run`` (``outcome``, ``error``), ``hooks`` (for each hook of the core and of the plugins: ``hook, family,
+    fired, reason, plugins``), ``handlers`` (one row per implementation; see :func:`~.hooks.summary`) and ``problems``.
+    """
+    tracer = Tracer(host)
+    host.add_plugin(_witness(), name=WITNESS)
+    work = _Work(host)
+    try:
+        await work.everything(seconds)
+    finally:
+        await work.agent.aclose()
+        await host.aclose()
+    calls = [call for call in tracer.calls if call.bypassed_by is None]
+    fired = {call.hook for call in calls} | work.emitted
+    return {
+        "run": {"outcome": work.outcome, "error": work.error},
+        "hooks": _hooks(host, fired, work),
+        "handlers": _handlers(host, tracer, fired, work),
+        "problems": [problem.to_dict() for problem in host.problems if problem.plugin != SYNTHETIC],
+    }
+
+
+def _hooks(host: Host, fired: set[str], work: _Work) -> list[dict[str, Any]]:
+    rows = []
+    for hook, family in _known(host).items():
+        plugins = list(dict.fromkeys(impl.plugin_name for impl in host.impls(hook) if impl.plugin_name != WITNESS))
+        was = hook in fired
+        row = {"hook": hook, "family": family, "fired": was, "reason": None if was else work.why_not(hook, family)}
+        rows.append({**row, "plugins": plugins})
+    return rows
+
+
+def _known(host: Host) -> dict[str, str]:
+    """The hooks of the core, then those that plugins define."""
+    own = sorted(hook for plugin in host.plugins.values() for hook in plugin.defines)
+    return {**hook_families(), **dict.fromkeys(own, "own")}
+
+
+def _handlers(host: Host, tracer: Tracer, fired: set[str], work: _Work) -> list[dict[str, Any]]:
+    """A row for each implementation of a plugin, also for those that were not called."""
+    rows = {(r["hook"], r["handler"]): r for r in summary(tracer.calls) if r["plugin"] != WITNESS}
+    for hook, family in _known(host).items():
+        for impl in host.impls(hook):
+            key = hook, label_of(impl)
+            if impl.plugin_name != WITNESS and key not in rows:
+                why = "no event was for it" if hook in fired else work.why_not(hook, family)
+                rows[key] = empty_row(hook, family, impl.plugin_name, key[1]) | {"reason": why}
+    return in_order(rows.values())
+
+
+# --- what takes part ----------------------------------------------------------------------------------------------
+
+
+def _witness() -> SimpleNamespace:
+    """A plugin that implements every hook of the core, comes last and has no opinion: it sees that a hook is called.
+
+    It also has the synthetic call asked about, and brings a compactor in case nobody else does.
+    """
+
+    def quiet() -> None:
+        return None
+
+    async def around(call_next: Callable[[], Any]) -> Any:
+        return await call_next()
+
+    def register_compactors(register: Callable[[Factory], None]) -> None:
+        register(Factory(WITNESS, _KeepLast))
+
+    def before_tool_call(event: Any) -> ToolCallEventResult | None:
+        return ToolCallEventResult(ask=ABOUT) if event.tool_name == TOOL else None
+
+    special: Mapping[str, Any] = {"register_compactors": register_compactors, "before_tool_call": before_tool_call}
+    plugin = SimpleNamespace()
+    for hook, family in hook_families().items():
+        setattr(plugin, hook, hookimpl(special.get(hook, around if family == "around" else quiet)))
+    return plugin
+
+
+class _KeepLast(Compactor):
+    """Keeps the last message."""
+
+    def __init__(self, host: Any = None) -> None:
+        pass
+
+    async def compact(self, request: CompactionRequest) -> CompactionResult:
+        return CompactionResult(ABOUT, max(1, len(request.messages) - 1))
+
+
+class _Agrees(Approver):
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        return ApprovalDecision("allow", ABOUT)
+
+
+class _Synthetic(ScriptedModel):
+    """A scripted model that calls the hooks of a wire as well."""
+
+    async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
+        if request.on_request is not None:
+            await request.on_request({"model": request.model.id}, {})
+        if request.on_response is not None:
+            await request.on_response(200, {})
+        async for event in super().stream(request):
+            yield event
+
+
+# --- the work -----------------------------------------------------------------------------------------------------
+
+
+class _Work:
+    """Loads, registers, resolves, runs and compacts; remembers how far it came.
+
+    Attributes:
+        outcome, error: of the run. refused: why the synthetic call did not run. emitted: events that were not left to the run.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.outcome = "not started"
+        self.error: str | None = None
+        self.refused: str | None = None
+        self.emitted: set[str] = set()
+        self.agent = self._agent()
+
+    def _agent(self) -> AgentRunner:
+        async def check(args: Any, ctx: Any) -> str:
+            ctx.on_output("a line")
+            await ctx.agent.steer("and this?")
+            return "ok"
+
+        config = AgentConfig(
+            model=ModelDefinition(SYNTHETIC, SYNTHETIC, "scripted"),
+            tools=(Tool(TOOL, f"{ABOUT}; it does nothing", check),),
+            approver=_Agrees(),
+        )
+        return AgentRunner(config, host=self.host, clock=VirtualClock())
+
+    async def everything(self, seconds: float) -> None:
+        """Bring everything about; what fails is a row of the report."""
+        host, agent = self.host, self.agent
+        host.collect_all()
+        host.note(SYNTHETIC, ABOUT)  # ``plugin_problem``
+        await self._resolve()
+        agent.events.on("tool_execution_end", self._ended)
+        turns = (Fail(), Reply("I will look.", calls=[Call(TOOL)]), "Done.", "Fine.")
+        agent.set_adapter(_Synthetic(turns, repeat=True))
+        try:
+            async with asyncio.timeout(seconds):
+                self.outcome = (await agent.chat("This is a check of the hooks.")).outcome
+                agent.set_adapter(_Synthetic(turns, repeat=True))  # another choice of who answers: ``model_select``
+                await agent.compact()
+        except TimeoutError:
+            self.error = f"it did not end within {seconds:g} s"
+        except SkillKitError as error:
+            self.error = str(error)
+        if "handler_error" in agent.events.table:
+            self.emitted.add("handler_error")
+            about = {"event": "input", "source": WITNESS, "error": ABOUT}
+            await agent.events.emit(agent.events.make(HandlerErrorEvent, plugin=None, traceback="", **about))
+
+    async def _resolve(self) -> None:
+        """Look names up that nobody has; whatever is found is not used."""
+        host = self.host
+        config = AgentConfig(model=SYNTHETIC, provider=SYNTHETIC)
+        asked: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("resolve_adapter", {"provider": SYNTHETIC, "api": None, "config": config}),
+            ("resolve_model", {"name": SYNTHETIC, "provider": None}),
+            ("resolve_runtime", {"name": None}),
+        )
+        for hook, values in asked:
+            try:
+                async with asyncio.timeout(host.hook_seconds):
+                    await host.resolve(hook, **values)
+            except TimeoutError:
+                continue  # its row says that it was cancelled
+        host.secret("SKILLKIT_SYNTHETIC_CHECK")
+
+    def _ended(self, event: Any) -> None:
+        if event.tool_name == TOOL and event.outcome != "ok":
+            self.refused = " ".join(getattr(block, "text", "") for block in event.content)
+
+    def why_not(self, hook: str, family: str) -> str:
+        """Why a hook was not fired."""
+        if family == "own":
+            return "a plugin defines it and calls it itself"
+        if hook == "plugin_registered":
+            return "no other plugin is installed"
+        if hook in TOOL_HOOKS and self.refused:
+            return f"the synthetic call did not run: {self.refused}"
+        if self.error is not None:
+            return f"the run ended before it: {self.error}"
+        if hook in COMPACTION_HOOKS:
+            return "a handler of before_compact decided"
+        return f"the run did not bring it about, outcome {self.outcome!r}"
