@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,16 @@ SYNTHETIC = "synthetic"
 TOOL = "synthetic_check"
 ABOUT = "part of a check of the hooks"
 RUN_SECONDS = 120.0
-TOOL_HOOKS = frozenset({"tool_execution_update", "after_tool_result", "wrap_tool_call"})
+TOOL_HOOKS = frozenset(
+    {
+        "tool_execution_update",
+        "after_tool_result",
+        "wrap_tool_call",
+        "approval_request",
+        "approval_resolved",
+        "queue_update",
+    }
+)
 COMPACTION_HOOKS = frozenset({"select_compactor", "compaction_start", "compaction_end"})
 
 
@@ -191,17 +201,30 @@ class _Work:
         agent.set_adapter(_Synthetic(turns, repeat=True))
         try:
             async with asyncio.timeout(seconds):
-                self.outcome = (await agent.chat("This is a check of the hooks.")).outcome
+                await self._talk()
                 agent.set_adapter(_Synthetic(turns, repeat=True))  # another choice of who answers: ``model_select``
-                await agent.compact()
+                for step in (agent.compact, agent.fork, self._back, self._elsewhere):
+                    with contextlib.suppress(SkillKitError):  # a hook was against it
+                        await step()
         except TimeoutError:
             self.error = f"it did not end within {seconds:g} s"
-        except SkillKitError as error:
-            self.error = str(error)
         if "handler_error" in agent.events.table:
             self.emitted.add("handler_error")
             about = {"event": "input", "source": WITNESS, "error": ABOUT}
             await agent.events.emit(agent.events.make(HandlerErrorEvent, plugin=None, traceback="", **about))
+
+    async def _talk(self) -> None:
+        try:
+            self.outcome = (await self.agent.chat("This is a check of the hooks.")).outcome
+        except SkillKitError as error:
+            self.outcome, self.error = "failed", str(error)
+
+    async def _back(self) -> None:
+        await self.agent.move_to(None)
+
+    async def _elsewhere(self) -> None:
+        """Ask to leave for a session that is not there: nothing is read, and nothing made."""
+        await self.agent.switch(WITNESS)
 
     async def _resolve(self) -> None:
         """Look names up that nobody has; whatever is found is not used."""

@@ -152,7 +152,8 @@ class Tracer:
         if record.function == self._failed:
             return call()
         phase = PHASE_NAMES.get(record.phase, "observer")
-        row = Traced(event.seq, event.type, "lifecycle", record.plugin, record.label, phase)
+        family = self._families.get(event.type, "own")
+        row = Traced(event.seq, event.type, family, record.plugin, record.label, phase)
         self.calls.append(row)
         return self._timed(row, call, self._said)
 

@@ -220,3 +220,21 @@ def test_every_bus_of_the_host_is_traced_also_those_to_come_and_all_of_them_are_
         Tracer(host).stop()
 
     asyncio.run(main())
+
+
+def test_runs_inside_runs_are_traced_too() -> None:
+    async def main() -> list[Any]:
+        host = host_of(a=plugin(input=lambda event: None))
+        tracer = Tracer(host)
+
+        async def ask(args: Any, ctx: Any) -> str:
+            inner = agent_on(host, "from the inside")
+            try:
+                return (await inner.chat("and you?")).content
+            finally:
+                await inner.aclose()
+
+        assert (await agent_on(host, Reply(calls=[Call("act")]), "done", tool=ask).chat("go")).content == "done"
+        return rows(tracer, "input")
+
+    assert len(asyncio.run(main())) == 2

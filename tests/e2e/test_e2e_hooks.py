@@ -1,0 +1,19 @@
+"""All plugins together, as ``skillkit doctor --hooks`` and ``skillkit plugins trace`` see them."""
+
+
+def test_every_hook_of_the_standard_distribution_is_fired_and_nothing_is_kept(skillkit_cli, skillkit_home):
+    found = skillkit_cli("doctor", "--hooks", "--json").ok().json
+    assert found["ok"] and found["run"] == {"outcome": "completed", "error": None}
+    assert [hook["hook"] for hook in found["hooks"] if not hook["fired"]] == []
+    brought = {(row["hook"], row["plugin"]) for row in found["handlers"]}
+    assert {("register_commands", "chat"), ("register_tools", "bash"), ("before_tool_call", "skills")} <= brought
+    assert list(skillkit_home.data_dir.rglob("*")) == []
+
+
+def test_a_trace_shows_what_the_plugins_of_a_plain_request_do(skillkit_cli, skillkit_home):
+    found = skillkit_cli("plugins", "trace", "--json", "what is 15% of 80").ok().json
+    assert found["content"] == "15% of 80 = 12"
+    rows = {(row["hook"], row["plugin"]): row for row in found["handlers"]}
+    assert rows["register_tools", "skills"]["answers"] == [{"tools": "skills"}]
+    assert rows["before_tool_call", "skills"]["calls"] == 1
+    assert list(skillkit_home.data_dir.rglob("*.jsonl")) == []
