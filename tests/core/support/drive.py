@@ -270,6 +270,7 @@ class Drive:
             self.gate.release_all()
             await self._result(task)
             await asyncio.gather(*self.asking, return_exceptions=True)
+            await self.agent.session.close()
             raise
 
     async def _result(self, task: asyncio.Task[Any]) -> str:
