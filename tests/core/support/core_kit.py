@@ -116,8 +116,8 @@ def check_brackets(events: Sequence[Event]) -> None:
     assert not open_ and not tools, (open_, tools)
 
 
-def check_legal(messages: Sequence[Any]) -> None:
-    """I1 and I2: each call has one result, right after it, in order; no result without a call."""
+def check_legal(messages: Sequence[Any], open_calls: frozenset[str] = frozenset()) -> None:
+    """I1 and I2: each call has one result, right after it, in order; no result without a call. ``open_calls`` have none."""
     waiting: list[str] = []
     seen: set[str] = set()
     for message in messages:
@@ -130,7 +130,7 @@ def check_legal(messages: Sequence[Any]) -> None:
             ids = [call.id for call in message.tool_calls]
             assert len(set(ids)) == len(ids) and not seen & set(ids) and all(ids)
             seen |= set(ids)
-            waiting = ids
+            waiting = [i for i in ids if i not in open_calls]
     assert not waiting, waiting
 
 
@@ -177,7 +177,8 @@ class Kit:
     def check(agent: AgentRunner) -> None:
         """What must hold after every run: I1, I2, I8, I9, I17, and that a reload gives the same conversation."""
         check_brackets(agent.seen.events)  # type: ignore[attr-defined]
-        check_legal(agent.view.messages())
+        waiting = agent.suspension
+        check_legal(agent.view.messages(), waiting.open_calls if waiting is not None else frozenset())
         for request in agent.scripted.requests:  # type: ignore[attr-defined]
             check_legal(request.messages)
         session = agent.session
