@@ -7,12 +7,17 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from .errors import RunAborted
 
 __all__ = ["AbortSignal"]
 
 log = logging.getLogger("skillkit.agent")
+
+
+def _nothing() -> None:
+    """What is left to do for a callback that was called already."""
 
 
 class AbortSignal:
@@ -52,14 +57,13 @@ class AbortSignal:
         with self._lock:
             if not self.aborted:
                 self._callbacks.append(callback)
-
-                def remove() -> None:
-                    with self._lock, contextlib.suppress(ValueError):
-                        self._callbacks.remove(callback)
-
-                return remove
+                return partial(self._remove, callback)
         callback()
-        return lambda: None
+        return _nothing
+
+    def _remove(self, callback: Callable[[], object]) -> None:
+        with self._lock, contextlib.suppress(ValueError):
+            self._callbacks.remove(callback)
 
     async def wait(self) -> None:
         """Return when the signal is set."""

@@ -194,7 +194,7 @@ def parse_tool_args(raw: str) -> Mapping[str, Any] | None:
         return EMPTY
 
     try:
-        value = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
+        value = _strict.decode(raw)
         if not isinstance(value, dict):
             return None
         args: Mapping[str, Any] = freeze(_legal(value) if "\\ud" in raw or "\\uD" in raw else value)
@@ -210,6 +210,9 @@ def _refuse(name: str) -> float:
 def _finite(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _refuse(text)
+
+
+_strict = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def _legal(value: Any) -> Any:

@@ -119,7 +119,8 @@ class ToolBatch:
                     item, Outcome.error, f"{who} changed the arguments so that they do not fit: {problem}"
                 )
                 return None
-        item.event = replace(item.event, args=item.args)
+        if item.args is not item.event.args:
+            item.event = replace(item.event, args=item.args)
         item.substitute = decision.result
         return decision.questions
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import load_object
+from ..registry import Entry
 from ..tools import Tool, ToolSet
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ class Toolbox:
     def __init__(self, agent: AgentRunner) -> None:
         self._agent = agent
         self._factories: dict[int, tuple[ToolSet, Any]] = {}
+        self._version = -1
+        self._sets: tuple[Entry[ToolSet], ...] = ()
         self._key: tuple[Any, ...] = ()
         self._tools: tuple[Tool, ...] = ()
         self._by_name: dict[str, Tool] = {}
@@ -43,22 +47,24 @@ class Toolbox:
         """What the model may call now, sorted by name."""
         agent = self._agent
         registry = agent.host.tools
-        entries = registry.entries()
-        dynamic = [self._dynamic(e.item, e.source) if isinstance(e.item, ToolSet) else None for e in entries]
-        key = (registry.version, agent.own_tools, *(id(d) for d in dynamic))
-        if key != self._key or not self._key:
-            self._build(list(zip(entries, dynamic, strict=True)))
+        if self._version != registry.version:
+            self._version = registry.version
+            self._sets = tuple(e for e in registry.entries() if isinstance(e.item, ToolSet))
+        dynamic = tuple([self._dynamic(e.item, e.source) for e in self._sets])
+        key = (registry.version, agent.own_tools, dynamic)
+        if key != self._key:  # a set that has nothing new gives the same tuple, which compares by identity
+            self._build(registry.entries(), dynamic)
             self._key = key
-            self._kept = dynamic  # the ids in the key stay taken while the tuples live
         return self._tools
 
-    def _build(self, found: list[tuple[Any, tuple[Tool, ...] | None]]) -> None:
+    def _build(self, entries: Sequence[Entry[Any]], dynamic: Sequence[tuple[Tool, ...]]) -> None:
+        answers = iter(dynamic)
         config = self._agent.config
         prefer = self._agent.host.tools.prefer
         own = {tool.name for tool in self._agent.own_tools}
         by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in self._agent.own_tools}
-        for entry, dynamic in found:
-            for tool in (entry.item,) if dynamic is None else dynamic:
+        for entry in entries:
+            for tool in next(answers) if isinstance(entry.item, ToolSet) else (entry.item,):
                 chosen = prefer.get(tool.name) == entry.source and tool.name not in own
                 if chosen or tool.name not in by_name:
                     by_name[tool.name] = (tool, entry.source)

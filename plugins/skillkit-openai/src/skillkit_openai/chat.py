@@ -35,21 +35,30 @@ class OpenAIAdapter(OpenAIWire):
 
     api: ClassVar[str] = "openai-chat"
     path = "/chat/completions"
+    _last: tuple[Any, tuple[bytes, bytes]] | None = None
 
     def body(self, request: LLMRequest) -> bytes:
         """The request's body. Messages come last, so that consecutive requests share their prefix (I15)."""
-        fields = encode(self._fields(request))[1:-1]
+        fields, system = self._head(request)
         tools = self.tools_field(request)
         target = Target.of(self.provider, self.api, request.model)
         marks = marks_for(self.dialect, request)
         key = (target, self.dialect, marks)
         items = history_of(request.scratch, key, lambda: self._history(key)).items(request.messages)
-        system = b""
-        if request.system:
-            content = request.system if marks is None else marks.system(request.system)
-            system = encode({"role": "system", "content": content})
+        if system and marks is not None:
+            system = encode({"role": "system", "content": marks.system(request.system)})
         comma = b"," if system and items else b""
         return b"".join((b"{", fields, tools, b',"messages":[', system, comma, items, b"]}"))
+
+    def _head(self, request: LLMRequest) -> tuple[bytes, bytes]:
+        """The fields before the messages, and the system message; those of the last request where nothing else is said."""
+        settings, last = request.settings, self._last
+        session = request.session_id if self.dialect.cache_key else None
+        key = (settings, request.model, request.stream, bool(request.tools), session, request.system)
+        if last is None or last[0] != key or settings.extra or settings.response_schema:  # which a caller could change
+            system = encode({"role": "system", "content": request.system}) if request.system else b""
+            last = self._last = (key, (encode(self._fields(request))[1:-1], system))
+        return last[1]
 
     def _history(self, key: tuple[Target, Dialect, Marks | None]) -> History:
         target, dialect, marks = key

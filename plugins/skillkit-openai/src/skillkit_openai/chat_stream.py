@@ -28,7 +28,7 @@ from .chat_blocks import (
     stop_reason_of,
     thinking_block,
 )
-from .chat_state import Call, ChatState, call_of, joined, string
+from .chat_state import Call, ChatState, Rest, call_of, joined, string
 from .errors import minimax_error, protocol_error, stream_error
 from .usage import chat_usage
 
@@ -67,7 +67,7 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
             acc = _delta(delta, acc, out)
         finish = choice.get("finish_reason")
         if finish and isinstance(finish, str):
-            acc = acc._replace(rest=acc.rest._replace(finish=finish))
+            acc = _with(acc, acc.rest._replace(finish=finish))
             if finish == "error" and choice.get("error"):  # OpenRouter
                 event = {"error": choice["error"], **event}
     if event.get("usage") or event.get("x_groq") or event.get("error") or event.get("citations"):
@@ -75,7 +75,7 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
     if not choices and "base_resp" in event and not acc.rest.over:
         acc = _refused(event, acc, out)
     if not acc.rest.response_id and event.get("id") and not acc.rest.over:  # Azure's first chunk has an empty id
-        acc = acc._replace(rest=acc.rest._replace(response_id=str(event["id"])))
+        acc = _with(acc, acc.rest._replace(response_id=str(event["id"])))
     return out, acc
 
 
@@ -87,8 +87,8 @@ def completion(event: Mapping[str, Any], acc: ChatState) -> Converted:
     choice = next((c for c in choices or () if c.get("index") in (0, None)), None)
     if choice is not None:
         acc = _delta(choice.get("message") or {}, acc, out)
-        acc = acc._replace(rest=acc.rest._replace(finish=string(choice.get("finish_reason")) or None))
-    acc = _margin(event, acc._replace(rest=acc.rest._replace(response_id=str(event.get("id") or "") or None)), out)
+        acc = _with(acc, acc.rest._replace(finish=string(choice.get("finish_reason")) or None))
+    acc = _margin(event, _with(acc, acc.rest._replace(response_id=str(event.get("id") or "") or None)), out)
     if acc.rest.over:
         return out, acc
     if choice is None:
@@ -123,7 +123,12 @@ def _refused(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
 
 
 def _over(acc: ChatState) -> ChatState:
-    return acc._replace(rest=acc.rest._replace(over=True))
+    return _with(acc, acc.rest._replace(over=True))
+
+
+def _with(acc: ChatState, rest: Rest) -> ChatState:
+    """``acc._replace(rest=rest)`` in a fifth of the time."""
+    return ChatState(acc.text_block, acc.text, acc.thought_block, acc.thought, rest)
 
 
 def _margin(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
@@ -138,7 +143,7 @@ def _margin(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
         "_whole" in c for c in rest.citations
     ):  # Perplexity repeats them per chunk
         rest = rest._replace(citations=(*rest.citations, *sources_of(sources)))
-    acc = acc._replace(rest=rest)
+    acc = _with(acc, rest)
     error = event.get("error")
     if error:
         out.append(_ended(stream_error({"error": error} if isinstance(error, str) else error), acc))
@@ -191,7 +196,7 @@ def _parts(parts: list[Any], acc: ChatState, out: Out) -> ChatState:
             if text:
                 acc = _thinking({"content[].thinking": True}, text, None, acc, out)
         else:
-            acc = acc._replace(rest=acc.rest._replace(citations=(*acc.rest.citations, freeze(part))))
+            acc = _with(acc, acc.rest._replace(citations=(*acc.rest.citations, freeze(part))))
     return acc
 
 
@@ -202,12 +207,12 @@ def _media(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
         said = string(audio.get("transcript"))
         if said:
             acc = _text(said, acc, out)
-        acc = acc._replace(rest=acc.rest._replace(audio=(audio, acc.rest.audio)))
+        acc = _with(acc, acc.rest._replace(audio=(audio, acc.rest.audio)))
     for image in delta.get("images") or ():
         block = image_block(string((image.get("image_url") or {}).get("url")))
         acc = _end_text(_end_thinking(acc, out), out)
         out.append(StreamEvent("block", index=acc.rest.next, block=block))
-        acc = acc._replace(rest=acc.rest._replace(next=acc.rest.next + 1))
+        acc = _with(acc, acc.rest._replace(next=acc.rest.next + 1))
     return acc
 
 
@@ -216,7 +221,7 @@ def _text(text: str, acc: ChatState, out: Out) -> ChatState:
     if index < 0:
         acc = _end_thinking(acc, out)
         index = acc.rest.next
-        acc = acc._replace(rest=acc.rest._replace(next=index + 1))
+        acc = _with(acc, acc.rest._replace(next=index + 1))
         out.append(StreamEvent("text_start", index=index))
     out.append(StreamEvent("text_delta", text, index=index))
     return ChatState(index, (text, acc.text), acc.thought_block, acc.thought, acc.rest)
@@ -241,14 +246,14 @@ def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState,
     if not rest.field:
         names = ("content[].thinking", "reasoning_content", "reasoning")
         field = next((n for n in names if delta.get(n)), "reasoning_details")
-        acc = acc._replace(rest=rest._replace(field=field))
+        acc = _with(acc, rest._replace(field=field))
     if isinstance(details, list):
         if not text and acc.rest.field == "reasoning_details":
             text = "".join(string(d.get("text") or d.get("summary")) for d in details)
         rest = acc.rest
         for detail in details:
             rest = rest._replace(details=(detail, rest.details))
-        acc = acc._replace(rest=rest)
+        acc = _with(acc, rest)
     index = acc.thought_block
     if not text:
         return acc
@@ -281,7 +286,7 @@ def _refusal(text: str, acc: ChatState, out: Out) -> ChatState:
         rest = rest._replace(next=index + 1, refusal=index)
         out.append(StreamEvent("text_start", index=index))
     out.append(StreamEvent("text_delta", text, index=index))
-    return acc._replace(rest=rest._replace(refused=(text, rest.refused)))
+    return _with(acc, rest._replace(refused=(text, rest.refused)))
 
 
 def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> ChatState:
@@ -315,7 +320,7 @@ def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> Chat
                 out.append(_fragment(call, joined(call.args)))
     elif fragment:
         out.append(_fragment(call, fragment))
-    return acc._replace(rest=rest._replace(calls=(*rest.calls[:at], call, *rest.calls[at + 1 :])))
+    return _with(acc, rest._replace(calls=(*rest.calls[:at], call, *rest.calls[at + 1 :])))
 
 
 def _fragment(call: Call, text: str) -> StreamEvent:

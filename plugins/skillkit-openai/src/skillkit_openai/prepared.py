@@ -24,7 +24,7 @@ class Prepared:
     that have nothing to do (options, retries, authentication flows, cookies) 0.1 ms: more than the request.
     """
 
-    __slots__ = ("_extensions", "_headers", "_http", "_sdk", "_transport", "_url")
+    __slots__ = ("_encoding", "_extensions", "_headers", "_http", "_sdk", "_transport", "_url")
 
     def __init__(self, sdk: AsyncOpenAI, http: httpx2.AsyncClient, request: httpx2.Request) -> None:
         self._sdk = sdk
@@ -32,6 +32,7 @@ class Prepared:
         self._transport = http._transport_for_url(request.url)  # a proxy's, where one is set
         self._url = request.url
         self._headers = request.headers
+        self._encoding = request.headers.encoding
         self._extensions = request.extensions
 
     async def send(self, content: bytes) -> httpx2.Response:
@@ -44,6 +45,7 @@ class Prepared:
             "POST", self._url, headers=self._headers, extensions=self._extensions, stream=httpx2.ByteStream(content)
         )
         request.read()
+        request.headers.encoding = self._encoding  # else it is found out again for every header
         request.headers["Content-Length"] = str(len(content))
         cookies = self._http.cookies
         if cookies:

@@ -55,7 +55,9 @@ class Watch:
         """The first event has come: from now on only a single wait can be too long."""
         if self._deadline is not None:
             self._deadline = None
-            self._rearm(self._idle)
+            # The timer that is set looks again by itself; another one is needed only where it would look too late.
+            if self._timer is None or self._idle is None or self._loop.time() + self._idle < self._timer.when():
+                self._rearm(self._idle)
 
     def hurry(self, seconds: float) -> None:
         """End the waiting ``seconds`` from now, whatever happens."""
