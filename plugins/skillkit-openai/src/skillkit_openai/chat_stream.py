@@ -87,7 +87,8 @@ def completion(event: Mapping[str, Any], acc: ChatState) -> Converted:
     choice = next((c for c in choices or () if c.get("index") in (0, None)), None)
     if choice is not None:
         acc = _delta(choice.get("message") or {}, acc, out)
-        acc = _with(acc, acc.rest._replace(finish=string(choice.get("finish_reason")) or None))
+        finish = choice.get("finish_reason")
+        acc = _with(acc, acc.rest._replace(finish=finish if isinstance(finish, str) else None))
     acc = _margin(event, _with(acc, acc.rest._replace(response_id=str(event.get("id") or "") or None)), out)
     if acc.rest.over:
         return out, acc
