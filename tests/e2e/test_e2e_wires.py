@@ -116,3 +116,72 @@ def test_bash_is_no_tool_of_the_model_unless_it_is_allowed(workspace, skillkit_c
     offered = [[tool.name for tool in request.tools] for request in llm_server.requests]
     assert "bash" not in offered[0]
     assert "bash" in offered[1]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_models_of_an_endpoint_are_listed_on_demand(skillkit_cli, llm_server, wire):
+    llm_server.models = ("gpt-5-mini", "house-7b")
+    options, env = flags(llm_server, wire)
+    asked = [*options[: options.index("--model")], "--remote"]
+    found = skillkit_cli("models", "list", "--json", *asked, env=env).ok().json["models"]
+    assert [m["id"] for m in found] == ["gpt-5-mini", "house-7b"]
+    known = WIRES[wire][0] == "openai"
+    assert bool(found[0]["context_window"]) is known, "what the catalog knows is shown with it"
+    assert "house-7b" in skillkit_cli("models", "list", "HOUSE", *asked, env=env).ok().stdout
+    assert skillkit_cli("models", "list", "nothing-like-it", *asked, env=env).exit_code == 1
+    assert {(r.method, r.path) for r in llm_server.requests} == {("GET", "/v1/models")}
+
+
+def test_asking_an_endpoint_needs_to_know_which(skillkit_cli):
+    for options, words in ((["--remote"], "--provider"), (["--base-url", "http://x"], "--remote")):
+        result = skillkit_cli("models", "list", *options)
+        assert result.exit_code == 2
+        assert words in result.stderr
+    result = skillkit_cli("models", "list", "--remote", "--provider", "opnai")
+    assert result.exit_code == 2
+    assert "openai" in result.stderr
+
+
+def failures():
+    from skillkit_testkit.turns import Fail, Raw
+
+    page = b"<html><title>Welcome</title></html>"
+    return {
+        "a wrong key": (Fail(401, message="bad key"), "check {key}"),
+        "a rate limit of hours": (Fail(429, retry_after=18000), "the server asks to wait 5 h"),
+        "an empty purse": (Fail(type="quota"), "waiting does not help"),
+        "a page": (Raw(page, content_type="text/html"), "an HTML page (Welcome)"),
+        "a wrong path": (Raw(b'{"detail": "Not Found"}', 404), "check base_url"),
+        "a redirect": (Raw(status=307, headers={"location": "https://elsewhere.invalid/x"}), "is not followed"),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["a wrong key", "a rate limit of hours", "an empty purse", "a page", "a wrong path", "a redirect"]
+)
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_failure_is_one_line_that_says_where_and_what_to_do_and_is_not_tried_again(
+    skillkit_cli, llm_server, wire, name
+):
+    turn, words = failures()[name]
+    llm_server.script(turn)
+    options, env = flags(llm_server, wire)
+    key = "ANTHROPIC_API_KEY" if wire == "anthropic" else "OPENAI_API_KEY"
+    result = skillkit_cli("run", *options, "hello", env=env)
+    assert result.exit_code == 1
+    (line,) = [text for text in result.stderr.splitlines() if "127.0.0.1" in text]
+    assert words.format(key=key) in line
+    assert f"{WIRES[wire][0]} (127.0.0.1:" in line
+    assert "Traceback" not in result.stderr
+    assert env[key] not in result.stdout + result.stderr
+    assert len(llm_server.requests) == 1
+
+
+def test_a_server_that_is_not_there_is_named(skillkit_cli, llm_server):
+    options, env = flags(llm_server, "openai-chat")
+    url = options[options.index("--base-url") + 1]
+    llm_server.stop()
+    result = skillkit_cli("run", *options, "hello", env=env)
+    assert result.exit_code == 1
+    assert f"nothing listens at {url.split('/')[2]}" in result.stderr
+    assert "start the server" in result.stderr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillkit_core.cli.output import echo, fields, json_option, print_json, style, table
-from skillkit_core.errors import AmbiguousName, UnknownName
+from skillkit_core.errors import AmbiguousName, UnknownName, UsageError
 from skillkit_core.frozen import thaw
 
 if TYPE_CHECKING:
@@ -34,20 +34,33 @@ def models() -> None:
 @models.command("list")
 @click.argument("query", required=False)
 @click.option("--provider", help="Only models of this provider.")
+@click.option("--remote", is_flag=True, help="Ask the provider's endpoint what it offers.")
+@click.option("--api", help="With --remote: which of the provider's wires to ask.")
+@click.option("--base-url", help="With --remote: another endpoint.")
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, query: str | None, provider: str | None, as_json: bool) -> None:
+def list_(
+    ctx: click.Context,
+    query: str | None,
+    provider: str | None,
+    remote: bool,
+    api: str | None,
+    base_url: str | None,
+    as_json: bool,
+) -> None:
     """Models that match QUERY, best first; without it all. A model need not be listed to be used.
 
     Prices are US dollars per million tokens; '-' is not known. Exit code 1 when nothing matches.
     """
     host = _host(ctx)
-    found: Sequence[ModelDefinition] = matching(host, query) if query else host.models.items()
-    if provider is not None:
-        known = {m.provider for m in host.models.items()}
-        if provider not in known:
-            raise UnknownName("provider", provider, known, hint=None)
-        found = [m for m in found if m.provider == provider]
+    if not remote and (api or base_url):
+        raise UsageError("--api and --base-url say whom to ask", hint="add --remote")
+    if remote:
+        from .remote import offered
+
+        found = offered(host, provider, api, base_url, query)
+    else:
+        found = _known(host, query, provider)
     if as_json:
         print_json({"models": [as_dict(m) for m in found]})
     elif found:
@@ -55,6 +68,21 @@ def list_(ctx: click.Context, query: str | None, provider: str | None, as_json: 
     else:
         echo(f"No model matches {query!r}." if query else "No models are known.")
     ctx.exit(0 if found else 1)
+
+
+def _known(host: Host, query: str | None, provider: str | None) -> Sequence[ModelDefinition]:
+    """The models of the registry that were asked for.
+
+    Raises:
+        UnknownName: nobody offers models of ``provider``.
+    """
+    found: Sequence[ModelDefinition] = matching(host, query) if query else host.models.items()
+    if provider is not None:
+        known = {m.provider for m in host.models.items()}
+        if provider not in known:
+            raise UnknownName("provider", provider, known, hint=None)
+        found = [m for m in found if m.provider == provider]
+    return found
 
 
 @models.command()

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from .command_line import CommandLine
     from .home import Home
     from .server import LLMServer
+    from .tally import Tally
 
 pytest.register_assert_rewrite("skillkit_testkit.conformance")
 
 # read before a test isolates itself
 _SHARED = os.environ.get("SKILLKIT_SHARED")
+_TALLY: pytest.StashKey[Tally] = pytest.StashKey()
+_MOST = 50  # rows of a table that is printed in any case
 
 
 @pytest.fixture
@@ -33,6 +36,28 @@ def llm_server() -> Iterator[LLMServer]:
     with LLMServer() as server:
         yield server
     server.check()
+
+
+@pytest.fixture(scope="session")
+def tally(pytestconfig: pytest.Config) -> Tally:
+    """Counts cases by what they have in common (:class:`~skillkit_testkit.tally.Tally`); printed after the tests.
+
+    Long tables show what is not whole; with ``-v`` or ``-rA`` everything.
+    """
+    from .tally import Tally
+
+    return pytestconfig.stash.setdefault(_TALLY, Tally())
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print what was counted."""
+    tally = config.stash.get(_TALLY, None)
+    if tally is None:
+        return
+    everything = config.get_verbosity() > 0 or "A" in terminalreporter.reportchars
+    terminalreporter.section("cases")
+    for line in tally.lines(most=None if everything else _MOST):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture
