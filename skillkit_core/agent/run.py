@@ -78,7 +78,8 @@ class Run:
     def push(self, event: StreamEvent) -> None:
         """Hand a stream event to whoever iterates the run; nothing follows the first terminal one."""
         if self._streaming and not self._closed:
-            self._closed = event.terminal
+            kind = event.type  # once for every delta: comparing is cheaper than asking event.terminal
+            self._closed = kind == "done" or kind == "error"
             self._events.append(event)
             if self._wake is not None and not self._wake.done():
                 self._wake.set_result(None)

@@ -101,11 +101,12 @@ class TargetSelection:
     def _effective_config(self) -> AgentConfig:
         """The agent's configuration over that of the host."""
         get, given = self._agent.host.config.get, self._agent.config
-        model = given.model if given.model is not None else get("model")
-        own = given.model is not None or given.provider is not None or given.base_url is not None
+        if given.model is not None:
+            return given
+        own = given.provider is not None or given.base_url is not None
         return replace(
             given,
-            model=model,
+            model=get("model"),
             provider=given.provider if own else get("provider"),
             api=given.api if own else get("api"),
             base_url=given.base_url if own else get("base_url"),
