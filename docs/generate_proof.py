@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +21,6 @@ TESTS = ("tests/**/test_*.py", "plugins/*/tests/**/test_*.py", "skills/tests/**/
 MARK = "pytest.mark.spec"
 PREFIX = {"invariants": "", "edge_cases": "9.", "known_mistakes": "13."}
 TITLES = {"invariants": "Invariants", "edge_cases": "Edge cases", "known_mistakes": "Known mistakes"}
-
-# Runs inside a tool are being built; whoever brings them marks their tests and takes these out (a test fails until then).
-PENDING = frozenset({"9.49", "13.12"})
 
 INTRODUCTION = """\
 # Proof
@@ -116,17 +113,13 @@ def proofs(root: Path = ROOT) -> dict[str, list[Proof]]:
     return found
 
 
-def problems(known: set[str], found: Mapping[str, Sequence[Proof]], pending: frozenset[str] = PENDING) -> list[str]:
-    """Numbers without a test, tests with numbers that do not exist, and pending numbers that are not pending any more."""
+def problems(known: Iterable[str], found: Mapping[str, Sequence[Proof]]) -> list[str]:
+    """Numbers without a test, and tests with numbers that do not exist."""
+    numbers = list(known)
+    strange = [(n, proof) for n, marked in found.items() if n not in numbers for proof in marked]
     return [
-        *(f"{n} has no test" for n in known if not found.get(n) and n not in pending),
-        *(
-            f"{p.node} is marked with {n!r}, which is no number"
-            for n, ps in found.items()
-            if n not in known
-            for p in ps
-        ),
-        *(f"{n} has a test: take it out of PENDING" for n in pending if found.get(n)),
+        *(f"{n} has no test" for n in numbers if not found.get(n)),
+        *(f"{proof.node} is marked with {n!r}, which is no number" for n, proof in strange),
     ]
 
 
@@ -136,7 +129,7 @@ def _section(title: str, lines: Mapping[str, str], found: Mapping[str, Sequence[
         files = Counter(proof.path for proof in found.get(number, ()))
         names = {path: Path(path).stem.removeprefix("test_") for path in files}
         cells = [f"[{names[path]}](../../{path})" + (f" ({n})" if n > 1 else "") for path, n in files.items()]
-        yield f"| {number} | {statement} | {', '.join(cells) or 'not yet: it comes with runs inside tools'} |\n"
+        yield f"| {number} | {statement} | {', '.join(cells)} |\n"
 
 
 def page() -> str:
@@ -155,7 +148,7 @@ def main(arguments: Sequence[str]) -> int:
     if numbers:
         print("\n".join(dict.fromkeys(p.node for n in numbers for p in found.get(n, ()))))
         return 0
-    wrong = problems({n for lines in statements().values() for n in lines}, found)
+    wrong = problems([n for lines in statements().values() for n in lines], found)
     print("\n".join(wrong), end="\n" if wrong else "")
     if "--check" in arguments:
         return int(bool(wrong) or PAGE.read_text(encoding="utf-8") != page())

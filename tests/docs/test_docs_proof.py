@@ -25,7 +25,7 @@ def test_the_contract_is_whole(proof):
 
 
 def test_every_number_has_a_test_and_every_mark_a_number(proof):
-    known = {n for lines in proof.statements().values() for n in lines}
+    known = [n for lines in proof.statements().values() for n in lines]
     assert proof.problems(known, proof.proofs()) == []
 
 
@@ -75,13 +75,11 @@ def test_marks_are_read_from_functions_classes_and_modules(proof, tmp_path):
     }
 
 
-def test_what_is_missing_wrong_or_not_pending_any_more_is_said(proof, tmp_path):
+def test_what_is_missing_or_wrong_is_said(proof, tmp_path):
     some = [proof.Proof("tests/test_it.py", "test_one")]
-    told = proof.problems({"I1", "9.1", "9.49"}, {"I1": some, "9.99": some, "9.49": some}, frozenset({"9.49"}))
-    assert told == [
+    assert proof.problems(["I1", "9.1"], {"I1": some, "9.99": some}) == [
         "9.1 has no test",
         "tests/test_it.py::test_one is marked with '9.99', which is no number",
-        "9.49 has a test: take it out of PENDING",
     ]
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_it.py").write_text("import pytest\n@pytest.mark.spec(9.1)\ndef test_one(): ...\n")
