@@ -6,6 +6,7 @@ The loop knows nothing of it: store, adapter, executor, clock and event bus are 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -230,8 +231,9 @@ class _GatedAdapter(LLMAdapter):
 
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         await self._gate.stop("request", request.model.id)
-        async for event in self._adapter.stream(request):
-            yield event
+        async with contextlib.aclosing(self._adapter.stream(request)) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield event
 
 
 class _GatedExecutor(ToolExecutor):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -125,10 +126,11 @@ class ScriptedModel(LLMAdapter):
             answer = turn.before()
             if asyncio.iscoroutine(answer):
                 await answer
-        async for event in self._play(turn):
-            yield event
+        async with contextlib.aclosing(self._play(turn)) as events:
+            async for event in events:
+                yield event
 
-    async def _play(self, turn: Reply) -> AsyncIterator[StreamEvent]:
+    async def _play(self, turn: Reply) -> AsyncGenerator[StreamEvent, None]:
         index = 0
         if turn.thinking:
             yield StreamEvent("thinking_start", index=index)

@@ -25,9 +25,8 @@ async def aborted(agent: AgentRunner, started: asyncio.Event | None = None, **ab
     return caught.value
 
 
+@pytest.mark.spec("9.1")
 def test_abort_before_the_first_delta_keeps_the_user_message_and_sends_no_empty_answer(kit: Any, go: Any) -> None:
-    """Edge case 1."""
-
     async def main() -> None:
         started = asyncio.Event()
         agent = kit.agent(Hang(started=started), "fine")
@@ -43,9 +42,8 @@ def test_abort_before_the_first_delta_keeps_the_user_message_and_sends_no_empty_
     go(main)
 
 
+@pytest.mark.spec("9.2", "I7")
 def test_abort_in_mid_text_keeps_the_text_and_tells_the_next_request(kit: Any, go: Any) -> None:
-    """Edge case 2, I7."""
-
     async def main() -> None:
         started = asyncio.Event()
         events = [
@@ -68,9 +66,8 @@ def test_abort_in_mid_text_keeps_the_text_and_tells_the_next_request(kit: Any, g
     go(main)
 
 
+@pytest.mark.spec("9.3", "I1")
 def test_abort_in_the_json_of_a_call_keeps_it_in_the_file_and_off_the_wire(kit: Any, go: Any) -> None:
-    """Edge case 3."""
-
     async def main() -> None:
         started = asyncio.Event()
         events = [
@@ -92,9 +89,8 @@ def test_abort_in_the_json_of_a_call_keeps_it_in_the_file_and_off_the_wire(kit: 
     go(main)
 
 
+@pytest.mark.spec("9.4", "I1", "I2")
 def test_abort_with_calls_done_running_and_not_started(kit: Any, go: Any) -> None:
-    """Edge case 4."""
-
     async def main() -> None:
         running = asyncio.Event()
 
@@ -117,9 +113,8 @@ def test_abort_with_calls_done_running_and_not_started(kit: Any, go: Any) -> Non
     go(main)
 
 
+@pytest.mark.spec("9.5", "13.4")
 def test_a_tool_that_ignores_cancellation_is_left_behind_and_its_late_result_dropped(kit: Any, go: Any) -> None:
-    """Edge case 5."""
-
     async def main() -> None:
         running, late = asyncio.Event(), asyncio.Event()
         after: list[Any] = []
@@ -152,10 +147,9 @@ def test_a_tool_that_ignores_cancellation_is_left_behind_and_its_late_result_dro
     go(main)
 
 
+@pytest.mark.spec("9.6")
 @pytest.mark.parametrize("where", ["handler", "approver"])
 def test_abort_while_a_call_is_being_decided_interrupts_it_and_its_siblings(kit: Any, go: Any, where: str) -> None:
-    """Edge case 6."""
-
     async def main() -> None:
         waiting, closed = asyncio.Event(), []
 
@@ -189,9 +183,8 @@ def test_abort_while_a_call_is_being_decided_interrupts_it_and_its_siblings(kit:
     go(main)
 
 
+@pytest.mark.spec("9.7")
 def test_abort_twice_from_another_thread_and_after_the_end_has_one_effect(kit: Any, go: Any) -> None:
-    """Edge case 7."""
-
     async def main() -> None:
         started = asyncio.Event()
         agent = kit.agent(Hang("text", started), "fine")
@@ -222,10 +215,11 @@ HANDLED = [
 ]  # fmt: skip
 
 
+@pytest.mark.spec("I8", "I9")
 @pytest.mark.parametrize("event", HANDLED)
 @pytest.mark.parametrize("how", ["sync", "async", "swallows"])
 def test_abort_from_any_handler_ends_the_run_there(kit: Any, go: Any, event: str, how: str) -> None:
-    """I8, I9 and I13 at every event, also where nothing else suspends and where a handler swallows the cancellation."""
+    """At every event, also where nothing else suspends and where a handler swallows the cancellation."""
 
     async def main() -> None:
         agent = kit.agent(
@@ -267,9 +261,8 @@ def test_abort_from_any_handler_ends_the_run_there(kit: Any, go: Any, event: str
     go(main)
 
 
+@pytest.mark.spec("9.8", "I14")
 def test_steer_after_abort_in_the_same_tick_is_refused_and_before_it_is_given_back(kit: Any, go: Any) -> None:
-    """Edge case 8, I14."""
-
     async def main() -> None:
         started = asyncio.Event()
         agent = kit.agent(Hang(started=started), "fine")
@@ -294,8 +287,9 @@ def test_steer_after_abort_in_the_same_tick_is_refused_and_before_it_is_given_ba
     go(main)
 
 
+@pytest.mark.spec("I17")
 def test_abort_is_accounted_for_once(kit: Any, go: Any) -> None:
-    """I17: the ledger has one entry for each request, also an aborted one."""
+    """The ledger has one entry for each request, also an aborted one."""
 
     async def main() -> None:
         from skillkit_core import TokenUsage
@@ -308,5 +302,34 @@ def test_abort_is_accounted_for_once(kit: Any, go: Any) -> None:
         assert entry["input"] == 7 and entry["error"] == "aborted"
         assert agent.session.usage == TokenUsage(7, 1)
         kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.8", "I14")
+def test_a_steer_that_is_still_being_read_when_the_run_is_aborted_is_refused(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        started, reading, read = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        agent = kit.agent(Hang(started=started), "fine")
+
+        async def slow(event: Any) -> None:
+            if event.delivery == "steer":
+                reading.set()
+                await read.wait()
+
+        agent.events.on("input", slow)
+        task = asyncio.create_task(agent.chat("go"))
+        await started.wait()
+        steering = asyncio.create_task(agent.steer("turn left"))
+        await reading.wait()
+        given_back = agent.abort()
+        read.set()
+        with pytest.raises(NoActiveRun):
+            await steering
+        with pytest.raises(RunAborted):
+            await task
+        assert given_back == [] and agent.queues.waiting("steer") == ()
+        await agent.chat("again")
+        assert kit.texts(agent) == ["user:go", "user:again", "assistant:fine"]
 
     go(main)

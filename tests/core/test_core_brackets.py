@@ -45,6 +45,7 @@ ENDS: dict[str, tuple[Any, str, str | None, list[str]]] = {
 }
 
 
+@pytest.mark.spec("I8", "I9")
 @pytest.mark.parametrize("name", ENDS)
 def test_a_turn_ends_with_what_there_is_of_it_however_the_run_ends(kit: Any, go: Any, name: str) -> None:
     turns, outcome, answer, results = ENDS[name]
@@ -80,6 +81,7 @@ def test_a_turn_ends_with_what_there_is_of_it_however_the_run_ends(kit: Any, go:
     go(main)
 
 
+@pytest.mark.spec("I8")
 def test_a_compaction_that_is_aborted_at_its_start_has_its_end(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent("long " * 500)

@@ -12,10 +12,9 @@ from skillkit_core import AbortSignal, AgentRunner, RunAborted
 from skillkit_core.testing import Call, Hang, Reply
 
 
+@pytest.mark.spec("9.9")
 @pytest.mark.parametrize("how", ["stream", "tool", "handler"])
 def test_a_cancellation_from_outside_passes_and_leaves_the_history_consistent(kit: Any, go: Any, how: str) -> None:
-    """Edge case 9."""
-
     async def main() -> None:
         started, never = asyncio.Event(), asyncio.Event()
 
@@ -43,11 +42,12 @@ def test_a_cancellation_from_outside_passes_and_leaves_the_history_consistent(ki
     go(main)
 
 
+@pytest.mark.spec("9.9")
 @pytest.mark.parametrize("how", ["stream", "tool", "handler"])
 def test_a_program_that_ends_in_the_middle_of_a_run_leaves_a_legal_history(
     kit: Any, go: Any, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Edge case 9: the end of ``asyncio.run`` cancels everything at once."""
+    """The end of ``asyncio.run`` cancels everything at once."""
 
     async def main() -> AgentRunner:
         started = asyncio.Event()

@@ -80,9 +80,8 @@ def test_the_history_is_shortened_at_a_turn_boundary_before_the_window_is_full(k
     go(main)
 
 
+@pytest.mark.spec("9.36", "I4")
 def test_a_cut_never_parts_a_result_from_its_call(kit: Any, go: Any) -> None:
-    """Edge case 36."""
-
     async def main() -> None:
         compactor = Tiny(keep=3)
         calls = [Call("a", {"text": "x" * 400}), Call("a", {"text": "y" * 400}), Call("a", {"text": "z" * 400})]
@@ -104,9 +103,8 @@ def test_a_cut_never_parts_a_result_from_its_call(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.35")
 def test_without_progress_compaction_stays_off_until_the_next_input(kit: Any, go: Any) -> None:
-    """Edge case 35."""
-
     async def main() -> None:
         compactor = Tiny(keep=1, summary=LONG * 3)
         turns = [LONG, Reply(LONG, [Call("a")]), Reply(LONG, [Call("a")]), "end", "end"]
@@ -122,9 +120,8 @@ def test_without_progress_compaction_stays_off_until_the_next_input(kit: Any, go
     go(main)
 
 
+@pytest.mark.spec("9.34")
 def test_overflow_is_compacted_away_once_and_a_second_one_fails(kit: Any, go: Any) -> None:
-    """Edge case 34."""
-
     async def main() -> None:
         overflow = Fail(ErrorKind.overflow, "too long", status=400)
         agent = kit.agent("a" * 400, overflow, "fine", plugins=[with_compactor(Tiny(keep=1))])
@@ -166,9 +163,8 @@ def test_without_a_compactor_or_a_window_nothing_is_compacted(kit: Any, go: Any)
     go(main)
 
 
+@pytest.mark.spec("9.37")
 def test_a_failing_compactor_keeps_the_context_and_its_cost(kit: Any, go: Any) -> None:
-    """Edge case 37."""
-
     async def main() -> None:
         fail = Reply("", usage=TokenUsage(9, 0), fail=ProviderError("down", kind=ErrorKind.auth))
         agent = kit.agent(
@@ -185,6 +181,7 @@ def test_a_failing_compactor_keeps_the_context_and_its_cost(kit: Any, go: Any) -
     go(main)
 
 
+@pytest.mark.spec("I17")
 def test_a_summary_by_the_model_is_accounted_for(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent(
@@ -199,10 +196,9 @@ def test_a_summary_by_the_model_is_accounted_for(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("13.8")
 @pytest.mark.parametrize("bad", [CompactionResult("", 99), CompactionResult("x", 0), CompactionResult("x", -5), None])
 def test_a_compactor_cannot_empty_the_history(kit: Any, go: Any, bad: Any) -> None:
-    """Section 13."""
-
     class Bad(Compactor):
         async def compact(self, request: CompactionRequest) -> CompactionResult | None:
             return bad
@@ -238,9 +234,8 @@ def test_handlers_may_cancel_a_compaction_or_supply_it(kit: Any, go: Any) -> Non
     go(main)
 
 
+@pytest.mark.spec("9.36")
 def test_abort_in_a_compaction_leaves_the_old_context_exactly(kit: Any, go: Any) -> None:
-    """Edge case 36."""
-
     async def main() -> None:
         started = asyncio.Event()
         agent = kit.agent(
@@ -261,9 +256,8 @@ def test_abort_in_a_compaction_leaves_the_old_context_exactly(kit: Any, go: Any)
     go(main)
 
 
+@pytest.mark.spec("9.16")
 def test_a_steer_during_a_compaction_is_delivered_afterwards(kit: Any, go: Any) -> None:
-    """Edge case 16."""
-
     async def main() -> None:
         agent = kit.agent(LONG, LONG, "end", model=SMALL, plugins=[with_compactor(Tiny(keep=1))])
         agent.events.on("compaction_start", lambda e, ctx: ctx.steer("meanwhile"))
@@ -275,9 +269,8 @@ def test_a_steer_during_a_compaction_is_delivered_afterwards(kit: Any, go: Any) 
     go(main)
 
 
+@pytest.mark.spec("9.36")
 def test_compacting_twice_is_the_same_after_a_reload(kit: Any, go: Any) -> None:
-    """Edge case 36."""
-
     async def main() -> None:
         agent = kit.agent(LONG, repeat=True, model=SMALL, plugins=[with_compactor(Tiny(keep=2))])
         for i in range(8):
@@ -306,10 +299,9 @@ def test_the_estimators_of_plugins_decide_how_full_the_window_is(kit: Any, go: A
     go(main)
 
 
+@pytest.mark.spec("I17")
 @pytest.mark.parametrize("by_hand", [True, False])
 def test_a_summary_that_is_aborted_is_in_the_books(kit: Any, go: Any, by_hand: bool) -> None:
-    """I17."""
-
     async def main() -> None:
         started = asyncio.Event()
         half = Raw([StreamEvent("text_delta", "half", index=0, usage=TokenUsage(7, 1))], hang=True, started=started)
@@ -324,6 +316,69 @@ def test_a_summary_that_is_aborted_is_in_the_books(kit: Any, go: Any, by_hand: b
         last = kit.ledger(agent)[-1]
         assert (last["purpose"], last["input"], last["output"]) == ("compaction", 7, 1) and "aborted" in last["error"]
         assert len(kit.ledger(agent)) == len(agent.scripted.requests) == 3
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.35")
+def test_a_window_that_not_even_the_system_prompt_fits_into_fails_with_a_reason_and_no_loop(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        overflow = Fail(ErrorKind.overflow, "prompt is too long")
+        agent = kit.agent(
+            overflow, repeat=True, model=SMALL, plugins=[with_compactor(Tiny(keep=1))], system_prompt=LONG * 4
+        )
+        with pytest.raises(AgentError, match=r"too long.*start a new one, or install a compactor"):
+            await agent.chat("one")
+        assert len(agent.scripted.requests) == 1
+        ends = [(e.reason, e.outcome) for e in agent.seen.of("compaction_end")]
+        assert ends == [("threshold", "no_progress"), ("overflow", "no_progress")]
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.36", "I1")
+@pytest.mark.parametrize("keep_from", range(10))
+def test_wherever_a_compactor_cuts_calls_and_results_stay_together(kit: Any, go: Any, keep_from: int) -> None:
+    """One giant turn: a prompt, and two answers with three calls each."""
+
+    async def main() -> None:
+        calls = [Call("a", {"n": n}) for n in range(3)]
+        agent = kit.agent(Reply(LONG, calls), Reply(LONG, calls), "end", "again", tools=[kit.tool("a", LONG)])
+        await agent.chat("one")
+        assert len(agent.messages) == 10
+        agent.events.on(
+            "before_compact", lambda e: BeforeCompactResult(compaction=CompactionResult("short", keep_from))
+        )
+        await agent.compact()
+        messages = list(agent.messages)
+        if keep_from:
+            assert messages.pop(0).text.endswith("short")
+        kit.check_legal(messages)
+        assert len(messages) >= 10 - keep_from, "more was left out than the compactor wanted"
+        await agent.chat("go on")
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.37")
+def test_a_summary_that_fails_where_nothing_else_fits_fails_the_run_and_keeps_the_context(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        overflow = Fail(ErrorKind.overflow, "prompt is too long")
+        summary = Reply("half a summary", usage=TokenUsage(9, 1), fail=ProviderError("down", kind=ErrorKind.server))
+        agent = kit.agent(LONG, overflow, summary, "fine", plugins=[with_compactor(Tiny(keep=1, ask=True))])
+        await agent.chat("one")
+        before = agent.messages
+        with pytest.raises(AgentError, match="too long"):
+            await agent.chat("two")
+        assert agent.messages[:-1] == before and agent.messages[-1].text == "two"
+        assert agent.seen.one("compaction_end").outcome == "failed"
+        assert [(e["purpose"], "error" in e) for e in kit.ledger(agent)] == [
+            ("turn", False), ("turn", True), ("compaction", True),
+        ]  # fmt: skip
+        assert kit.ledger(agent)[-1]["input"] == 9
         kit.check(agent)
 
     go(main)

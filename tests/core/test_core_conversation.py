@@ -69,6 +69,7 @@ def test_switch_to_a_new_session_and_back(stored: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.41")
 def test_fork_keeps_the_way_to_an_entry_and_leaves_the_old_session_alone(stored: Any, go: Any) -> None:
     async def main() -> None:
         agent = stored("one", "two", "three", "four")
@@ -107,6 +108,7 @@ def test_fork_works_without_a_store(kit: Any, go: Any, given: str) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.41")
 def test_go_back_with_a_summary_and_a_label_and_find_both_after_a_reload(stored: Any, go: Any) -> None:
     async def main() -> None:
         agent = stored("one", "two", "three")

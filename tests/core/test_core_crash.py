@@ -44,6 +44,7 @@ def killed_everywhere() -> Iterator[Kill]:
     assert server.returncode == 0
 
 
+@pytest.mark.spec("9.38", "I1", "I10", "I14", "I17")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_process_killed_at_any_gate_loses_and_repeats_nothing(
     killed_everywhere: Kill, tmp_path: Path, name: str
@@ -56,6 +57,7 @@ def test_a_process_killed_at_any_gate_loses_and_repeats_nothing(
         )
 
 
+@pytest.mark.spec("9.38", "9.39", "9.40")
 @pytest.mark.skipif(find_spec("skillkit_sessions") is None, reason="skillkit-sessions is not installed")
 @pytest.mark.parametrize("name", ["two parallel tools", "steer", "suspension, decided in another process"])
 def test_the_session_files_of_the_plugin_survive_as_well(killed_everywhere: Kill, tmp_path: Path, name: str) -> None:

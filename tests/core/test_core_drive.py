@@ -31,6 +31,9 @@ NUMBERS = itertools.count(1)
 ONE = (Turn(calls=(Call("waits", {"n": 1}, "c"),)),)
 
 
+@pytest.mark.spec(
+    "I1", "I2", "I3", "I4", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I15", "I16", "I17", "I18", "I19"
+)
 @settings(max_examples=1000, derandomize=True, **COMMON)
 @given(PLANS)
 @example(Plan(ONE, actions=(("persist tool_result", 0, "abort"),)))
@@ -40,6 +43,7 @@ def test_random_runs_under_random_actions_keep_the_invariants(kit: Any, go: Any,
     go(Drive(kit, plan).play)
 
 
+@pytest.mark.spec("I18")
 @pytest.mark.skipif(find_spec("skillkit_sessions") is None, reason="skillkit-sessions is not installed")
 @settings(max_examples=100, derandomize=True, **COMMON)
 @given(PLANS)
@@ -48,6 +52,7 @@ def test_random_runs_over_session_files_keep_them_too(kit: Any, go: Any, plan: P
     go(Drive(kit, plan, FilePlace(folder)).play)
 
 
+@pytest.mark.spec("I13")
 @settings(max_examples=60, derandomize=True, **COMMON)
 @given(TURNS, st.lists(st.sampled_from(FAILING), min_size=1, max_size=4, unique=True).map(tuple), PLANS)
 def test_failing_handlers_that_are_no_guards_change_nothing(

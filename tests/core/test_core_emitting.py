@@ -14,8 +14,9 @@ from skillkit_core.events.results import UNSET
 from skillkit_core.events.types import EVENTS, InputEvent, TurnEndEvent
 
 
+@pytest.mark.spec("I8")
 def test_a_cancelled_observer_does_not_hide_the_event_from_those_after_it() -> None:
-    """I8: whoever counts starts and ends sees both."""
+    """Whoever counts starts and ends sees both."""
     bus, seen = EventBus(), []
 
     async def main() -> None:
@@ -48,6 +49,7 @@ def test_emit_sync_runs_sync_handlers_with_and_without_a_loop() -> None:
     assert asyncio.run(main()).stop is True
 
 
+@pytest.mark.spec("9.24")
 def test_emit_sync_refuses_async_handlers_on_a_loop_before_anything_runs() -> None:
     bus, seen = EventBus(), []
 
@@ -148,6 +150,7 @@ def test_an_observer_that_fails_is_reported_and_changes_nothing() -> None:
     assert len(errors) == 1
 
 
+@pytest.mark.spec("9.53")
 def test_every_event_can_be_listened_to_and_nobody_listening_costs_a_look_up() -> None:
     bus = EventBus()
     for name in EVENTS:

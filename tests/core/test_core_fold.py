@@ -112,8 +112,8 @@ def test_turn_start_joins_what_is_appended_and_chains_what_is_sent() -> None:
     assert [m.text for m in seen[1].messages] == ["only"]
 
 
+@pytest.mark.spec("9.29")
 def test_context_transform_chains_and_an_empty_list_leaves_the_previous_value() -> None:
-    """Edge case 29."""
     hidden = CustomMessage(custom_type="ui", content=blocks_of("x"))
     result, seen, errors = fold(
         "context_transform",
@@ -143,8 +143,8 @@ def test_provider_requests_chain_the_payload_and_merge_headers_and_options() -> 
     assert seen[1].headers == {"a": "1", "b": "2"}
 
 
+@pytest.mark.spec("9.30")
 def test_message_end_chains_and_refuses_another_role_or_other_calls() -> None:
-    """Edge case 30."""
     call = ToolCall("c1", "t")
     original = AssistantMessage(content=(TextBlock("a"), call))
     better = AssistantMessage(content=(TextBlock("b"), call))
@@ -171,8 +171,8 @@ def test_message_end_of_a_tool_result_keeps_its_call() -> None:
     assert result.message is good and len(errors) == 1
 
 
+@pytest.mark.spec("9.26")
 def test_tool_results_are_patched_field_by_field_and_none_is_a_value() -> None:
-    """Edge case 26."""
     result, seen, _ = fold(
         "after_tool_result",
         {"content": blocks_of("raw"), "details": {"x": 1}, "is_error": True},
@@ -185,6 +185,7 @@ def test_tool_results_are_patched_field_by_field_and_none_is_a_value() -> None:
     assert seen[2].details is None and seen[2].content == blocks_of("raw")
 
 
+@pytest.mark.spec("9.25")
 @pytest.mark.parametrize(
     "patch",
     [
@@ -195,7 +196,6 @@ def test_tool_results_are_patched_field_by_field_and_none_is_a_value() -> None:
     ],
 )
 def test_a_patch_of_wrong_types_is_discarded_and_earlier_ones_stay(patch: Any) -> None:
-    """Edge case 25."""
     result, _, errors = fold("after_tool_result", {}, ToolResultEventResult(content="first"), patch)
     assert result.set_fields() == {"content": blocks_of("first")} and len(errors) == 1
 

@@ -22,9 +22,8 @@ async def driven(agent: Any, gate: Gate, text: str = "go") -> list[str]:
     return seen
 
 
+@pytest.mark.spec("I10", "I11")
 def test_every_effect_stops_at_the_gate_before_it_happens(kit: Any, go: Any) -> None:
-    """I10 and I11 in the order of the stops."""
-
     async def main() -> None:
         store = kit.RecordingStore()
         session = await Session.create(store, lambda: 1.0)

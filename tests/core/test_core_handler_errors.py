@@ -81,6 +81,7 @@ def test_a_bad_field_discards_the_whole_answer_not_half_of_it() -> None:
     assert len(errors) == 1
 
 
+@pytest.mark.spec("9.24")
 def test_a_guard_that_raises_hangs_or_answers_nonsense_fails_closed() -> None:
     async def late(event: Any) -> None:
         await asyncio.Event().wait()

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from typing import Any
 
+import pytest
 from bus_calls import emit
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,6 +98,7 @@ def test_handlers_run_by_phase_then_plugins_before_session_handlers_then_in_orde
     assert seen == [tag for *_, tag in sorted(expected)]
 
 
+@pytest.mark.spec("9.31", "9.52")
 def test_a_plugin_that_is_removed_during_an_emit_is_not_called_any_more() -> None:
     seen: list[str] = []
     host = Host(discover=False, environ={})
@@ -127,6 +129,7 @@ def test_a_plugins_timeout_and_tools_marks_reach_the_dispatcher() -> None:
     assert errors[0].plugin == "p" and "0.05 s" in errors[0].error
 
 
+@pytest.mark.spec("9.31")
 def test_a_handler_added_during_an_emit_waits_for_the_next_one() -> None:
     bus, seen = EventBus(), []
 
@@ -142,6 +145,7 @@ def test_a_handler_added_during_an_emit_waits_for_the_next_one() -> None:
     assert seen == ["adder", "adder", "added"]
 
 
+@pytest.mark.spec("9.31")
 def test_a_handler_removed_before_its_turn_is_not_called_and_nobody_is_skipped() -> None:
     bus, seen = EventBus(), []
     offs: dict[str, Any] = {}
@@ -159,6 +163,7 @@ def test_a_handler_removed_before_its_turn_is_not_called_and_nobody_is_skipped()
     assert seen == ["first", "third", "third"]
 
 
+@pytest.mark.spec("9.31")
 def test_a_thousand_threads_worth_of_on_and_off_lose_and_double_nothing() -> None:
     bus = EventBus()
     steady: list[int] = []

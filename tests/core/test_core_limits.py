@@ -71,9 +71,8 @@ def test_a_handler_of_turn_end_may_stop_the_run(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.33")
 def test_stop_hooks_that_always_go_on_are_stopped_after_three(kit: Any, go: Any) -> None:
-    """Edge case 33."""
-
     async def main() -> None:
         agent = kit.agent("again", repeat=True)
         seen: list[Any] = []
@@ -90,6 +89,7 @@ def test_stop_hooks_that_always_go_on_are_stopped_after_three(kit: Any, go: Any)
     go(main)
 
 
+@pytest.mark.spec("9.33")
 def test_a_stop_hook_that_fails_allows_the_stop(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent("done")

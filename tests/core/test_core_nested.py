@@ -73,6 +73,7 @@ class Team:
 DELEGATE = Reply(calls=[Call("delegate", {"task": "look"})])
 
 
+@pytest.mark.spec("9.49")
 def test_a_nested_agent_shares_host_path_and_observers_and_has_a_session_of_its_own(kit: Any, go: Any) -> None:
     async def main() -> None:
         team = Team(kit, [DELEGATE, "done"], ["found it"])
@@ -104,6 +105,7 @@ def test_two_nested_agents_at_once_are_told_apart(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.49", "13.12")
 def test_guards_of_the_run_above_see_the_calls_of_a_nested_agent(kit: Any, go: Any) -> None:
     async def main() -> None:
         ran: list[Any] = []
@@ -148,6 +150,7 @@ def test_a_guard_that_comes_and_goes_during_a_nested_run_counts_from_then_on(kit
     go(main)
 
 
+@pytest.mark.spec("9.49", "13.12")
 def test_a_failing_guard_of_the_run_above_blocks_and_one_on_input_rejects(kit: Any, go: Any) -> None:
     async def main() -> None:
         team = Team(kit, [DELEGATE, DELEGATE, "done"], ["never"])
@@ -198,6 +201,7 @@ def test_a_plugin_guards_a_nested_agent_once(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("13.12")
 def test_guards_hold_also_with_a_host_of_its_own(kit: Any, go: Any) -> None:
     async def main() -> None:
         class Plugin:
@@ -240,6 +244,7 @@ def test_an_agent_made_elsewhere_is_nested_while_it_answers_and_free_again_after
     go(main)
 
 
+@pytest.mark.spec("13.12")
 def test_an_agent_left_behind_by_a_tool_keeps_its_guards(kit: Any, go: Any) -> None:
     """A tool cannot get rid of the guards by waiting until its run is over."""
 
@@ -275,6 +280,7 @@ def ledger(agent: AgentRunner) -> list[dict[str, Any]]:
     return [dict(e.data) for e in agent.session.entries if e.type == "usage"]
 
 
+@pytest.mark.spec("9.49", "I17")
 def test_usage_rolls_up_once_whatever_the_tool_reports(kit: Any, go: Any) -> None:
     async def main() -> None:
         async def delegate(args: Any, ctx: Any) -> ToolOutput:
@@ -347,6 +353,7 @@ def test_a_cost_budget_counts_grandchildren(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.49")
 def test_depth_is_limited_by_the_outermost_run(kit: Any, go: Any) -> None:
     async def main() -> None:
         depths: list[int] = []
@@ -374,6 +381,7 @@ def test_depth_is_limited_by_the_outermost_run(kit: Any, go: Any) -> None:
 # --- the end ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("9.49")
 def test_an_abort_of_the_run_above_ends_the_nested_one_and_keeps_what_was_said(kit: Any, go: Any) -> None:
     async def main() -> None:
         started = asyncio.Event()
@@ -419,6 +427,7 @@ def test_an_abort_reaches_a_nested_run_that_nobody_waits_for(kit: Any, go: Any) 
     go(main)
 
 
+@pytest.mark.spec("9.49")
 def test_a_nested_run_that_fails_is_one_error_result(kit: Any, go: Any) -> None:
     async def main() -> None:
         team = Team(kit, [DELEGATE, "done"], [])  # its script is empty: the request is refused
@@ -542,6 +551,7 @@ def test_a_tool_cannot_ask_the_agent_that_waits_for_it(kit: Any, go: Any) -> Non
     go(main)
 
 
+@pytest.mark.spec("I19")
 def test_a_nested_agent_leaves_nothing_behind(kit: Any, go: Any) -> None:
     async def main() -> None:
         team = Team(kit, [DELEGATE, "done"] * 2, ["x", "y"])

@@ -11,9 +11,8 @@ from skillkit_core import AgentBusy, AgentError, ReentrancyError
 from skillkit_core.testing import Call, Reply
 
 
+@pytest.mark.spec("9.32")
 def test_a_handler_that_calls_chat_is_told_so_and_the_run_is_unaffected(kit: Any, go: Any) -> None:
-    """Edge case 32."""
-
     async def main() -> None:
         agent = kit.agent(
             Reply(calls=[Call("a")]), "end", "later", tools=[kit.tool("a", lambda a, c: c.agent.chat("nested"))]

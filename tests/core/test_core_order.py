@@ -54,9 +54,8 @@ def test_a_run_with_tools_emits_the_events_in_the_order_of_the_spec(kit: Any, go
     go(main)
 
 
+@pytest.mark.spec("I10", "I11")
 def test_everything_is_kept_before_it_has_an_effect(kit: Any, go: Any) -> None:
-    """I10, I11."""
-
     async def main() -> None:
         store = kit.RecordingStore()
         log = store.log
@@ -79,6 +78,7 @@ def test_everything_is_kept_before_it_has_an_effect(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("I11")
 def test_message_end_names_the_entry_under_which_the_message_is_kept(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent(Reply(calls=[Call("act")]), "end", tools=[kit.tool("act", "ok")])
@@ -147,9 +147,8 @@ def test_a_failing_guard_on_input_rejects_it(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.30")
 def test_a_message_end_handler_cannot_take_a_call_away(kit: Any, go: Any) -> None:
-    """Edge case 30."""
-
     async def main() -> None:
         agent = kit.agent(Reply("text", [Call("a")]), "end", tools=[kit.tool("a", "ok")])
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, BeforeAgentEndResult, Transform, UsageError
+from skillkit_core import AgentError, BeforeAgentEndResult, ImageBlock, TextBlock, Transform, UsageError
 from skillkit_core.agent.queues import Queues
 from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Reply
 
 
+@pytest.mark.spec("9.15")
 def test_follow_ups_wait_for_stop_hooks(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent("a", "b", "c")
@@ -28,9 +29,8 @@ def test_follow_ups_wait_for_stop_hooks(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.17")
 def test_commands_and_empty_messages_cannot_be_queued_and_input_is_asked_once(kit: Any, go: Any) -> None:
-    """Edge case 17."""
-
     async def main() -> None:
         problems: list[str] = []
 
@@ -74,6 +74,7 @@ def test_chat_with_delivery_queues_into_the_run_and_waits_for_its_end(kit: Any, 
     go(main)
 
 
+@pytest.mark.spec("9.14", "I14")
 def test_queued_items_are_cancelled_by_id(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent("end")
@@ -89,9 +90,8 @@ def test_queued_items_are_cancelled_by_id(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("I14")
 def test_what_waits_for_the_next_run_survives_one_that_cannot_start(kit: Any, go: Any) -> None:
-    """I14."""
-
     async def main() -> None:
         agent = kit.agent("end")
         waiting = agent.next_run("do not lose me")
@@ -103,9 +103,8 @@ def test_what_waits_for_the_next_run_survives_one_that_cannot_start(kit: Any, go
     go(main)
 
 
+@pytest.mark.spec("I14")
 def test_an_item_that_cannot_be_kept_goes_back_to_its_queue(kit: Any, go: Any) -> None:
-    """I14."""
-
     async def main() -> None:
         store = kit.RecordingStore()
         session = await Session.create(store, lambda: 1.0)
@@ -131,6 +130,7 @@ def test_an_item_that_cannot_be_kept_goes_back_to_its_queue(kit: Any, go: Any) -
     go(main)
 
 
+@pytest.mark.spec("9.14", "13.6")
 def test_queues_know_items_by_id_and_keep_them_in_order() -> None:
     queues = Queues()
     ids = [queues.put("steer", "same") for _ in range(3)]
@@ -153,9 +153,10 @@ def test_a_secret_that_somebody_types_is_cut_out_before_it_is_kept(kit: Any, go:
     go(main)
 
 
+@pytest.mark.spec("I14")
 @pytest.mark.parametrize("way", ["chat", "stream"])
 def test_what_was_queued_into_a_run_whose_caller_left_waits_for_the_next(kit: Any, go: Any, way: str) -> None:
-    """I14: ``abort()`` gives back what was queued; here is nobody who would get it."""
+    """``abort()`` gives back what was queued; here is nobody who would get it."""
 
     async def main() -> None:
         started = asyncio.Event()
@@ -175,5 +176,19 @@ def test_what_was_queued_into_a_run_whose_caller_left_waits_for_the_next(kit: An
         await agent.chat("again")
         assert [m.text for m in agent.messages if m.role == "user"] == ["go", "again", "turn left", "and then?"]
         kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.14", "13.6")
+def test_messages_of_images_alone_are_told_apart_by_their_id(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        image = ImageBlock("aGk=")
+        agent = kit.agent("end")
+        first, second = (agent.next_run("", images=[image]) for _ in range(2))
+        assert agent.cancel(first) == "cancelled" and agent.queues.waiting("next_run") == (second,)
+        await agent.chat("go")
+        assert [m.content for m in agent.messages if m.role == "user"] == [(image,), (TextBlock("go"),)]
+        assert agent.cancel(second) == "already_consumed" and agent.queues.waiting("next_run") == ()
 
     go(main)

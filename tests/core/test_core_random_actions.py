@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ TURNS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.spec("I1", "I2", "I8", "I9", "I13", "I14", "I17")
 @PROPERTY
 @given(
     turns=TURNS,
@@ -47,7 +49,7 @@ TURNS = st.lists(
 def test_whatever_happens_at_whatever_event_the_invariants_hold(
     kit: Any, turns: list[Any], plan: dict[int, tuple[str, bool]], parallel: bool, stream: bool, gates: bool
 ) -> None:
-    """I1, I2, I8, I9, I13, I14, I17 under random scripts, and actions at random events and writes; two runs each."""
+    """Two runs each."""
 
     async def main() -> None:
         async def act(args: Any, ctx: Any) -> str:

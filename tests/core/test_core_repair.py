@@ -61,32 +61,33 @@ def problems(messages: Any) -> list[str]:
     return found + [f"end: {c!r} has no result" for c in waiting]
 
 
+@pytest.mark.spec("I1", "I2")
 @PROPERTY
 @given(HISTORIES)
 def test_any_list_of_messages_becomes_legal(messages: list[Any]) -> None:
-    """I1, I2."""
     assert problems(repair(messages)) == []
 
 
+@pytest.mark.spec("I3")
 @PROPERTY
 @given(HISTORIES)
 def test_repair_is_idempotent_and_a_legal_history_comes_back_as_the_same_object(messages: list[Any]) -> None:
-    """I3."""
     once = repair(messages)
     assert repair(once) is once
     assert repair(list(once)) == list(once)
 
 
+@pytest.mark.spec("I3")
 @PROPERTY
 @given(HISTORIES)
 def test_repair_is_deterministic_and_reads_no_clock(messages: list[Any]) -> None:
-    """I3."""
     once, again = repair(messages), repair(list(messages))
     assert list(once) == list(again)
     times = {m.ts for m in messages} | {0.0}
     assert {m.ts for m in once} <= times
 
 
+@pytest.mark.spec("I3")
 @PROPERTY
 @given(HISTORIES, st.lists(st.integers(0, 10), max_size=4))
 def test_repairing_a_growing_history_is_the_same_as_repairing_it_at_once(messages: list[Any], cuts: list[int]) -> None:
@@ -99,10 +100,11 @@ def test_repairing_a_growing_history_is_the_same_as_repairing_it_at_once(message
     assert worker.finish() == list(repair(messages))
 
 
+@pytest.mark.spec("I7")
 @PROPERTY
 @given(HISTORIES)
 def test_what_was_said_is_never_lost(messages: list[Any]) -> None:
-    """I7: user messages and text of answers stay, in their order; only blank text of cut-off answers may go."""
+    """User messages and text of answers stay, in their order; only blank text of cut-off answers may go."""
 
     def said(items: Any) -> list[str]:
         return [
@@ -116,10 +118,10 @@ def test_what_was_said_is_never_lost(messages: list[Any]) -> None:
     assert len([m for m in out if m.role == "user"]) == len(users)
 
 
+@pytest.mark.spec("I5", "I7")
 @PROPERTY
 @given(HISTORIES)
 def test_a_cut_off_answer_carries_a_note_and_no_unsigned_thinking(messages: list[Any]) -> None:
-    """I5, I7."""
     for message in repair(messages):
         if message.role == "assistant" and message.stop_reason in ("aborted", "error"):
             assert message.content.count(TextBlock(INTERRUPTED)) >= 1
@@ -143,6 +145,7 @@ def shape(messages: Any) -> list[str]:
     return [(getattr(m, "tool_call_id", "") and f"{m.tool_call_id}={m.text[:1]}") or m.role for m in messages]
 
 
+@pytest.mark.spec("I2")
 @pytest.mark.parametrize(
     ("messages", "wanted"),
     [

@@ -115,10 +115,9 @@ def test_a_failing_guard_on_the_wire_lets_no_request_leave_whatever_the_adapter_
     go(main)
 
 
+@pytest.mark.spec("9.28", "I4")
 @pytest.mark.parametrize("change", ["drop assistant", "drop results", "reverse", "duplicate"])
 def test_what_context_transform_breaks_is_repaired_before_it_leaves(kit: Any, go: Any, change: str) -> None:
-    """Edge case 28."""
-
     async def main() -> None:
         def transform(event: Any) -> Any:
             messages = list(event.messages)
@@ -141,9 +140,8 @@ def test_what_context_transform_breaks_is_repaired_before_it_leaves(kit: Any, go
     go(main)
 
 
+@pytest.mark.spec("9.29")
 def test_an_empty_transform_is_ignored_and_reported(kit: Any, go: Any) -> None:
-    """Edge case 29."""
-
     async def main() -> None:
         agent = kit.agent("end")
         agent.events.on("context", lambda e: ContextTransformResult(messages=[]))
@@ -171,9 +169,8 @@ def test_a_context_transformer_of_the_roadmap_changes_requests_and_can_be_remove
     go(main)
 
 
+@pytest.mark.spec("I15", "I16")
 def test_requests_of_a_run_extend_each_other(kit: Any, go: Any) -> None:
-    """I15, I16."""
-
     async def main() -> None:
         tools = [kit.tool("b", "B"), kit.tool("a", "A")]
         agent = kit.agent(

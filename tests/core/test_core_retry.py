@@ -21,9 +21,8 @@ from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Fail, Reply
 
 
+@pytest.mark.spec("9.45")
 def test_a_failure_that_may_pass_is_tried_again_and_never_enters_the_context(kit: Any, go: Any) -> None:
-    """Edge case 45."""
-
     async def main() -> None:
         torn = Reply("half", fail=ProviderError("reset", kind=ErrorKind.connection))
         agent = kit.agent(torn, "whole")
@@ -59,9 +58,8 @@ def test_waiting_doubles_up_to_the_limit_and_takes_no_real_time(kit: Any, go: An
     go(main)
 
 
+@pytest.mark.spec("9.44")
 def test_the_servers_own_delay_is_kept_unless_it_is_too_long(kit: Any, go: Any) -> None:
-    """Edge case 44."""
-
     async def main() -> None:
         agent = kit.agent(Fail(ErrorKind.rate_limit, retry_after=7.0, status=429), "ok")
         await agent.chat("go")
@@ -75,10 +73,9 @@ def test_the_servers_own_delay_is_kept_unless_it_is_too_long(kit: Any, go: Any) 
     go(main)
 
 
+@pytest.mark.spec("9.44", "13.5")
 @pytest.mark.parametrize("kind", list(ErrorKind))
 def test_only_the_kind_of_an_error_decides_never_its_text(kit: Any, go: Any, kind: ErrorKind) -> None:
-    """Edge case 44; section 13."""
-
     async def main() -> None:
         text = "error 500: 1500 tokens, 429 too many tokens, context overflow"
         agent = kit.agent(Fail(kind, text, status=None), "ok")
@@ -94,9 +91,8 @@ def test_only_the_kind_of_an_error_decides_never_its_text(kit: Any, go: Any, kin
     go(main)
 
 
+@pytest.mark.spec("9.45")
 def test_abort_during_the_wait_ends_it_at_once(kit: Any, go: Any) -> None:
-    """Edge case 45."""
-
     async def main() -> None:
         agent = kit.agent(Fail(), "never")
         sleeping = asyncio.Event()
@@ -129,9 +125,8 @@ def test_a_turn_with_tools_is_not_retried_once_they_started(kit: Any, go: Any) -
     go(main)
 
 
+@pytest.mark.spec("I17")
 def test_the_ledger_has_one_entry_for_each_request_with_its_price(kit: Any, go: Any) -> None:
-    """I17."""
-
     async def main() -> None:
         from skillkit_core import ToolOutput
 
@@ -162,6 +157,7 @@ def test_the_cost_is_unknown_when_a_price_is(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("I17")
 def test_usage_survives_a_reload_and_failed_requests_are_in_it(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent(Fail(ErrorKind.auth), "x")
@@ -174,6 +170,7 @@ def test_usage_survives_a_reload_and_failed_requests_are_in_it(kit: Any, go: Any
     go(main)
 
 
+@pytest.mark.spec("I17")
 def test_an_abort_while_the_ledger_is_written_loses_no_entry(kit: Any, go: Any) -> None:
     async def main() -> None:
         store, writing = kit.RecordingStore(), asyncio.Event()

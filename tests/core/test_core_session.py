@@ -84,9 +84,8 @@ def test_entries_form_a_chain_and_notes_stand_beside_it(go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.41")
 def test_a_branch_starts_at_an_earlier_entry_and_the_leaf_survives_a_reload(go: Any) -> None:
-    """Edge case 41."""
-
     async def main() -> None:
         session = await talk("a", "b", "c")
         await session.move_to("e2")
@@ -105,9 +104,8 @@ def test_a_branch_starts_at_an_earlier_entry_and_the_leaf_survives_a_reload(go: 
     go(main)
 
 
+@pytest.mark.spec("9.41", "I4")
 def test_an_agent_goes_on_from_a_branch_inside_a_tool_turn(kit: Any, go: Any) -> None:
-    """Edge case 41."""
-
     async def main() -> None:
         agent = kit.agent(
             Reply("look", [Call("a", id="1"), Call("a", id="2")]), "end", "again", tools=[kit.tool("a", "r")]
@@ -203,8 +201,9 @@ def test_the_live_context_is_what_a_reload_gives(steps: list[Any]) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.spec("9.53")
 def test_long_sessions_build_their_context_in_linear_time(go: Any) -> None:
-    """Edge case 53: twice the entries, not four times the work (counted in steps, not in seconds)."""
+    """Twice the entries, not four times the work (counted in steps, not in seconds)."""
     import sys
 
     def steps(n: int) -> int:
@@ -231,6 +230,7 @@ def test_long_sessions_build_their_context_in_linear_time(go: Any) -> None:
 # --- the store in memory --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("9.40", "I18")
 def test_one_writer_at_a_time_and_readers_beside_it(go: Any) -> None:
     async def main() -> None:
         store = MemoryStore()

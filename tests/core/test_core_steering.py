@@ -10,9 +10,8 @@ from skillkit_core import ErrorKind, ImageBlock, NoActiveRun
 from skillkit_core.testing import Call, Fail, Reply
 
 
+@pytest.mark.spec("9.10")
 def test_steer_while_nothing_runs_is_refused(kit: Any, go: Any) -> None:
-    """Edge case 10."""
-
     async def main() -> None:
         agent = kit.agent("x")
         with pytest.raises(NoActiveRun):
@@ -24,10 +23,9 @@ def test_steer_while_nothing_runs_is_refused(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.11", "I14")
 @pytest.mark.parametrize("event", ["tool_execution_end", "turn_end", "before_agent_end", "agent_end", "agent_settled"])
 def test_steer_at_the_finish_is_consumed_by_this_run_or_refused(kit: Any, go: Any, event: str) -> None:
-    """Edge case 11, I14."""
-
     async def main() -> None:
         agent = kit.agent(Reply(calls=[Call("a")]), "one", "two", tools=[kit.tool("a", "ok")])
         outcome: list[str] = []
@@ -54,9 +52,8 @@ def test_steer_at_the_finish_is_consumed_by_this_run_or_refused(kit: Any, go: An
     go(main)
 
 
+@pytest.mark.spec("9.12")
 def test_steer_in_a_sequential_batch_skips_what_has_not_started(kit: Any, go: Any) -> None:
-    """Edge case 12."""
-
     async def main() -> None:
         async def act(args: Any, ctx: Any) -> str:
             await ctx.agent.steer("something else")
@@ -72,9 +69,8 @@ def test_steer_in_a_sequential_batch_skips_what_has_not_started(kit: Any, go: An
     go(main)
 
 
+@pytest.mark.spec("9.13")
 def test_steer_while_all_parallel_calls_run_skips_none(kit: Any, go: Any) -> None:
-    """Edge case 13."""
-
     async def main() -> None:
         async def act(args: Any, ctx: Any) -> str:
             await ctx.agent.steer("later", images=[ImageBlock("aGk=")])
@@ -126,10 +122,9 @@ def test_the_policy_after_batch_lets_the_whole_batch_run(kit: Any, go: Any) -> N
     go(main)
 
 
+@pytest.mark.spec("9.14", "13.6")
 @pytest.mark.parametrize(("mode", "requests"), [("one_at_a_time", 3), ("all", 2)])
 def test_two_steers_give_two_turns_or_one_and_keep_their_order(kit: Any, go: Any, mode: str, requests: int) -> None:
-    """Edge case 14."""
-
     async def main() -> None:
         async def act(args: Any, ctx: Any) -> str:
             await ctx.agent.steer("one")
@@ -147,9 +142,8 @@ def test_two_steers_give_two_turns_or_one_and_keep_their_order(kit: Any, go: Any
     go(main)
 
 
+@pytest.mark.spec("9.15")
 def test_steering_comes_before_follow_ups_and_those_after_everything_else(kit: Any, go: Any) -> None:
-    """Edge case 15."""
-
     async def main() -> None:
         async def act(args: Any, ctx: Any) -> str:
             await ctx.agent.follow_up("follow")
@@ -172,9 +166,8 @@ def test_steering_comes_before_follow_ups_and_those_after_everything_else(kit: A
     go(main)
 
 
+@pytest.mark.spec("9.16")
 def test_a_steer_during_a_retry_wait_is_delivered_afterwards(kit: Any, go: Any) -> None:
-    """Edge case 16."""
-
     async def main() -> None:
         agent = kit.agent(Fail(ErrorKind.server), "one", "two")
         agent.events.on("retry_scheduled", lambda e, ctx: ctx.steer("hurry"))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, StreamEvent
+from skillkit_core import AgentError, ProviderError, StreamEvent, TokenUsage
+from skillkit_core.agent.run import Run
 from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import StopReason
@@ -66,12 +67,11 @@ BROKEN: dict[str, Any] = {
 }
 
 
+@pytest.mark.spec("9.43", "I7")
 @pytest.mark.parametrize("kind", sorted(BROKEN))
 def test_a_failing_run_ends_the_stream_with_one_error_and_chat_raises_with_the_partial_response(
     kit: Any, go: Any, kind: str
 ) -> None:
-    """Edge case 43."""
-
     async def main() -> None:
         from skillkit_core import RetryPolicy
 
@@ -92,10 +92,8 @@ def test_a_failing_run_ends_the_stream_with_one_error_and_chat_raises_with_the_p
     go(main)
 
 
+@pytest.mark.spec("9.43")
 def test_two_done_events_and_events_after_the_end_count_once(kit: Any, go: Any) -> None:
-    """Edge case 43."""
-    from skillkit_core import TokenUsage
-
     async def main() -> None:
         usage = TokenUsage(3, 4)
         done = StreamEvent("done", usage=usage, stop_reason=StopReason.stop)
@@ -130,5 +128,59 @@ def test_a_session_that_cannot_be_opened_or_written_is_an_error_and_never_a_hang
         with pytest.raises(AgentError, match="disk full"):
             await agent.chat("go")
         assert agent.seen.of("agent_end")[0].outcome == "failed"
+
+    go(main)
+
+
+@pytest.mark.spec("9.43", "I17")
+@pytest.mark.parametrize("told", ["at the start", "in the middle", "at the end", "again and again", "never"])
+def test_usage_is_counted_once_wherever_the_wire_tells_it(kit: Any, go: Any, told: str) -> None:
+    async def main() -> None:
+        usage = TokenUsage(30, 4, cache_read=5)
+        partial = {"at the start": TokenUsage(30, 1, cache_read=5)}.get(told, usage)
+
+        def here(place: str) -> TokenUsage | None:
+            if place == "at the start" and told == "at the start":
+                return partial
+            return usage if told in (place, "again and again") else None
+
+        last = usage if told == "at the start" else here("at the end")
+        agent = kit.agent(
+            Raw([
+                StreamEvent("text_start", index=0, usage=here("at the start")),
+                StreamEvent("text_delta", "x", index=0, usage=here("in the middle")),
+                StreamEvent("done", stop_reason=StopReason.stop, usage=last),
+            ])
+        )  # fmt: skip
+        response = await agent.chat("go")
+        assert response.usage == agent.session.usage == (TokenUsage() if told == "never" else usage)
+        assert len(kit.ledger(agent)) == 1
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.50")
+@pytest.mark.parametrize("end", ["done", "error"])
+def test_a_slow_reader_holds_up_the_stream_only_when_its_queue_is_full_and_loses_nothing(
+    kit: Any, go: Any, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(Run, "MAX_WAITING", 100)
+
+    async def main() -> None:
+        pieces = [f"{n} " for n in range(300)]
+        fails = ProviderError("no", kind=ErrorKind.auth) if end == "error" else None
+        agent = kit.agent(Reply(pieces, fail=fails))
+        events = agent.chat_stream_events("go")
+        read = [await anext(events)]
+        told = -1
+        while told != len(agent.seen.of("message_update")):
+            told = len(agent.seen.of("message_update"))
+            for _ in range(10):
+                await asyncio.sleep(0)
+        assert told == 101, "the model said what fits into the queue, and waits now"
+        read += [event async for event in events]
+        assert [e.content for e in read if e.type == "text_delta"] == pieces
+        assert [e.type for e in read if e.terminal] == [end] == [read[-1].type]
 
     go(main)

@@ -129,9 +129,8 @@ def test_any_other_input_denies_what_waits_first(desk: Desk, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("I12")
 def test_the_guards_see_the_stored_arguments_again_and_have_the_last_word(desk: Desk, go: Any) -> None:
-    """I12."""
-
     async def main() -> None:
         agent = desk.agent(CALLS, "done")
         await agent.chat("go")
@@ -150,6 +149,7 @@ def test_the_guards_see_the_stored_arguments_again_and_have_the_last_word(desk: 
     go(main)
 
 
+@pytest.mark.spec("I12")
 def test_a_decision_covers_these_arguments_and_these_questions_alone(desk: Desk, go: Any) -> None:
     async def main() -> None:
         agent = desk.agent(CALLS, "done", "fine")
@@ -322,6 +322,7 @@ def test_a_steering_message_is_another_input(desk: Desk, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("I18")
 def test_another_process_decides(desk: Desk, kit: Any, tmp_path: Any) -> None:
     """Suspended in one process, resumed in a second one, ended there."""
     log = tmp_path / "ran"
@@ -352,10 +353,9 @@ def test_another_process_decides(desk: Desk, kit: Any, tmp_path: Any) -> None:
     assert log.read_text().split() == ["1", "3", "2"]
 
 
+@pytest.mark.spec("I1")
 @pytest.mark.parametrize("entry", ["tool_result", "suspension"])
 def test_an_abort_before_the_suspension_is_kept_leaves_no_call_open(kit: Any, go: Any, entry: str) -> None:
-    """I1."""
-
     async def main() -> None:
         store, writing = kit.RecordingStore(), asyncio.Event()
         session = await Session.create(store, lambda: 1.0)
@@ -386,8 +386,9 @@ def test_an_abort_before_the_suspension_is_kept_leaves_no_call_open(kit: Any, go
 # --- what a crash left ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("9.38")
 def test_resume_goes_on_with_what_has_no_answer_yet(kit: Any, go: Any) -> None:
-    """Edge case 38: what is safe runs again, what is not never does."""
+    """What is safe runs again, what is not never does."""
 
     async def main() -> None:
         ran: list[str] = []
@@ -436,9 +437,8 @@ def test_compact_shortens_the_conversation_when_told_to(kit: Any, go: Any) -> No
     go(main)
 
 
+@pytest.mark.spec("9.32")
 def test_compact_and_resume_refuse_while_something_runs_or_waits(desk: Desk, go: Any) -> None:
-    """Edge case 32."""
-
     async def main() -> None:
         started, errors = asyncio.Event(), []
         agent = desk.agent(Reply("x"), Hang(started=started), CALLS)
@@ -470,9 +470,8 @@ def test_compact_and_resume_refuse_while_something_runs_or_waits(desk: Desk, go:
     go(main)
 
 
+@pytest.mark.spec("9.36")
 def test_an_aborted_compaction_leaves_the_context_as_it_was(kit: Any, go: Any) -> None:
-    """Edge case 36."""
-
     async def main() -> None:
         agent = kit.agent("long " * 500)
         await agent.chat("go")

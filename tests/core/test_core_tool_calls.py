@@ -13,6 +13,7 @@ from skillkit_core.messages import StopReason
 from skillkit_core.testing import Call, Reply
 
 
+@pytest.mark.spec("I2")
 def test_parallel_tools_overlap_and_their_results_keep_the_order_of_the_calls(kit: Any, go: Any) -> None:
     async def main() -> None:
         second_done, first_running = asyncio.Event(), asyncio.Event()
@@ -65,8 +66,9 @@ def test_sequential_tools_run_one_after_the_other(kit: Any, go: Any, how: str) -
     go(main)
 
 
+@pytest.mark.spec("13.2", "I2")
 def test_blocked_calls_between_others_do_not_disturb_the_order(kit: Any, go: Any) -> None:
-    """Section 13: results leave in source order also where some calls were blocked."""
+    """Results leave in source order also where some calls were blocked."""
 
     async def main() -> None:
         agent = kit.agent(
@@ -87,9 +89,8 @@ def test_blocked_calls_between_others_do_not_disturb_the_order(kit: Any, go: Any
     go(main)
 
 
+@pytest.mark.spec("9.18")
 def test_duplicate_call_ids_are_made_unique_and_results_follow(kit: Any, go: Any) -> None:
-    """Edge case 18."""
-
     async def main() -> None:
         calls = [Call("a", {"i": 0}, id="x"), Call("a", {"i": 1}, id="x"), Call("a", {"i": 2}, id="x")]
         agent = kit.agent(
@@ -110,6 +111,7 @@ def test_duplicate_call_ids_are_made_unique_and_results_follow(kit: Any, go: Any
     go(main)
 
 
+@pytest.mark.spec("9.18")
 def test_ids_stay_unique_over_a_reload(kit: Any, go: Any) -> None:
     async def main() -> None:
         store = kit.RecordingStore()
@@ -126,10 +128,9 @@ def test_ids_stay_unique_over_a_reload(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.19")
 @pytest.mark.parametrize("raw", ["{broken", "[1]", '"text"', '{"n": NaN}', '{"n": Infinity}', '{"n": 1e999}', "null"])
 def test_arguments_that_are_no_strict_json_object_give_an_error_and_the_others_run(kit: Any, go: Any, raw: str) -> None:
-    """Edge case 19."""
-
     async def main() -> None:
         agent = kit.agent(Reply(calls=[Call("a", raw=raw), Call("a"), Call("zzz")]), "end", tools=[kit.tool("a", "ok")])
         await agent.chat("go")
@@ -140,9 +141,8 @@ def test_arguments_that_are_no_strict_json_object_give_an_error_and_the_others_r
     go(main)
 
 
+@pytest.mark.spec("9.21")
 def test_truncated_calls_are_not_run_and_a_second_time_fails_the_run(kit: Any, go: Any) -> None:
-    """Edge case 21."""
-
     async def main() -> None:
         ran: list[Any] = []
         tool = kit.tool("a", lambda a, c: ran.append(a) or "ok")

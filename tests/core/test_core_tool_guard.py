@@ -53,8 +53,8 @@ def test_what_the_model_wrote_stays_available_as_raw_args(kit: Any, go: Any) -> 
     assert bench.seen.one("after_tool_result").raw_args == {"x": 1}
 
 
+@pytest.mark.spec("9.23")
 def test_later_handlers_see_the_change_and_earlier_ones_are_asked_again_once(kit: Any, go: Any) -> None:
-    """Edge case 23."""
     bench, seen = Bench(kit), []
     bench.on("tool_call", lambda e: seen.append(("first", e.args["x"])), phase="first")
     bench.on("tool_call", lambda e: seen.append(("normal", e.args["x"])) or Answer(args={"x": 2}))
@@ -65,6 +65,7 @@ def test_later_handlers_see_the_change_and_earlier_ones_are_asked_again_once(kit
     assert bench.ran == [{"x": 2}]
 
 
+@pytest.mark.spec("9.23")
 def test_a_handler_asked_again_may_repeat_itself_and_may_block(kit: Any, go: Any) -> None:
     bench = Bench(kit)
     bench.on("tool_call", lambda e: Answer(args={"y": 1}), phase="first")
@@ -74,6 +75,7 @@ def test_a_handler_asked_again_may_repeat_itself_and_may_block(kit: Any, go: Any
     assert result.outcome == "blocked" and result.text == "Blocked: two" and bench.ran == []
 
 
+@pytest.mark.spec("I12")
 def test_handlers_that_keep_changing_the_arguments_are_unstable_and_blocked(kit: Any, go: Any) -> None:
     bench = Bench(kit)
     bench.on("tool_call", lambda e: Answer(args={"x": e.args["x"] + 1}), phase="first")
@@ -106,9 +108,8 @@ def test_true_is_not_one_when_arguments_are_compared(kit: Any, go: Any) -> None:
     assert [type(x) for x in seen] == [int, bool] and bench.ran == [{"x": True}]
 
 
+@pytest.mark.spec("9.22")
 def test_invalid_rewritten_arguments_are_the_plugins_fault_not_the_models(kit: Any, go: Any) -> None:
-    """Edge case 22."""
-
     class Rewriter:
         @hookimpl(phase="rewrite")
         def before_tool_call(self, event: Any) -> Any:
@@ -129,6 +130,7 @@ def test_a_guard_may_not_change_arguments(kit: Any, go: Any) -> None:
     assert bench.seen.one("handler_error").event == "before_tool_call"
 
 
+@pytest.mark.spec("I12")
 @PROPERTY
 @given(
     st.lists(
@@ -144,7 +146,7 @@ def test_a_guard_may_not_change_arguments(kit: Any, go: Any) -> None:
 def test_whatever_is_rewritten_the_last_guard_sees_what_runs(
     rewriters: list[tuple[str, dict[str, Any], bool]], guards: int
 ) -> None:
-    """I12, and: every handler has seen the final arguments."""
+    """And every handler has seen the final arguments."""
     bus = EventBus()
     views: dict[int, list[Any]] = {}
     for i, (phase, patch, once) in enumerate(rewriters):
@@ -187,8 +189,8 @@ def test_merge_patches_follow_rfc_7386() -> None:
         assert merge_patch(target, patch) == wanted
 
 
+@pytest.mark.spec("9.27")
 def test_two_handlers_block_and_give_one_result_with_both_reasons(kit: Any, go: Any) -> None:
-    """Edge case 27."""
     bench = Bench(kit)
     bench.on("tool_call", lambda e: Answer(block=True, reason="too early"))
     bench.on("tool_call", lambda e: Answer(block=True, reason="too loud"))
@@ -218,13 +220,12 @@ def test_a_block_without_a_reason_names_the_handler(kit: Any, go: Any) -> None:
     assert "plugin 'quiet'" in result.text
 
 
+@pytest.mark.spec("9.24")
 @pytest.mark.parametrize("phase", ["rewrite", "first", "normal", "last", "guard"])
 @pytest.mark.parametrize("failure", ["raises", "hangs", "nonsense", "wrong result", "bad field", "bad args", "truthy"])
 def test_every_handler_fails_closed_and_the_reason_names_the_plugin(
     kit: Any, go: Any, phase: str, failure: str
 ) -> None:
-    """Edge case 24."""
-
     async def hangs(event: Any) -> Any:
         await asyncio.Event().wait()
 
@@ -267,6 +268,7 @@ def test_an_observer_of_calls_cannot_block(kit: Any, go: Any) -> None:
     assert go(bench.result()).outcome == "ok"
 
 
+@pytest.mark.spec("9.19")
 def test_no_handler_sees_a_call_that_is_unknown_or_does_not_fit(kit: Any, go: Any) -> None:
     """Section 6, rule 5."""
 

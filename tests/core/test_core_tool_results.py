@@ -21,10 +21,9 @@ BAD_OUTPUTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.spec("9.20")
 @pytest.mark.parametrize("kind", sorted(BAD_OUTPUTS))
 def test_a_tool_that_raises_or_answers_nonsense_gives_an_error_result(kit: Any, go: Any, kind: str) -> None:
-    """Edge case 20."""
-
     async def main() -> None:
         agent = kit.agent(
             Reply(calls=[Call("a"), Call("b")]), "end", tools=[kit.tool("a", BAD_OUTPUTS[kind]), kit.tool("b", "ok")]
@@ -49,9 +48,8 @@ def test_a_tool_error_is_told_in_its_own_words(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.20")
 def test_huge_output_is_cut_in_the_middle_and_says_how_much(kit: Any, go: Any) -> None:
-    """Edge case 20: 10 MB."""
-
     async def main() -> None:
         text = "a" * 5_000_000 + "b" * 5_000_000
         agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", text, max_output=1000)])
@@ -62,6 +60,7 @@ def test_huge_output_is_cut_in_the_middle_and_says_how_much(kit: Any, go: Any) -
     go(main)
 
 
+@pytest.mark.spec("9.20")
 def test_lone_surrogates_are_replaced_and_details_stay_with_people(kit: Any, go: Any) -> None:
     async def main() -> None:
         output = ToolOutput("a\ud83d b \ud83d\ude00", details={"rows": 3, "when": object})
@@ -75,6 +74,7 @@ def test_lone_surrogates_are_replaced_and_details_stay_with_people(kit: Any, go:
     go(main)
 
 
+@pytest.mark.spec("9.20")
 def test_images_alone_are_a_legal_result(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", ToolOutput([ImageBlock("aGk=")]))])
@@ -114,6 +114,7 @@ def test_a_tool_that_is_cancelled_from_the_inside_fails_alone(kit: Any, go: Any)
     go(main)
 
 
+@pytest.mark.spec("13.4")
 def test_updates_are_counted_delivered_in_order_and_dropped_after_the_call_has_settled(kit: Any, go: Any) -> None:
     async def main() -> None:
         kept: list[Any] = []
@@ -147,9 +148,8 @@ def test_updates_are_counted_delivered_in_order_and_dropped_after_the_call_has_s
     go(main)
 
 
+@pytest.mark.spec("9.25", "13.3", "I13")
 def test_a_raising_handler_of_a_result_keeps_earlier_patches_and_the_batch_whole(kit: Any, go: Any) -> None:
-    """Edge case 25; section 13."""
-
     async def main() -> None:
         agent = kit.agent(Reply(calls=[Call("a"), Call("a")]), "end", tools=[kit.tool("a", "raw")])
         agent.events.on("tool_result", lambda e: ToolResultEventResult(content="patched"))
@@ -162,10 +162,9 @@ def test_a_raising_handler_of_a_result_keeps_earlier_patches_and_the_batch_whole
     go(main)
 
 
+@pytest.mark.spec("9.26", "13.1")
 @pytest.mark.parametrize(("is_error", "patch", "outcome"), [(False, True, "error"), (True, False, "ok")])
 def test_a_patch_flips_the_error_both_ways(kit: Any, go: Any, is_error: bool, patch: bool, outcome: str) -> None:
-    """Edge case 26; section 13."""
-
     async def main() -> None:
         agent = kit.agent(
             Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", ToolOutput("x", details={"a": 1}, is_error=is_error))]

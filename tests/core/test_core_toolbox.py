@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from skillkit_core import Tool, hookimpl
+import pytest
+
+from skillkit_core import Tool, ToolSet, hookimpl
 from skillkit_core.testing import Call, Reply
 
 
+@pytest.mark.spec("9.47")
 def test_tools_of_plugins_collide_by_order_and_a_distribution_may_choose(kit: Any, go: Any) -> None:
-    """Edge case 47."""
-
     def plugin(text: str) -> Any:
         class Plugin:
             @hookimpl
@@ -38,9 +40,8 @@ def test_tools_of_plugins_collide_by_order_and_a_distribution_may_choose(kit: An
     go(main)
 
 
+@pytest.mark.spec("9.46")
 def test_a_tool_that_disappears_while_a_call_waits_gives_an_error(kit: Any, go: Any) -> None:
-    """Edge case 46."""
-
     class Fleeting:
         @hookimpl
         def register_tools(self, register: Any) -> None:
@@ -58,8 +59,6 @@ def test_a_tool_that_disappears_while_a_call_waits_gives_an_error(kit: Any, go: 
 
 
 def test_opt_in_tools_need_a_name_and_tool_sets_that_fail_have_no_tools(kit: Any, go: Any) -> None:
-    from skillkit_core import ToolSet
-
     class Plugin:
         @hookimpl
         def register_tools(self, register: Any) -> None:
@@ -77,5 +76,35 @@ def test_opt_in_tools_need_a_name_and_tool_sets_that_fail_have_no_tools(kit: Any
         assert names() == ["extra", "tame"]
         assert names(allow_tools=("risky",)) == ["extra", "risky", "tame"]
         assert names(allow_tools=("risky",), only_tools=frozenset({"risky"})) == ["risky"]
+
+    go(main)
+
+
+@pytest.mark.spec("9.46", "I16")
+def test_tools_that_come_in_another_order_after_every_reconnect_are_the_same_bytes(kit: Any, go: Any) -> None:
+    """As a server of tools does it that is asked for its list again."""
+
+    class Server:
+        lists = 0
+
+        def tools(self, agent: Any) -> list[Tool]:
+            self.lists += 1
+            names = ["read", "write", "list"]
+            return [kit.tool(n, "ok", parameters=SCHEMA) for n in (names if self.lists % 2 else names[::-1])]
+
+    SCHEMA = {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "integer"}}}
+    server = Server()
+
+    class Plugin:
+        @hookimpl
+        def register_tools(self, register: Any) -> None:
+            register(ToolSet("server", server.tools))
+
+    async def main() -> None:
+        agent = kit.agent(Reply(calls=[Call("read")]), Reply(calls=[Call("list")]), "end", plugins=[("mcp", Plugin())])
+        await agent.chat("go")
+        sent = [json.dumps([(t.name, t.description, t.parameters) for t in r.tools]) for r in agent.scripted.requests]
+        assert len(sent) == 3 and len(set(sent)) == 1 and server.lists > 3
+        assert [r.outcome for r in kit.results(agent)] == ["ok", "ok"]
 
     go(main)

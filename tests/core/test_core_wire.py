@@ -65,8 +65,8 @@ def test_events_have_a_name_and_joined_data_and_the_rest_is_skipped() -> None:
     assert decode(data) == [("a", b"1\n2"), ("", b"3"), ("", b"end")]
 
 
+@pytest.mark.spec("13.10")
 def test_a_line_of_any_length_is_one_event_and_costs_what_it_is_long() -> None:
-    """Section 13: an output line over 64 KiB is lost."""
     decoder, found = SSEDecoder(), []
     for piece in [b"data: ", *[b"x" * 1000] * 1000, b"\n\n"]:
         found += decoder.feed(piece)

@@ -15,6 +15,7 @@ from skillkit_core.contracts.adapter import LLMAdapter
 from skillkit_core.models import TokenUsage
 
 
+@pytest.mark.spec("9.43", "9.44", "I5")
 class TestAnthropicAdapter(AdapterConformance):
     @pytest.fixture
     def make_adapter(self) -> Callable[[str], LLMAdapter]:

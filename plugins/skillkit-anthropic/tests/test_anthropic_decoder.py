@@ -67,6 +67,7 @@ def test_the_same_bytes_in_any_pieces_give_the_same_events(cases):
             assert plain(decode(body, cuts)) == whole, case.id
 
 
+@pytest.mark.spec("9.43")
 def test_a_stream_cut_anywhere_leaves_a_legal_part_of_the_answer_and_one_error(cases):
     dice = random.Random(11)
     tried = 0
@@ -288,6 +289,7 @@ fragments = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.spec("9.43")
 @settings(max_examples=200, deadline=None)
 @given(events=st.lists(fragments, max_size=12), garbage=st.binary(max_size=20))
 def test_whatever_a_server_sends_there_is_one_terminal_event_and_no_exception(events, garbage):
@@ -356,6 +358,7 @@ def test_lone_surrogates_in_a_stream_do_not_end_it():
     assert parse_json(data)["delta"]["text"] == "a\ufffd"
 
 
+@pytest.mark.spec("9.43")
 def test_two_ends_are_one():
     stop = {"type": "message_stop"}
     got = decode(sse([stop, stop, {"type": "error", "error": {"type": "api_error", "message": "late"}}]))

@@ -386,6 +386,7 @@ def test_errors_are_classified_by_status_and_type(status, body, kind):
     assert found.status == status
 
 
+@pytest.mark.spec("9.43")
 @pytest.mark.parametrize("kind_name", ["overloaded_error", "api_error", "rate_limit_error"])
 def test_an_error_in_mid_stream_is_read_by_its_type_because_its_status_is_200(kind_name):
     broken = [*TEXT[:3], {"type": "error", "error": {"type": kind_name, "message": "m"}}]

@@ -121,6 +121,7 @@ def test_caching_can_be_off_or_left_to_the_provider():
     assert marks(automatic) == [""]
 
 
+@pytest.mark.spec("I15")
 def test_each_request_begins_with_the_bytes_of_the_one_before():
     encoder, history = RequestEncoder("anthropic"), steps(12)
     fields: dict[str, Any] = {
@@ -158,6 +159,7 @@ def test_what_was_encoded_is_kept_while_the_history_only_grows(monkeypatch):
     assert encode(longer, encoder=encoder) == grown
 
 
+@pytest.mark.spec("I16", "9.46")
 def test_the_same_tools_in_any_order_are_the_same_bytes():
     tools = [tool(n) for n in ("read", "bash", "write", "a-1")]
     expected = encode([UserMessage(content="x")], tools=tuple(tools))
@@ -413,6 +415,7 @@ def test_media_of_types_that_the_wire_refuses():
     ]
 
 
+@pytest.mark.spec("9.20")
 def test_a_model_without_eyes_is_told_what_was_left_out():
     sent = valid([UserMessage(content=(ImageBlock("QUJD"), DocumentBlock("JVBERi0=")))], model=SIGHTLESS)
     assert [b["type"] for b in sent["messages"][0]["content"]] == ["text", "text"]
@@ -437,6 +440,7 @@ def test_tool_results_carry_images_but_errors_carry_text_alone():
 # ---------------------------------------------------------------- histories from anywhere
 
 
+@pytest.mark.spec("I6")
 def test_results_stand_first_in_the_next_user_message():
     sent = valid(
         [
@@ -453,6 +457,7 @@ def test_results_stand_first_in_the_next_user_message():
     assert "content" not in blocks[1]
 
 
+@pytest.mark.spec("I6")
 def test_ids_and_names_of_other_providers_are_made_to_fit():
     long = "call_" + "x|y" * 150
     history = [
@@ -469,6 +474,7 @@ def test_ids_and_names_of_other_providers_are_made_to_fit():
     assert wire_id("") != ""
 
 
+@pytest.mark.spec("I5")
 def test_thinking_replays_byte_for_byte_to_its_own_model_only():
     thought = (
         ThinkingBlock("Let me   think\n", "c2ln+/="),
@@ -489,6 +495,7 @@ def test_thinking_replays_byte_for_byte_to_its_own_model_only():
         assert sent == [{"type": "text", "text": "Let me   think\n"}, {"type": "text", "text": "So."}], foreign
 
 
+@pytest.mark.spec("I5")
 def test_unsigned_thinking_is_text_and_nothing_ends_in_thinking():
     aborted = said(ThinkingBlock("half a thou"), stop_reason=StopReason.aborted)
     cut = said(ThinkingBlock("whole", "sig"), ThinkingBlock(redacted=True, data="x"), stop_reason=StopReason.length)
@@ -641,6 +648,7 @@ def histories(draw: Any) -> list[Any]:
     return [*out, UserMessage(content="go on")]
 
 
+@pytest.mark.spec("I6")
 @settings(max_examples=150, deadline=None)
 @given(history=histories(), level=st.sampled_from([None, "off", "low", "high"]))
 def test_any_legal_history_passes_the_validator(history, level):

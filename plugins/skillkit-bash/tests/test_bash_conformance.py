@@ -7,6 +7,7 @@ from skillkit_bash import BashRuntime
 from skillkit_testkit.conformance import RuntimeConformance
 
 
+@pytest.mark.spec("13.9", "13.10")
 class TestBashRuntime(RuntimeConformance):
     @pytest.fixture
     def runtime(self, tmp_path_factory):

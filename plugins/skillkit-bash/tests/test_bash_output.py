@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from skillkit_bash import BashRuntime, Lines
@@ -47,6 +48,7 @@ def test_one_subscriber_gets_both(runtime, go):
     assert sorted("".join(seen).split()) == ["e", "o"]
 
 
+@pytest.mark.spec("13.10")
 def test_a_line_of_five_megabytes_is_one_line(runtime, go):
     lines: list[str] = []
     with Lines(lines.append) as subscriber:

@@ -62,6 +62,7 @@ async def started(runtime, command: str, count: int, **kwargs):
     return task, pids.found
 
 
+@pytest.mark.spec("9.51")
 @pytest.mark.parametrize("name", TREES)
 def test_an_abort_ends_the_whole_tree(runtime, go, gone, name):
     async def scenario():
@@ -147,6 +148,7 @@ def test_a_second_cancellation_does_not_wait_for_the_grace(runtime, go, gone, mo
     assert all(gone(pid) for pid in go(scenario()))
 
 
+@pytest.mark.spec("13.9")
 def test_who_starts_new_processes_when_told_to_end_is_still_caught(runtime, go, gone, tmp_path):
     log = tmp_path / "pids"
     code = f"trap 'setsid sleep 1000 & echo $! >> {log}' TERM; echo $$ > {log}; echo $$; while :; do sleep 1000 & wait; done"
@@ -163,12 +165,14 @@ def test_who_starts_new_processes_when_told_to_end_is_still_caught(runtime, go, 
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.spec("13.9")
 def test_what_is_left_in_the_background_is_neither_waited_for_nor_left(runtime, go, gone):
     result = go(runtime.execute("sleep 1000 & echo $!"))
     assert result.ok
     assert gone(int(result.stdout))
 
 
+@pytest.mark.spec("13.9")
 def test_a_survivor_that_keeps_writing_is_not_read_for_ever(runtime, go, gone):
     result = go(runtime.execute("yes & echo $! >&2", max_output=100))
     assert result.ok
@@ -192,6 +196,7 @@ def test_a_detached_daemon_outlives_its_command(runtime, go, alive, doomed):
     assert result.ok and alive(doomed[0])
 
 
+@pytest.mark.spec("13.9")
 def test_a_detached_process_with_the_pipe_is_not_waited_for(runtime, go, alive, doomed):
     result = go(runtime.execute("setsid sleep 1000 & echo $!"))
     doomed.append(int(result.stdout))

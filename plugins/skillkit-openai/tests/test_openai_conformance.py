@@ -11,6 +11,7 @@ from skillkit_testkit.conformance import AdapterConformance
 from skillkit_core.contracts.adapter import LLMAdapter
 
 
+@pytest.mark.spec("9.43", "9.44", "I5")
 class TestChat(AdapterConformance):
     """Chat Completions."""
 
@@ -19,6 +20,7 @@ class TestChat(AdapterConformance):
         return lambda url: OpenAIAdapter(None, base_url=f"{url}/v1", api_key="sk-testkit-key")
 
 
+@pytest.mark.spec("9.43", "9.44", "I5")
 class TestResponses(AdapterConformance):
     """The Responses API."""
 

@@ -97,6 +97,7 @@ def test_the_body_of_responses() -> None:
     )
 
 
+@pytest.mark.spec("I16", "9.46")
 @BOTH
 def test_the_same_tools_in_any_order_give_the_same_bytes(adapter_class: Any) -> None:
     adapter = local(adapter_class)
@@ -133,6 +134,7 @@ def history(plan: Any, adapter: OpenAIWire) -> list[list[LLMMessage]]:
     return out
 
 
+@pytest.mark.spec("I15")
 @BOTH
 @FEW
 @given(plan=turns)
@@ -325,6 +327,7 @@ def test_images_and_documents_of_responses() -> None:
     assert got[1]["content"][1] == {"type": "input_file", "file_url": "https://x/d.pdf"}
 
 
+@pytest.mark.spec("9.20")
 @BOTH
 def test_a_model_that_takes_no_images_gets_a_note(adapter_class: Any) -> None:
     text = adapter_class(None, base_url="http://localhost/v1").body(LLMRequest(BLIND, [MEDIA])).decode()
@@ -359,6 +362,7 @@ def test_images_of_tool_results_follow_all_results_of_the_batch_in_chat() -> Non
 # -- histories from anywhere ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("I5")
 def test_thinking_of_chat_goes_back_where_it_came_from_and_to_nobody_else() -> None:
     adapter = local()
     details = [{"type": "reasoning.text", "text": "hm", "signature": "sig", "index": 0}]
@@ -384,6 +388,7 @@ def test_thinking_of_chat_goes_back_where_it_came_from_and_to_nobody_else() -> N
         assert "reasoning" not in json.dumps(foreign)
 
 
+@pytest.mark.spec("I5")
 @pytest.mark.parametrize("stop", [StopReason.aborted, StopReason.error])
 def test_thinking_of_an_answer_that_was_cut_short_becomes_text(stop: StopReason) -> None:
     adapter = local()
@@ -392,6 +397,7 @@ def test_thinking_of_an_answer_that_was_cut_short_becomes_text(stop: StopReason)
     assert got["messages"][1] == {"role": "assistant", "content": "hm\n\na"}
 
 
+@pytest.mark.spec("I5")
 @BOTH
 def test_thinking_without_proof_of_its_origin_becomes_text_and_redacted_thinking_is_dropped(adapter_class: Any) -> None:
     adapter = local(adapter_class)
@@ -410,6 +416,7 @@ REASONING = {
 }
 
 
+@pytest.mark.spec("I5", "I6")
 def test_reasoning_items_go_back_byte_for_byte_before_their_item() -> None:
     adapter = at_openai(OpenAIResponsesAdapter)
     think = ThinkingBlock("hm", data="EEE", provider_data=freeze({"item": {**REASONING, "status": None}}))
@@ -510,6 +517,7 @@ def test_refusals_go_back_as_text() -> None:
     assert got["messages"][1]["content"] == "No."
 
 
+@pytest.mark.spec("I6")
 def test_the_validators_find_what_servers_refuse() -> None:
     asked = {"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]}
     answer = {"role": "tool", "tool_call_id": "a", "content": "1"}
@@ -528,6 +536,7 @@ def test_the_validators_find_what_servers_refuse() -> None:
     )
 
 
+@pytest.mark.spec("I6")
 def test_every_recorded_answer_can_be_sent_back_to_its_own_and_to_the_other_wire(cases: list[Any]) -> None:
     """Whatever a server said, the next request is one that servers take, and its own reasoning is in it unchanged."""
     adapters: dict[str, OpenAIWire] = {"openai-chat": local(), "openai-responses": local(OpenAIResponsesAdapter)}

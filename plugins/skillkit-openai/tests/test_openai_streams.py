@@ -175,6 +175,7 @@ def test_responses_events_say_the_answer_whatever_the_server_leaves_out(stream: 
     assert (message.usage.input, message.usage.cache_read, message.usage.output) == (6, 4, 5)
 
 
+@pytest.mark.spec("9.43")
 @FEW
 @given(chat_streams(), st.integers(0, 100))
 def test_a_cut_chat_stream_is_a_prefix_and_one_protocol_error(stream: tuple[Any, Any], cut: int) -> None:
@@ -183,6 +184,7 @@ def test_a_cut_chat_stream_is_a_prefix_and_one_protocol_error(stream: tuple[Any,
     _check_cut(parts, events)
 
 
+@pytest.mark.spec("9.43")
 @FEW
 @given(responses_streams(), st.integers(0, 100))
 def test_a_cut_responses_stream_is_a_prefix_and_one_protocol_error(stream: tuple[Any, Any], cut: int) -> None:
@@ -222,6 +224,7 @@ typed = st.builds(
 )
 
 
+@pytest.mark.spec("9.43")
 @pytest.mark.parametrize("adapter_class", [OpenAIAdapter, OpenAIResponsesAdapter])
 @FEW
 @given(data=st.lists(st.binary(max_size=30) | json_values.map(encode) | typed.map(encode), max_size=6))

@@ -81,7 +81,7 @@ async def reading(store: Any, session_id: str = "s1") -> Branches:
 
 
 def check_legal(messages: Sequence[Any]) -> None:
-    """I1 and I2: each call has one result, right after it, in order; no result without a call."""
+    """Each call has one result, right after it, in order; no result without a call."""
     waiting: list[str] = []
     for message in messages:
         if message.role == "tool_result":
@@ -128,6 +128,7 @@ KILLED = textwrap.dedent(
 )
 
 
+@pytest.mark.spec("9.38")
 def test_a_run_that_was_killed_in_a_tool_is_resumed(place, store, go, tmp_path):
     """38: kill -9 while the tool runs: what was said is there, the call counts as interrupted, nothing runs twice."""
     ran = tmp_path / "ran"
@@ -153,8 +154,9 @@ def test_a_run_that_was_killed_in_a_tool_is_resumed(place, store, go, tmp_path):
     assert after.state()["state"] == "complete"
 
 
+@pytest.mark.spec("I4")
 def test_what_was_sent_after_a_crash_is_sent_alike_after_every_reload(place, store, go, tmp_path):
-    """I3 and I15: the repaired history does not change from run to run."""
+    """The repaired history does not change from run to run."""
     subprocess.run(
         [sys.executable, "-c", KILLED, place[0], str(place[1]), str(tmp_path / "ran")], check=False, timeout=60
     )
@@ -163,6 +165,7 @@ def test_what_was_sent_after_a_crash_is_sent_alike_after_every_reload(place, sto
     assert list(second[: len(first)]) == list(first)
 
 
+@pytest.mark.spec("9.41")
 def test_a_branch_starts_at_a_user_message_inside_a_finished_tool_turn(store, go):
     """41: the path ends at the call's question; what followed stays on its own branch."""
 
@@ -180,6 +183,7 @@ def test_a_branch_starts_at_a_user_message_inside_a_finished_tool_turn(store, go
     go(work())
 
 
+@pytest.mark.spec("9.41", "I1")
 @pytest.mark.parametrize("at", [1, 2])
 def test_a_branch_between_a_call_and_its_last_result_is_legal(store, go, at):
     """41: at the answer with two calls, and after the first result; the open calls count as interrupted."""
@@ -205,6 +209,7 @@ def test_a_branch_between_a_call_and_its_last_result_is_legal(store, go, at):
     go(work())
 
 
+@pytest.mark.spec("9.41")
 def test_the_leaf_survives_a_reload_without_a_new_entry(store, go):
     """41: moving back and closing is enough; the next run follows the entry."""
 
@@ -227,6 +232,7 @@ def test_the_leaf_survives_a_reload_without_a_new_entry(store, go):
     go(work())
 
 
+@pytest.mark.spec("9.41")
 def test_a_session_can_start_again_before_its_first_entry(store, go):
     async def work() -> None:
         await said(store, "one", "first")
@@ -238,6 +244,7 @@ def test_a_session_can_start_again_before_its_first_entry(store, go):
     go(work())
 
 
+@pytest.mark.spec("9.41")
 @pytest.mark.parametrize("at", ["root", "leaf", "start"])
 def test_a_fork_goes_on_by_itself(store, go, at):
     """41: at the root, at the leaf and before everything; the old session does not change, nor does the fork cost again."""
@@ -261,8 +268,9 @@ def test_a_fork_goes_on_by_itself(store, go, at):
     go(work())
 
 
+@pytest.mark.spec("I17")
 def test_usage_is_the_sum_of_the_ledger_on_all_branches(store, go):
-    """I17: requests of a branch that was left are paid for as well, and a reload counts them once."""
+    """Requests of a branch that was left are paid for as well, and a reload counts them once."""
 
     async def work() -> None:
         await said(store, "one", Reply("first", usage=TokenUsage(input=1, output=2)))
@@ -275,8 +283,9 @@ def test_usage_is_the_sum_of_the_ledger_on_all_branches(store, go):
     go(work())
 
 
+@pytest.mark.spec("13.7", "I10")
 def test_what_the_user_said_is_kept_before_the_request_leaves(store, go):
-    """I10: another reader sees the prompt while the model has not been asked."""
+    """Another reader sees the prompt while the model has not been asked."""
 
     async def work() -> None:
         seen: list[list[str]] = []

@@ -343,6 +343,7 @@ def test_a_label_is_given_replaced_and_taken_away(asked, run, store):
             run("label", "6a", *wrong)
 
 
+@pytest.mark.spec("9.41")
 def test_a_fork_keeps_the_branch_and_its_labels(asked, run):
     made = asked("fork", "6a", "--id", "copy")
     assert (made["parent_session"], made["title"], made["entry"], made["entries"]) == ("6a3f01", "Mend <it>", "e12", 8)

@@ -11,10 +11,12 @@ from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.contracts.session_store import SessionStore
 
 
+@pytest.mark.spec("9.39", "9.40", "9.53", "I18")
 class TestJsonlStore(SessionStoreConformance):
     opener = "skillkit_sessions.store:JsonlStore.at"
 
 
+@pytest.mark.spec("9.40", "9.53", "I18")
 class TestSqliteStore(SessionStoreConformance):
     opener = "skillkit_sessions.sqlite_store:SqliteStore.at"
 

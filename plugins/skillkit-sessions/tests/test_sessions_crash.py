@@ -41,6 +41,7 @@ async def written(directory: Path, entries: list[SessionEntry]) -> tuple[JsonlSt
     return store, path, sizes
 
 
+@pytest.mark.spec("9.39")
 @given(texts=TEXTS, cut=st.floats(0, 1), more=st.text(max_size=5))
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_file_torn_at_any_byte_keeps_every_whole_entry(tmp_path_factory, texts, cut, more):
@@ -67,6 +68,7 @@ def test_a_file_torn_at_any_byte_keeps_every_whole_entry(tmp_path_factory, texts
     asyncio.run(scenario())
 
 
+@pytest.mark.spec("9.39")
 @pytest.mark.parametrize(
     "garbage", [b"\0" * 50, b"\xff\xfe", b'{"type":"mess', b"{}", b"garbage\n", b"\0\0\n", b"[1]\n"]
 )
@@ -85,6 +87,7 @@ def test_garbage_at_the_end_is_cut(tmp_path, go, garbage):
     go(scenario())
 
 
+@pytest.mark.spec("9.39")
 @given(texts=st.lists(st.text(max_size=10), min_size=2, max_size=6), data=st.data())
 def test_a_broken_line_in_the_middle_is_refused_with_its_number(tmp_path_factory, texts, data):
     async def scenario():
@@ -118,6 +121,7 @@ def test_a_broken_header_is_refused(store, go, write, header):
     assert caught.value.where == f"{path}:1"
 
 
+@pytest.mark.spec("9.39")
 def test_a_newer_version_opens_read_only(store, go, write, entry):
     path = write("s1", [entry(1)], version=SESSION_VERSION + 1)
     before = path.read_bytes()
@@ -133,6 +137,7 @@ def test_a_newer_version_opens_read_only(store, go, write, entry):
     assert path.read_bytes() == before and not path.with_suffix(".lock").exists()
 
 
+@pytest.mark.spec("9.39")
 def test_an_unknown_entry_type_opens_read_only_and_is_not_lost(store, go, write, entry):
     path = write("s1", [entry(1)])
     with path.open("ab") as file:
@@ -166,6 +171,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.spec("9.38")
 @pytest.mark.parametrize("after", [1, 20, 500])
 def test_a_killed_writer_loses_nothing_that_was_acknowledged(tmp_path, go, after):
     process = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE)

@@ -57,11 +57,13 @@ def opens(store: JsonlStore, go) -> bool:
     return not (store.directory / "s1.lock").exists()
 
 
+@pytest.mark.spec("9.40", "I18")
 def test_a_second_process_is_told_who_writes(store, go, holder):
     with pytest.raises(SessionLocked, match=f"process {holder.pid}"):
         go(store.open("s1"))
 
 
+@pytest.mark.spec("9.40")
 def test_reading_is_always_possible(store, go, holder):
     assert go(store.open("s1", read_only=True)).read_only
 
@@ -71,6 +73,7 @@ def test_after_the_owner_has_closed_anybody_may_write(store, go, holder):
     assert opens(store, go)
 
 
+@pytest.mark.spec("9.40")
 def test_a_killed_owner_is_followed_at_once(store, go, holder):
     holder.kill()
     holder.wait()
@@ -78,6 +81,7 @@ def test_a_killed_owner_is_followed_at_once(store, go, holder):
     assert opens(store, go)
 
 
+@pytest.mark.spec("I18")
 def test_a_second_handle_of_the_same_process_is_refused_too(store, go, header):
     async def scenario():
         handle = await store.create(header)
@@ -112,6 +116,7 @@ def test_a_link_in_place_of_the_lock_is_not_followed(store, go, write, tmp_path)
     assert (tmp_path / "precious").read_text() == "data"
 
 
+@pytest.mark.spec("9.40", "I18")
 def test_many_processes_that_want_to_write_never_do_so_at_once(store, write, tmp_path):
     write("s1")
     code = """

@@ -233,6 +233,7 @@ def test_an_unknown_type_is_written_and_makes_the_session_read_only_when_it_is_n
     go(scenario())
 
 
+@pytest.mark.spec("I18")
 def test_many_appends_at_once_make_whole_lines_in_order(store, go, header, entry):
     async def scenario():
         handle = await store.create(header)

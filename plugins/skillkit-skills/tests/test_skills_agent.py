@@ -309,6 +309,7 @@ def show(host, tmp_path, action=None, args=None, **block):
     return result.data, folder
 
 
+@pytest.mark.spec("13.13")
 def test_the_environment_is_clean_and_holds_what_was_declared(host, tmp_path):
     host.environ |= {"SECRET": "s", "TOKEN": "t", "KEY": "k", "LANG": "C.UTF-8", "PYTHONPATH": "/x"}
     host.config.data["skills"] = {"entries": {"shows": {"env": {"OWN": "o"}}}}
@@ -322,6 +323,7 @@ def test_the_environment_is_clean_and_holds_what_was_declared(host, tmp_path):
     assert data["cwd"] == str(host.cwd)
 
 
+@pytest.mark.spec("13.13")
 def test_a_secret_reaches_the_program_by_its_environment_only(host, tmp_path):
     host.environ["API_KEY"] = "hush"
     args = {"api_key": {"secret": True, "required": True}, "q": "string"}

@@ -158,3 +158,24 @@ def test_a_person_calls_a_skill_by_its_name(real):
     assert asyncio.run(say("/absent"))[0] == "Skill absent cannot be called here: missing-bin:no-such-program-xyz."
     assert asyncio.run(say("/etc/passwd is a file"))[1] == ["/etc/passwd is a file"]
     assert asyncio.run(say("$5 is cheap"))[1] == ["$5 is cheap"]
+
+
+@pytest.mark.spec("13.11")
+def test_what_looks_like_a_command_in_a_skill_or_its_arguments_is_text_and_never_run(real):
+    host = real()
+    folder = host.config_dir / "skills/notes"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("Before !`touch body` after: $ARGUMENTS, then $1.")
+
+    async def say(text):
+        model = ScriptedModel(["done"])
+        async with AgentRunner(AgentConfig(model="scripted"), host=host) as agent:
+            agent.set_adapter(model)
+            await agent.chat(text)
+        return model.requests[0].messages[0].text
+
+    told = "!`touch arguments` $(touch dollar) `touch ticks`; touch plain"
+    sent = asyncio.run(say(f"/notes {told}"))
+    assert f"Before !`touch body` after: {told}, then" in sent
+    made = {path.name for where in (folder, host.cwd, Path.cwd()) for path in where.iterdir()}
+    assert not made & {"body", "arguments", "dollar", "ticks", "plain"}

@@ -75,6 +75,7 @@ def broken(site: Any) -> Any:
     return site
 
 
+@pytest.mark.spec("9.48")
 def test_doctor_names_plugin_distribution_version_stage_and_remedy_of_each_kind(broken: Any) -> None:
     done = broken.run("plugins", "doctor", "--json", **QUICK)
     assert done.code == 1
@@ -101,6 +102,7 @@ def test_doctor_names_plugin_distribution_version_stage_and_remedy_of_each_kind(
     assert twice["remedy"] == "uninstall one of them: pip uninstall rival-good"
 
 
+@pytest.mark.spec("9.48")
 def test_no_disabled_or_shadowed_plugin_is_ever_imported(broken: Any) -> None:
     for command in (["plugins", "doctor"], ["doctor"], ["plugins", "info", "quiet"], ["--help"], ["config", "show"]):
         broken.run(*command, **QUICK)
@@ -143,6 +145,7 @@ def test_info_tells_what_one_plugin_is(broken: Any, name: str) -> None:
         assert [p["stage"] for p in info["problems"]] == [BROKEN[name][1]]
 
 
+@pytest.mark.spec("9.48", "I20")
 def test_every_other_command_still_works(broken: Any) -> None:
     for command in (["--help"], ["--version"], ["plugins", "list"], ["config", "show"], ["config", "path"], ["hello"]):
         done = broken.run(*command, **QUICK)
@@ -152,6 +155,7 @@ def test_every_other_command_still_works(broken: Any) -> None:
     assert "Say hello." in broken.run("--help", **QUICK).out
 
 
+@pytest.mark.spec("9.48", "I20")
 def test_a_plugin_that_fails_later_loses_that_hook_and_nothing_else(site: Any) -> None:
     for name, (source, *_) in LATER.items():
         site.plugin(name, source)

@@ -161,6 +161,7 @@ def come_and_go(host: Host, agent: AgentRunner) -> dict[str, weakref.ref[Any]]:
     return {name: weakref.ref(thing) for name, thing in gone.items()}
 
 
+@pytest.mark.spec("I19", "9.52")
 def test_unloading_leaves_nothing_behind(host: Host) -> None:
     host.add_plugin(Full("other"))
     host.collect_all()
@@ -209,6 +210,7 @@ def test_one_object_under_two_names_is_refused_and_keeps_its_hooks(host: Host) -
     assert list(host.plugins) == ["full"]
 
 
+@pytest.mark.spec("I19")
 def test_a_refused_plugin_leaves_nothing(host: Host) -> None:
     class Wrong(Full):
         @hookimpl
@@ -308,6 +310,7 @@ def test_plugins_run_in_the_order_in_which_they_were_added(host: Host) -> None:
     assert [e.source for e in host.tools.entries()] == ["a", "c", "b"]
 
 
+@pytest.mark.spec("9.47")
 def test_the_first_of_two_tools_wins_with_a_diagnostic_and_the_other_has_an_address(host: Host) -> None:
     host.add_plugin(Full("one"))
     host.add_plugin(Full("two"))
@@ -409,6 +412,7 @@ def test_the_name_of_an_embedded_plugin(host: Host, plugin: Any, name: str) -> N
     assert host.add_plugin(Full(), name="given.name") == "given.name"
 
 
+@pytest.mark.spec("I20")
 def test_closing_calls_everybody_in_reverse_even_when_one_raises_or_leaves(host: Host) -> None:
     order: list[str] = []
 
@@ -431,6 +435,7 @@ def test_closing_calls_everybody_in_reverse_even_when_one_raises_or_leaves(host:
     assert [(p.plugin, p.stage) for p in host.problems] == [("c", "host_shutdown"), ("b", "host_shutdown")]
 
 
+@pytest.mark.spec("I20")
 def test_closing_goes_on_when_something_a_plugin_made_cannot_be_closed(host: Host) -> None:
     closed: list[str] = []
 
@@ -451,6 +456,7 @@ def test_closing_goes_on_when_something_a_plugin_made_cannot_be_closed(host: Hos
     assert [p.message for p in host.problems] == ["Stubborn could not be closed: OSError: stuck"]
 
 
+@pytest.mark.spec("9.52")
 def test_unloading_during_a_run_waits_for_its_end(host: Host) -> None:
     plugin = Full()
     host.add_plugin(plugin)
@@ -473,6 +479,43 @@ def test_unloading_during_a_run_waits_for_its_end(host: Host) -> None:
 
     asyncio.run(main())
     assert plugin.log == ["configured True", "started", "turn", "tool", "turn", "shutdown"]
+
+
+@pytest.mark.spec("9.52", "I19")
+def test_a_plugin_that_is_replaced_during_a_run_is_never_called_again_and_can_be_forgotten(host: Host) -> None:
+    calls: list[str] = []
+
+    def plugin(name: str) -> Any:
+        class Plugin:
+            @hookimpl
+            def turn_start(self, event: Any) -> None:
+                calls.append(name)
+
+        return Plugin()
+
+    async def main() -> list[weakref.ref[Any]]:
+        old = plugin("old")
+        watched = [weakref.ref(old), weakref.ref(type(old)), weakref.ref(type(old).turn_start)]
+        host.add_plugin(old, name="changing")
+        del old
+
+        def replace() -> None:
+            host.remove_plugin("changing")
+            agent.when_idle(lambda: host.add_plugin(plugin("new"), name="changing"))
+
+        model = ScriptedModel([Reply(calls=[Call("none")], before=replace), "done", "again"])
+        host.adapters.register("scripted", model)
+        agent = AgentRunner(AgentConfig(model=ModelDefinition("m", "scripted")), host=host)
+        await agent.chat("go")
+        assert calls == ["old", "old"], "what began with a plugin ends with it"
+        await agent.chat("go on")
+        await agent.aclose()
+        return watched
+
+    watched = asyncio.run(main())
+    assert calls == ["old", "old", "new"]
+    gc.collect()
+    assert [w() for w in watched] == [None, None, None]
 
 
 def test_resolution_takes_the_first_answer_after_awaiting_and_survives_failures(host: Host) -> None:
