@@ -59,7 +59,10 @@ class Desk:
         return [(m["tool_call_id"], m.get("outcome", "ok")) for m in messages if m["role"] == "tool_result"]
 
     def at_a_terminal(self, *args, steps=()):
-        """Type at a terminal: each step waits for a text and answers it. Gives what was seen, and the exit code."""
+        """Type at a terminal: each step waits for a text and answers it, or calls a function for the answer.
+
+        Gives what was seen, and the exit code.
+        """
         terminal, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
         process = subprocess.Popen(
@@ -80,7 +83,8 @@ class Desk:
             seen += data
             while waiting and waiting[0][0] in seen[place:]:
                 place = seen.index(waiting[0][0], place) + len(waiting[0][0])
-                os.write(terminal, waiting.pop(0)[1])
+                answer = waiting.pop(0)[1]
+                os.write(terminal, answer() if callable(answer) else answer)
         os.close(terminal)
         code = process.wait(60)
         assert not waiting, f"{waiting[0][0]!r} was never asked: {seen.decode()}"
@@ -312,6 +316,17 @@ def test_leaving_a_question_open_changes_nothing(desk, answer, expected):
     _, code = desk.at_a_terminal("sessions", "resume", session, steps=[(LATER, answer)])
     assert code == expected
     assert desk("sessions", "show", session, "--all", "--json").ok().json["entries"] == before
+
+
+def test_somebody_else_decides_while_a_person_thinks(desk):
+    session = desk.suspended("pay 5")
+
+    def think():
+        desk("sessions", "resume", session, "--deny", "all").ok()
+        return b"y\n"
+
+    seen, code = desk.at_a_terminal("sessions", "resume", session, steps=[(LATER, think)])
+    assert code == 2 and "went on meanwhile" in seen and desk.paid == []
 
 
 def test_decisions_that_are_typed_are_not_asked_about(desk):
