@@ -128,7 +128,6 @@ def config_for(host: Host, options: Options) -> AgentConfig:
         allow_tools=frozenset(options.allow),
         limits=limits,
         skills=skills,
-        options={"user_actions": True} if skills else {},
     )
 
 
