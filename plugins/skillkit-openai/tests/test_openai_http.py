@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
+from skillkit_openai.config import OpenAISection
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.http import redact_headers
 from skillkit_core.messages import StopReason, UserMessage
 from skillkit_core.models import ModelDefinition
 from skillkit_core.stream import StreamEvent
@@ -63,6 +65,34 @@ def test_the_sdk_adds_credentials_and_its_headers_and_ours_win(loopback: Any) ->
             assert got["headers"]["x-app"] == "two"
             assert got["headers"]["user-agent"] == "mine"
             assert "x-stainless-lang" in got["headers"]
+
+    asyncio.run(main())
+
+
+def test_a_deployment_at_azure_is_an_address_a_query_and_a_header(loopback: Any) -> None:
+    config = {"api_key_env": "AZURE_KEY", "key_header": "api-key", "query": {"api-version": "2024-10-21"}}
+
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(*ANSWER)
+            base_url = server.url.removesuffix("/v1") + "/openai/deployments/d"
+            provider = OpenAISection.model_validate({"servers": {"az": {"base_url": base_url, **config}}}).servers["az"]
+            options = provider.provider("az", {}).options
+            adapter = OpenAIAdapter(None, provider="az", base_url=base_url, api_key="k-1", **options)
+            seen: list[Any] = []
+
+            async def on_request(payload: Any, headers: Any) -> Any:
+                seen.append(headers)
+                return payload, headers
+
+            assert (await collect(adapter, ask()))[-1].type == "done"
+            assert (await collect(adapter, ask(on_request=on_request)))[-1].type == "done"
+            await adapter.close()
+            for got in server.requests:
+                assert got["target"] == "/openai/deployments/d/chat/completions?api-version=2024-10-21"
+                assert got["headers"]["api-key"] == "k-1"
+                assert "authorization" not in got["headers"]
+            assert redact_headers(seen[0])["api-key"] == "***"
 
     asyncio.run(main())
 

@@ -79,8 +79,21 @@ def test_making_an_adapter_does_not_import_the_sdk() -> None:
 
 def test_a_provider_without_an_endpoint_never_talks_to_openai() -> None:
     p = providers()["azure"]
-    with pytest.raises(UsageError, match="set AZURE_OPENAI_BASE_URL"):
+    with pytest.raises(UsageError, match="set AZURE_OPENAI_ENDPOINT or AZURE_OPENAI_BASE_URL"):
         load_object(p.apis["openai-chat"])(None, provider="azure", base_url=None, api_key="k", **p.options)
+
+
+@pytest.mark.parametrize(
+    "value", ["https://r.openai.azure.com", "https://r.openai.azure.com/", "https://r.openai.azure.com/openai/v1"]
+)
+def test_an_azure_resource_is_enough_of_an_endpoint(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", value)
+    p = providers()["azure"]
+    adapter = load_object(p.apis["openai-responses"])(None, provider="azure", api_key="k", **p.options)
+    assert adapter.endpoint.base_url == "https://r.openai.azure.com/openai/v1"
+    assert adapter.dialect.store is False
+    own = load_object(p.apis["openai-chat"])(None, provider="azure", base_url="https://x/v1", api_key="k", **p.options)
+    assert own.endpoint.base_url == "https://x/v1"
 
 
 def test_an_unknown_option_is_named() -> None:

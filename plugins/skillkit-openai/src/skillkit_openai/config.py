@@ -34,6 +34,7 @@ class Server(Connection):
     base_url: str = Field(description="endpoint with the version, without /chat/completions")
     api: Literal["openai-chat", "openai-compatible", "openai-responses"] = "openai-chat"
     api_key_env: str | None = Field(None, description="variable that holds the key; none: no key is sent")
+    key_header: Literal["authorization", "api-key", "x-api-key"] = "authorization"
     default_model: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     query: dict[str, str] = Field(default_factory=dict, description="added to every URL (Azure's api-version)")
@@ -57,12 +58,14 @@ class Server(Connection):
 
     def provider(self, name: str, common: dict[str, Any]) -> Provider:
         """The server as a provider called ``name``."""
-        own = {"base_url", "api", "api_key_env", "default_model", "headers", "query"}
+        own = {"base_url", "api", "api_key_env", "key_header", "default_model", "headers", "query"}
         options = {k: v for k in Server.model_fields if k not in own and (v := getattr(self, k)) is not None}
         if self.query:
             options["query"] = self.query
         if self.api_key_env:
             options["key_hint"] = self.api_key_env
+        if self.key_header != "authorization":
+            options["key_header"] = self.key_header
         first, second = {"openai-chat": CHAT}, {"openai-responses": RESPONSES}
         return Provider(
             name,

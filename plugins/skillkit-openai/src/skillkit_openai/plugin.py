@@ -14,6 +14,11 @@ _CHAT = {"openai-chat": CHAT}  # the core knows the alias openai-compatible
 _BOTH = {**_CHAT, "openai-responses": RESPONSES}
 _RESPONSES_FIRST = {"openai-responses": RESPONSES, **_CHAT}
 
+_AZURE = {
+    "key_hint": "AZURE_OPENAI_API_KEY",
+    "url_hint": "AZURE_OPENAI_ENDPOINT or AZURE_OPENAI_BASE_URL",
+    "resource_env": "AZURE_OPENAI_ENDPOINT",
+}
 # name, endpoint, variable of the key, APIs. The endpoint of a local server can be changed by a variable of its own.
 _HOSTED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("alibaba", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _CHAT),
@@ -78,8 +83,8 @@ def _openai(common: Mapping[str, Any]) -> Iterator[Provider]:
         _RESPONSES_FIRST,
         base_url_env="AZURE_OPENAI_BASE_URL",
         api_key_env=("AZURE_OPENAI_API_KEY",),
-        options={**common, "key_hint": "AZURE_OPENAI_API_KEY", "url_hint": "AZURE_OPENAI_BASE_URL"},
-        description="Azure OpenAI (base URL: https://RESOURCE.openai.azure.com/openai/v1)",
+        options={**common, **_AZURE},
+        description="Azure OpenAI: the endpoint of a resource in AZURE_OPENAI_ENDPOINT or AZURE_OPENAI_BASE_URL",
     )
 
 

@@ -53,8 +53,9 @@ class OpenAIWire(LLMAdapter):
         query: added to every URL. proxy: URL of an HTTP proxy; default: the environment's.
         timeout: seconds until the first event, where the request's settings do not say. idle_timeout: longest silence
             afterwards. connect_timeout: seconds to reach the server.
+        key_header: header that carries the key; ``authorization``: as a bearer token.
         key_hint: variable that should hold the key; when it is given, an encrypted endpoint is not asked without one.
-        url_hint: variable that should hold the endpoint.
+        url_hint: variable that should hold the endpoint. resource_env: variable that may hold an Azure resource instead.
         options: fields of :class:`~skillkit_openai.dialect.Dialect`.
 
     Raises:
@@ -77,11 +78,15 @@ class OpenAIWire(LLMAdapter):
         timeout: float | None = 600.0,
         idle_timeout: float | None = 600.0,
         connect_timeout: float = 60.0,
+        key_header: str = "authorization",
         key_hint: str | None = None,
         url_hint: str = "OPENAI_BASE_URL",
+        resource_env: str | None = None,
         **options: Any,
     ) -> None:
         self.provider = provider
+        if not base_url and resource_env is not None:
+            base_url = _azure_url(os.environ.get(resource_env))
         if not base_url and provider != "openai":  # nobody else's key goes to OpenAI
             raise UsageError(f"provider {provider!r} has no endpoint", hint=f"set {url_hint}, or pass base_url")
         url = require_url((base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/"))
@@ -89,15 +94,17 @@ class OpenAIWire(LLMAdapter):
             require_url(proxy, "proxy")
         if api_key is None and (not base_url or url == OPENAI_URL):
             api_key = _secret(host, "OPENAI_API_KEY")
+        secret = (api_key or "").strip()
+        moved = {key_header: secret} if secret and key_header != "authorization" else {}
         self.endpoint = Endpoint(
-            url, (api_key or "").strip(), dict(headers or {}), dict(query or {}), proxy, connect_timeout
+            url, "" if moved else secret, {**(headers or {}), **moved}, dict(query or {}), proxy, connect_timeout
         )
         self.dialect: Dialect = dialect_for(url, options)
         self._client = Client(self.endpoint)
         self._timeout = timeout
         self._idle = idle_timeout
         variable = key_hint or ("OPENAI_API_KEY" if provider == "openai" else None)
-        self._origin = Origin(provider, url, self.path, self.endpoint.api_key, variable, version="/v1")
+        self._origin = Origin(provider, url, self.path, secret, variable, version="/v1")
         self.failures = Failures(self._origin, timeout, idle_timeout)
         self._wants_key = url == OPENAI_URL or (key_hint is not None and url.startswith("https://"))
 
@@ -336,6 +343,13 @@ class _Reader:
     async def close(self) -> None:
         """Let go of the connection; it is closed where the body was not read to its end."""
         await self._bytes.close()
+
+
+def _azure_url(resource: str | None) -> str | None:
+    """The endpoint of an Azure resource, as its own tools name it: ``https://RESOURCE.openai.azure.com``."""
+    if not resource:
+        return None
+    return resource if "/openai/" in resource else resource.rstrip("/") + "/openai/v1"
 
 
 def _secret(host: Any, name: str) -> str | None:
