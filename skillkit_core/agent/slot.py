@@ -67,8 +67,9 @@ class RunSlot:
         run.task = asyncio.create_task(self._drive(run, work), name=f"skillkit run {run.id}")
         finished = False
         try:
-            async for event in run.events():  # none but the end, unless streaming
-                yield event
+            async with contextlib.aclosing(run.events()) as events:
+                async for event in events:  # none but the end, unless streaming
+                    yield event
             await asyncio.shield(run.task)
             finished = True
             failure = run.failure()
