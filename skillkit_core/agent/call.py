@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
 from ..contracts.tool_executor import ToolExecutor
@@ -75,6 +75,9 @@ class InProcessExecutor(ToolExecutor):
         raise ToolError(f"tool {tool.name!r} returned {type(answer).__name__} instead of ToolOutput or str")
 
 
+Emit: TypeAlias = "Callable[[CallContext, str, str, int], None]"
+
+
 class CallContext:
     """What a running tool can see and do (:class:`~skillkit_core.tools.ToolContext`)."""
 
@@ -92,7 +95,7 @@ class CallContext:
         "tool_name",
     )
 
-    def __init__(self, run: Run, tool_name: str, call_id: str, emit: Callable[[str, str, int], None]) -> None:
+    def __init__(self, run: Run, tool_name: str, call_id: str, emit: Emit) -> None:
         self.agent = run.agent
         self.tool_name = tool_name
         self.tool_call_id = call_id
@@ -109,7 +112,7 @@ class CallContext:
         """Show output; nothing is shown after the call has settled."""
         if not self.settled and output:
             self._n += 1
-            self._emit(output, stream, self._n)
+            self._emit(self, output, stream, self._n)
 
 
 def checked(tool: Tool, output: Any) -> ToolOutput:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
@@ -174,7 +173,7 @@ class ToolBatch:
     async def _execute(self, item: Prepared) -> tuple[ToolOutput, Outcome]:
         tool = item.tool
         assert tool is not None and item.event is not None
-        ctx = item.ctx = CallContext(self.run, tool.name, item.call.id, partial(self._updates.show, item.call))
+        ctx = item.ctx = CallContext(self.run, tool.name, item.call.id, self._updates.show)
         work_in(self.run, ctx)  # an agent that the tool makes or asks is part of this call; the task ends with it
         executor = self.run.agent.config.executor or IN_PROCESS
         event, args = item.event, item.args

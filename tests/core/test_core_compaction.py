@@ -139,6 +139,23 @@ def test_overflow_is_compacted_away_once_and_a_second_one_fails(kit: Any, go: An
     go(main)
 
 
+@pytest.mark.spec("9.34")
+def test_overflow_in_a_later_turn_of_the_same_input_is_not_compacted_again(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        overflow = Fail(ErrorKind.overflow, "too long", status=400)
+        turns = ["a" * 400, overflow, Reply("b" * 400, [Call("act")]), overflow, overflow, "fine"]
+        agent = kit.agent(*turns, tools=[kit.tool("act", "x")], plugins=[with_compactor(Tiny(keep=1))])
+        await agent.chat("one")
+        with pytest.raises(AgentError, match="too long"):
+            await agent.chat("two")
+        assert len(agent.seen.of("compaction_end")) == 1 and len(agent.scripted.requests) == 4
+        assert (await agent.chat("three")).content == "fine"
+        assert len(agent.seen.of("compaction_end")) == 2, "a new input may be compacted for again"
+        kit.check(agent)
+
+    go(main)
+
+
 def test_overflow_without_a_compactor_fails_and_names_the_remedy(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent(Fail(ErrorKind.overflow, "too long"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -186,5 +187,50 @@ def test_a_failing_guard_of_a_result_withholds_it(kit: Any, go: Any) -> None:
         (result,) = kit.results(agent)
         assert "secret" not in result.text and "withheld" in result.text and result.is_error
         assert all("secret" not in str(e) for e in agent.seen.of("tool_execution_end"))
+
+    go(main)
+
+
+@pytest.mark.spec("13.4")
+def test_what_a_settled_call_still_puts_out_is_dropped_while_its_siblings_run(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        settled, kept = asyncio.Event(), {}
+
+        async def first(args: Any, ctx: Any) -> str:
+            kept["ctx"] = ctx
+            return "done"
+
+        async def second(args: Any, ctx: Any) -> str:
+            await settled.wait()
+            kept["ctx"].on_output("late")
+            await asyncio.to_thread(kept["ctx"].on_output, "late, from a thread")
+            ctx.on_output("in time")
+            return "done too"
+
+        tools = [kit.tool("first", first), kit.tool("second", second)]
+        agent = kit.agent(Reply(calls=[Call("first", id="1"), Call("second", id="2")]), "end", tools=tools)
+        agent.events.on("tool_execution_end", lambda e: settled.set())
+        await agent.chat("go")
+        assert [(e.tool_call_id, e.output) for e in agent.seen.of("tool_execution_update")] == [("2", "in time")]
+
+    go(main)
+
+
+@pytest.mark.spec("13.4")
+def test_what_a_thread_puts_out_at_the_last_moment_is_shown_before_the_call_ends(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        async def body(args: Any, ctx: Any) -> str:
+            thread = threading.Thread(target=ctx.on_output, args=("just in time",))
+            thread.start()
+            thread.join()  # the loop has no chance to hear of it before the tool returns
+            return "done"
+
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", body)])
+        await agent.chat("go")
+        update, end = agent.seen.one("tool_execution_update"), agent.seen.one("tool_execution_end")
+        assert update.output == "just in time" and update.seq < end.seq
+        types = agent.seen.types
+        assert types.index("tool_execution_update") < types.index("tool_execution_end")
+        assert [e.seq for e in agent.seen.events] == sorted(e.seq for e in agent.seen.events)
 
     go(main)
