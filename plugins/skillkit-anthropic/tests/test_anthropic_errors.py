@@ -150,7 +150,7 @@ def test_a_list_of_models_is_not_fetched_from_another_server() -> None:
         (200, "text/event-stream", b"", ErrorKind.protocol, True, "before the answer began"),
         (200, JSON, b'{"content": [', ErrorKind.protocol, True, "not JSON"),
         (200, "text/plain", b"pong", ErrorKind.protocol, True, "not JSON (pong)"),
-        (200, JSON, b"[]", ErrorKind.protocol, True, "not JSON ([])"),
+        (200, JSON, b"[]", ErrorKind.protocol, True, "no message of the Messages API"),
         (200, JSON, b'{"choices": []}', ErrorKind.protocol, True, "no message of the Messages API"),
         (502, "text/html", b"<title>502 Bad Gateway</title>", ErrorKind.server, True, "an HTML page (502 Bad Gateway)"),
         (503, "text/plain", b"no healthy upstream", ErrorKind.overloaded, True, "no healthy upstream"),

@@ -377,6 +377,24 @@ asyncio.run(main())
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("kind", ["", "text/plain", "text/event-stream", "application/octet-stream"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_json_is_read_whatever_its_content_type(stream: bool, kind: str, loopback: Any) -> None:
+    whole = {"id": "c", "choices": [{"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"}]}
+    text = json.dumps(whole).encode()
+
+    async def main() -> None:
+        async with loopback() as server:
+            server.script.append((200, {"content-type": kind} if kind else {}, [b" \n" + text[:9], text[9:]]))
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            events = await collect(adapter, ask(stream=stream))
+            assert "".join(e.content for e in events if e.type == "text_delta") == "Hello"
+            assert events[-1].type == "done"
+            await adapter.close()
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_server_may_answer_in_the_other_form(stream: bool, loopback: Any) -> None:
     whole = {"id": "c", "choices": [{"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"}]}

@@ -244,22 +244,23 @@ class AnthropicAdapter(LLMAdapter):
             return events
         try:
             message = parse_json(data)
+        except ValueError:
+            kind = response.headers.get("content-type", "")
+            raise self._origin.foreign(kind, data, response.status_code) from None
+        try:
             if isinstance(message, dict) and isinstance(message.get("content", 0), (list, NoneType)):
                 whole, decoder.acc = message_events(message)
                 return whole
         except (ValueError, TypeError, AttributeError) as error:
             log.debug("the answer is no message: %r", error)
-            message = None
         if isinstance(message, dict) and "error" in message:
             raise error_of_body(message, status=response.status_code, headers=dict(response.headers))
-        if isinstance(message, dict):
-            raise ProviderError(
-                "the server sent an answer that is no message of the Messages API",
-                kind=ErrorKind.protocol,
-                status=response.status_code,
-                hint=f"try again; if it stays, {self._origin.path_hint()}",
-            )
-        raise self._origin.foreign(response.headers.get("content-type", ""), data, response.status_code)
+        raise ProviderError(
+            "the server sent an answer that is no message of the Messages API",
+            kind=ErrorKind.protocol,
+            status=response.status_code,
+            hint=f"try again; if it stays, {self._origin.path_hint()}",
+        )
 
     async def _drain(self, chunks: Any, interrupt: Interrupt) -> None:
         """Read to the end of the response, so that the connection serves the next request."""
@@ -275,9 +276,7 @@ class AnthropicAdapter(LLMAdapter):
     def _error(self, error: Exception, request: LLMRequest, origin: Origin | None = None) -> ProviderError:
         found: ProviderError
         origin = origin or self._origin
-        if (
-            isinstance(error, TypeError) and not self._transport.has_credentials()
-        ):  # so the SDK refuses to send anything
+        if isinstance(error, TypeError) and not self._transport.has_credentials():  # the SDK refuses to send
             found = ProviderError("no API key is known", kind=ErrorKind.auth)
             found.__cause__ = error
         elif isinstance(error, ValueError) and not isinstance(error, ProviderError):

@@ -43,6 +43,7 @@ _CODES = {
 # have none either). Only this type and status are looked at, and only the fixed beginning of the sentence, so that
 # neither a rate limit that speaks of tokens nor a text quoted inside another error is taken for it.
 _OVERFLOW_PREFIXES = ("prompt is too long", "input length and `max_tokens` exceed context limit")
+_EXACT = frozenset({402, 413, 429, 503, 504, 529})  # whatever a compatible server writes into the body
 _GENERIC = frozenset({"invalid_request_error", "bad_request_error", "invalid_request"})
 _LONGEST = 2_000
 
@@ -94,12 +95,8 @@ def error_of_answer(
     if body is None:
         what = body_in_words(next((v for k, v in headers.items() if k.lower() == "content-type"), ""), content)
         found = _renamed(found, f"the server answered with status {status} and {what}")
-    if (
-        status == 400
-        and found.kind is ErrorKind.invalid_request
-        and (found.type or "") in _GENERIC | {""}
-        and too_long()
-    ):
+    unexplained = found.kind is ErrorKind.invalid_request and (found.type is None or found.type in _GENERIC)
+    if status == 400 and unexplained and too_long():
         found.kind, found.hint = ErrorKind.overflow, advice(ErrorKind.overflow)
     if status in (404, 405):
         missing = isinstance(body, Mapping) and isinstance(body.get("error"), (Mapping, str))
@@ -124,12 +121,11 @@ def _kind(status: int, kind_name: str | None, code: str | None, message: str) ->
         return _CODES[code]
     if kind_name == "invalid_request_error" and status in (200, 400) and message.startswith(_OVERFLOW_PREFIXES):
         return ErrorKind.overflow
-    if (
-        status in (402, 413, 429, 503, 504, 529) and _TYPES.get(kind_name or "") is not ErrorKind.quota
-    ):  # exact whatever a compatible server writes in the body
+    by_type = _TYPES.get(kind_name or "")
+    if status in _EXACT and by_type is not ErrorKind.quota:
         return classify_status(status)
-    if kind_name in _TYPES:
-        return _TYPES[kind_name]
+    if by_type is not None:
+        return by_type
     return ErrorKind.server if status == 200 else classify_status(status)
 
 

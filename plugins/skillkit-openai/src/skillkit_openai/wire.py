@@ -273,8 +273,11 @@ class _Reader:
             if not raw and not self._begun:
                 return [self._wire.broken(acc, self._foreign(self._head))], acc
             return self._feed(raw, acc, True)
-        if not self._begun and len(self._head) < _HEAD:
-            self._head += data
+        if not self._begun:
+            if not self._head and data.lstrip()[:1] in (b"{", b"["):  # JSON, whatever its content type
+                return await self._body(acc, data)
+            if len(self._head) < _HEAD:
+                self._head += data
         return self._feed(self._decoder.feed(data), acc, False)
 
     def _feed(self, raw: list[tuple[str, bytes]], acc: Any, last: bool) -> tuple[Iterable[StreamEvent], Any]:
@@ -315,8 +318,9 @@ class _Reader:
             acc, protocol_error(f"the server sent {what} that the API {self._wire.api} does not have")
         )
 
-    async def _body(self, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
-        parts = bytearray()
+    async def _body(self, acc: Any, begun: bytes = b"") -> tuple[Iterable[StreamEvent], Any]:
+        self._sse = False
+        parts = bytearray(begun)
         while piece := await self._watch.wait(self._bytes.read()):
             self._watch.started()
             parts += piece
