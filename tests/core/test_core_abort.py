@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentRunner, Approver, Limits, NoActiveRun, RunAborted, StreamEvent, ToolCallEventResult
+from skillkit_core import (
+    AgentRunner,
+    Approver,
+    Limits,
+    NoActiveRun,
+    RunAborted,
+    StreamEvent,
+    ToolCallEventResult,
+    TurnEndResult,
+)
 from skillkit_core.agent.repair import INTERRUPTED
 from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Raw, Reply
@@ -203,6 +212,29 @@ def test_abort_twice_from_another_thread_and_after_the_end_has_one_effect(kit: A
         assert agent.abort() == []
         assert (await agent.chat("again")).content == "fine"
         assert [e.outcome for e in agent.seen.of("agent_end")] == ["aborted", "completed"]
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.7", "I14")
+def test_an_abort_that_comes_after_the_last_word_takes_nothing_away(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("one", "two")
+        gave: list[Any] = []
+
+        async def steer_and_stop(event: Any, ctx: Any) -> Any:
+            off()
+            await ctx.steer("and then?")
+            return TurnEndResult(stop=True, reason="enough")
+
+        off = agent.events.on("turn_end", steer_and_stop)
+        agent.events.on("agent_end", lambda e, ctx: gave.append(agent.abort("too late")) if not gave else None)
+        response = await agent.chat("go")
+        assert response.outcome == "completed" and gave == [[]]
+        assert len(agent.queues.waiting("steer")) == 1, "what waits is not lost with an abort that has no effect"
+        await agent.chat("go on")
+        assert kit.texts(agent) == ["user:go", "assistant:one", "user:go on", "user:and then?", "assistant:two"]
         kit.check(agent)
 
     go(main)

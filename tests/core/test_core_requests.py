@@ -109,7 +109,7 @@ def test_a_failing_guard_on_the_wire_lets_no_request_leave_whatever_the_adapter_
         agent.events.on("before_provider_request", lambda e: 1 / 0, phase="guard")
         with pytest.raises(AgentError, match="guard"):
             await agent.chat("hi")
-        assert adapter.sent == []
+        assert adapter.sent == [] and len(kit.ledger(agent)) == 1, "a guard's no is not tried again"
         kit.check(agent)
 
     go(main)

@@ -210,6 +210,15 @@ def test_a_block_in_any_phase_ends_it_before_the_guards(kit: Any, go: Any, phase
     assert later == [] and len(bench.seen.of("before_tool_call")) == 1
 
 
+def test_a_block_ends_it_after_its_own_phase_so_that_all_reasons_of_that_phase_are_told(kit: Any, go: Any) -> None:
+    bench, asked = Bench(kit), []
+    bench.on("tool_call", lambda e: Answer(block=True, reason="one"), phase="first")
+    bench.on("tool_call", lambda e: Answer(block=True, reason="two"), phase="first")
+    for phase in ("normal", "last", "guard"):
+        bench.on("tool_call", asked.append, phase=phase)
+    assert go(bench.result()).text == "Blocked: one; two" and asked == []
+
+
 def test_a_block_without_a_reason_names_the_handler(kit: Any, go: Any) -> None:
     class Quiet:
         @hookimpl
