@@ -58,6 +58,7 @@ class Conversation:
         async with self._opening:
             if self._opened:
                 return self.required
+            self._agent.host.learn_secrets()
             session, reason = await self._find(self._given)
             self.session = session
             self._agent.events.session_id = session.id

@@ -33,7 +33,7 @@ from .compaction import compact_if_needed, compact_now
 from .executor import ToolBatch
 from .queues import Kind
 from .run import LimitReached, Run
-from .step import ask_model, close_message, drop_answer, open_message
+from .step import ask_model, close_message, drop_answer, open_message, redacted
 from .suspension import Resumption, Suspension, decisions_entry, resumption
 
 __all__ = ["run_loop"]
@@ -78,7 +78,7 @@ async def _begin(run: Run, prompt: Sequence[AgentMessage], resume: Resumption | 
     agent, bus = run.agent, run.agent.events
     later: Sequence[AgentMessage] = ()
     run.target = await agent.selection.current()
-    run.system_prompt = agent.system_prompt()
+    run.system_prompt = agent.host.redact(agent.system_prompt())
     if resume is None:
         await _deny_waiting(run)
         await _take(run, "next_run", "all")
@@ -257,7 +257,7 @@ async def _answer(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Ass
     return message
 
 
-async def _persist_answer(run: Run, message: AssistantMessage, *, sync: bool = False) -> AssistantMessage:
+async def _persist_answer(run: Run, message: AssistantMessage) -> AssistantMessage:
     """``message_end``, then the session: the answer is kept before any of its tools runs."""
     agent, bus = run.agent, run.agent.events
     message = agent.view.unique_calls(message)
@@ -269,7 +269,7 @@ async def _persist_answer(run: Run, message: AssistantMessage, *, sync: bool = F
             answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=agent.session.next_id()))
             replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
             message = replaced if isinstance(replaced, AssistantMessage) else message
-    await agent.session.append_message(message, sync=sync)
+    await agent.session.append_message(message)
     run.messages.append(message)
     run.builder, run.answer = None, message
     return message
@@ -341,9 +341,10 @@ async def _result_kept(run: Run, result: ToolResultMessage) -> ToolResultMessage
 
 
 async def _turn_end(run: Run) -> str | None:
-    """Emit ``turn_end``; gives the reason when a handler wants the run to stop."""
+    """Sync the session and emit ``turn_end``; gives the reason when a handler wants the run to stop."""
     bus, message = run.agent.events, run.answer
     run.in_turn = False
+    await run.agent.session.sync()
     if not bus.has("turn_end"):
         return None
     answer = await bus.emit(
@@ -399,12 +400,13 @@ async def _keep_partial(run: Run, reason: StopReason) -> None:
         ts=run.agent.clock.time(),
         stop_reason=reason,
     )
+    message = redacted(run, message)
     run.content = message.text or run.content
     run.stop_reason = reason
     if builder.empty:
         await close_message(run, message)
     else:
-        await _persist_answer(run, message, sync=True)
+        await _persist_answer(run, message)
 
 
 async def _close_calls(run: Run) -> None:

@@ -127,7 +127,7 @@ def chain(run: Run) -> Iterator[Run]:
 
 
 async def count_above(run: Run, usage: TokenUsage, cost: float | None, entry: dict[str, object]) -> None:
-    """Write what a nested run used into the books of every run above it that still goes on: once each, without an event.
+    """Write what a nested run used into the books of every run above it: once each, without an event.
 
     The ledger entries there have the purpose ``nested`` and name the session that has the details.
     """
@@ -137,10 +137,9 @@ async def count_above(run: Run, usage: TokenUsage, cost: float | None, entry: di
         above = place.run
         if place.call is not None:
             place.call.nested = place.call.nested + usage
-        if not above.ended:
-            above.add(usage, cost)
-            if above.agent.open_session is not None:
-                await above.agent.open_session.append("usage", nested)
+        above.add(usage, cost)  # also when it has ended: its budget holds for what it left behind
+        if not above.ended and above.agent.open_session is not None:
+            await above.agent.open_session.append("usage", nested)
         place = above.above
 
 

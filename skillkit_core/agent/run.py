@@ -52,7 +52,7 @@ class Run:
         self.error: Exception | None = None
         self.content = ""
         self.stop_reason: StopReason | None = None
-        self.started = self.closing = False
+        self.begun = self.started = self.closing = False
         self.in_turn = False
         self.answer: AssistantMessage | None = None  # of the current turn, once it is kept
         self.results: list[ToolResultMessage] = []

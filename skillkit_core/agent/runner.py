@@ -154,12 +154,13 @@ class AgentRunner:
             session: its id, or ``"new"``.
 
         Raises:
-            AgentError: a handler of ``session_before_switch`` cancelled it. AgentBusy: a run is active. ReentrancyError: called
-            from a handler. UsageError: it is this one. Else as :class:`SessionStore`; the agent stays where it was.
+            AgentError: a handler of ``session_before_switch`` cancelled it. AgentBusy: a run is active, or another of these is
+            going on. ReentrancyError: called from a handler. UsageError: it is this one. Else as :class:`SessionStore`; the
+            agent stays where it was.
         """
         self.directives.tell("switch", session=session)
-        self.require_idle("switch")
-        return await self.conversation.switch(session)
+        async with self.slot.hold("switch"):
+            return await self.conversation.switch(session)
 
     async def fork(self, at: str | Unset | None = UNSET) -> Session:
         """Go on in a new session with what leads to an entry; the old one stays as it is.
@@ -171,8 +172,8 @@ class AgentRunner:
             As :meth:`switch`, with ``session_before_fork``. SessionError: there is no such entry.
         """
         self.directives.tell("fork", at=at)
-        self.require_idle("fork")
-        return await self.conversation.fork(at)
+        async with self.slot.hold("fork"):
+            return await self.conversation.fork(at)
 
     async def move_to(self, entry_id: str | None, *, summary: str | None = None, label: str | None = None) -> None:
         """Go on from another entry of this session (``None``: before its first); what followed it stays as a branch.
@@ -185,14 +186,14 @@ class AgentRunner:
             As :meth:`switch`, with ``session_before_tree``. SessionError: there is no such entry.
         """
         self.directives.tell("move_to", entry_id=entry_id, summary=summary, label=label)
-        self.require_idle("move_to")
-        await self.conversation.move_to(entry_id, summary, label)
+        async with self.slot.hold("move_to"):
+            await self.conversation.move_to(entry_id, summary, label)
 
     async def reload(self) -> Session:
         """Read the session again from where it is kept; raises as :meth:`switch`."""
         self.directives.tell("reload")
-        self.require_idle("reload")
-        return await self.conversation.reload()
+        async with self.slot.hold("reload"):
+            return await self.conversation.reload()
 
     def forget_conversation(self) -> None:
         """Drop what was kept about the session: another one is talked in."""
@@ -209,6 +210,7 @@ class AgentRunner:
         self._closed = True
         self.abort("the agent was closed")
         await self.wait_idle()
+        await self.slot.wait_free()
         await self.conversation.shut_down()
         await self.slot.cancel_abandoned(self.config.abort_grace)
         await self.conversation.close()
@@ -287,7 +289,7 @@ class AgentRunner:
 
         async def work(run: Run) -> None:
             run.target = await self.selection.current()
-            run.system_prompt = self.system_prompt()
+            run.system_prompt = self.host.redact(self.system_prompt())
             try:
                 freed.append(await compact_now(run, "manual"))
             finally:

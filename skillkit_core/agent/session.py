@@ -233,6 +233,10 @@ class Session:
             self._count((data,))
         return entry.id
 
+    async def sync(self) -> None:
+        """Have everything on the disk, as the store's policy is."""
+        await self.handle.sync()
+
     def next_id(self) -> str:
         """The id that the next entry will have."""
         return f"e{self._seq + 1}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from ..errors import AgentBusy, AgentError, ReentrancyError
 from ..events.types import AgentSettledEvent
@@ -25,12 +25,21 @@ log = logging.getLogger("skillkit.agent")
 Work: TypeAlias = Callable[[Run], Coroutine[Any, Any, None]]
 
 
+class Held(NamedTuple):
+    """Something that happens to the conversation while no run may begin."""
+
+    what: str
+    task: asyncio.Task[Any] | None
+    over: asyncio.Future[None]
+
+
 class RunSlot:
     """Holds the active run of an agent and whatever outlives it: callbacks for its end, tasks that did not stop in time."""
 
     def __init__(self, agent: AgentRunner) -> None:
         self._agent = agent
         self.run: Run | None = None
+        self._held: Held | None = None
         self._count = 0
         self._idle: list[Callable[[], Any]] = []
         self._abandoned: list[asyncio.Task[Any]] = []
@@ -96,7 +105,10 @@ class RunSlot:
     async def _drive(self, run: Run, work: Work) -> None:
         """The task of a run."""
         place = work_in(run)
+        run.begun = True
         try:
+            if run.signal.aborted:  # before the first step
+                raise asyncio.CancelledError
             await work(run)
         except asyncio.CancelledError:
             run.outcome = "aborted"
@@ -123,7 +135,7 @@ class RunSlot:
                 await events.emit(events.make(AgentSettledEvent))
         finally:
             self.run = None
-            events.run_id = None
+            events.run_id = events.deadline = None
             run.end()
             self._agent.nesting.end(run)
 
@@ -148,14 +160,20 @@ class RunSlot:
         self.refuse_reentry(what)
         if self.run is not None:
             raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
+        if self._held is not None:
+            raise AgentBusy(f"{self._held.what} is going on", hint="await it first")
 
     def refuse_reentry(self, what: str) -> None:
         """Raise :class:`ReentrancyError` where a handler or a tool of the run would wait for the run's own end."""
-        run = self.run
-        if run is None:
+        run, held = self.run, self._held
+        if run is None and held is None:
             return
         with contextlib.suppress(RuntimeError):
             task = asyncio.current_task()
+            if held is not None and task is held.task:
+                raise ReentrancyError(f"{what} was called from a handler of {held.what}, which waits for it")
+            if run is None:
+                return
             if task is run.task or task in run.tasks:
                 raise ReentrancyError(
                     f"{what} was called from a handler of the run it would wait for", hint="use ctx.when_idle()"
@@ -166,6 +184,22 @@ class RunSlot:
         """Whether the active run will still look into its queues."""
         run = self.run
         return run is not None and not run.closing and not run.signal.aborted
+
+    @contextlib.asynccontextmanager
+    async def hold(self, what: str) -> AsyncIterator[None]:
+        """Keep runs away while something else happens to the conversation; raises as :meth:`AgentRunner.require_idle`."""
+        self._agent.require_idle(what)
+        held = self._held = Held(what, asyncio.current_task(), asyncio.get_running_loop().create_future())
+        try:
+            yield
+        finally:
+            self._held = None
+            held.over.set_result(None)
+
+    async def wait_free(self) -> None:
+        """Wait until nothing is held."""
+        while self._held is not None:
+            await asyncio.wait([self._held.over])
 
     # --- the end ------------------------------------------------------------------------------------------------
 
@@ -179,7 +213,18 @@ class RunSlot:
         items = self._agent.queues.clear() if clear else []
 
         def cancel() -> None:
-            if run.task is not None and not run.closing and not run.task.done() and not run.task.cancelling():
+            if run.task is None or run.closing or run.task.done() or run.task.cancelling():
+                return
+            self._agent.events.deadline = run.loop.time() + run.abort_grace
+            if (
+                run.begun
+            ):  # else it sees the signal in its first step; a task that never began could not say how it ended
+                run.task.cancel()
+                run.loop.call_later(run.abort_grace, insist)
+
+        def insist() -> None:
+            """A handler has swallowed the cancellation: this time it is not asked."""
+            if run.task is not None and not run.closing and not run.task.done():
                 run.task.cancel()
 
         try:

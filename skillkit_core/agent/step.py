@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse
-from ..errors import AgentError, ErrorKind, ProviderError
+from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
 from ..events.types import (
@@ -25,14 +25,14 @@ from ..events.types import (
 )
 from ..frozen import freeze
 from ..http import redact_headers
-from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason
+from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, TextBlock
 from ..stream import MessageBuilder, StreamEvent
 from .around import wrapped
 from .repair import repair
 from .run import Run
 from .target import Target
 
-__all__ = ["ask_model", "close_message", "drop_answer", "open_message"]
+__all__ = ["ask_model", "close_message", "drop_answer", "open_message", "redacted"]
 
 
 async def _transformed(run: Run, messages: Sequence[LLMMessage]) -> Sequence[LLMMessage]:
@@ -96,11 +96,12 @@ def _on_request(run: Run, target: Target, settings: ModelSettings) -> OnRequest:
     async def on_request(
         payload: Mapping[str, Any], headers: Mapping[str, str]
     ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+        shown = _shown(run, headers)
         event = bus.make(
             BeforeProviderRequestEvent,
             model=target.model,
             options=settings.extra,
-            headers=freeze(redact_headers(headers)),
+            headers=freeze(shown),
             payload=freeze(payload),
         )
         try:
@@ -114,7 +115,7 @@ def _on_request(run: Run, target: Target, settings: ModelSettings) -> OnRequest:
             if isinstance(answer.options, Mapping):  # fields of the body that no payload was named for
                 payload = {**payload, **answer.options}
             if isinstance(answer.headers, Mapping):
-                given = {k: v for k, v in answer.headers.items() if v != "***"}
+                given = {k: v for k, v in answer.headers.items() if v != "***" and v != shown.get(k)}
                 headers = {**headers, **given}
         return payload, headers
 
@@ -128,9 +129,7 @@ def _on_response(run: Run) -> OnResponse:
     async def on_response(status: int, headers: Mapping[str, str]) -> None:
         latency = agent.clock.monotonic() - started
         await bus.emit(
-            bus.make(
-                AfterProviderResponseEvent, status=status, headers=freeze(redact_headers(headers)), latency=latency
-            )
+            bus.make(AfterProviderResponseEvent, status=status, headers=freeze(_shown(run, headers)), latency=latency)
         )
 
     return on_response
@@ -186,6 +185,8 @@ async def _receive(run: Run, request: LLMRequest, builder: MessageBuilder) -> No
             add(StreamEvent("error", error=wrapped))
     if builder.stop_reason is None:
         add(StreamEvent("error", error=ProviderError("the answer ended without its end mark", kind=ErrorKind.protocol)))
+    if isinstance(builder.error, SkillKitError):
+        builder.error.message = run.agent.host.redact(builder.error.message)
     if not started:
         await open_message(run)
 
@@ -205,9 +206,25 @@ def _unexpected(run: Run, error: Exception) -> ProviderError:
 def _message(run: Run, builder: MessageBuilder) -> AssistantMessage:
     assert run.target is not None
     target = run.target
-    return builder.message(
+    message = builder.message(
         provider=target.provider, api=target.adapter.api, model=target.model.id, ts=run.agent.clock.time()
     )
+    return redacted(run, message)
+
+
+def redacted(run: Run, message: AssistantMessage) -> AssistantMessage:
+    """``message`` without secrets in its text: a server may echo a key, and the session keeps what it says."""
+    redact = run.agent.host.redact
+    if all(type(b) is not TextBlock or redact(b.text) == b.text for b in message.content):
+        return message
+    content = tuple(replace(b, text=redact(b.text)) if type(b) is TextBlock else b for b in message.content)
+    return replace(message, content=content)
+
+
+def _shown(run: Run, headers: Mapping[str, str]) -> dict[str, str]:
+    """``headers`` as handlers see them."""
+    redact = run.agent.host.redact
+    return {name: redact(value) for name, value in redact_headers(headers).items()}
 
 
 async def _attempt(run: Run, turn_messages: Sequence[AgentMessage] | None) -> MessageBuilder:

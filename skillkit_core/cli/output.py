@@ -65,12 +65,16 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(safe, file=stream, nl=nl, color=colourful(stream))
 
 
+_C1 = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}  # some terminals take them for escape sequences
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON: indented on a terminal, one line when piped."""
     import json
 
     indent = 2 if sys.stdout.isatty() else None
-    click.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str).encode("utf-8", "replace"))
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    click.echo(text.translate(_C1).encode("utf-8", "replace"))
 
 
 def json_option(function: F) -> F:

@@ -91,6 +91,15 @@ class SessionHandle(ABC):
             SessionError: the session is read-only, closed, or the disk refuses.
         """
 
+    async def sync(self) -> None:
+        """Have everything that was appended on the disk when this returns, as the store's policy is; called when a turn ends.
+
+        A caller that is cancelled loses nothing: what was appended stays appended. The default does nothing.
+
+        Raises:
+            SessionError: the disk did not take it.
+        """
+
     @abstractmethod
     def entries(self) -> Sequence[SessionEntry]:
         """All entries in the order they were written."""

@@ -32,6 +32,7 @@ __all__ = ["EventBus", "GuardFailed", "HandlerRecord"]
 
 MAX_DEPTH = 8
 SLOW_SECONDS = 0.05
+LAST_SECONDS = 0.1  # that a handler gets after the deadline of an abort
 
 log = logging.getLogger("skillkit.events")
 HandlerFunction: TypeAlias = Callable[..., Any]
@@ -81,6 +82,7 @@ class EventBus:
         self._observers: dict[str, list[HandlerRecord]] = {}
         self._impls: _Impls = {}
         self._reports: list[asyncio.Task[None]] = []
+        self.deadline: float | None = None  # the loop's time until which handlers may take since an abort
         self.above: EventBus | None = None
         self._below: WeakSet[EventBus] | None = None
         self.table: _Table = {}
@@ -385,7 +387,16 @@ class EventBus:
         return answer
 
     async def _await(self, answer: Any, record: HandlerRecord) -> Any:
-        return await drive(answer, record.timeout) if inspect.isawaitable(answer) else answer
+        if not inspect.isawaitable(answer):
+            return answer
+        if self.deadline is None:
+            return await drive(answer, record.timeout, self._overdue)
+        left = max(LAST_SECONDS, self.deadline - asyncio.get_running_loop().time())
+        return await drive(answer, left if record.timeout is None else min(left, record.timeout), self._overdue)
+
+    def _overdue(self) -> bool:
+        """Whether the time is over that an abort leaves to handlers."""
+        return self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline
 
     async def call(self, record: HandlerRecord, event: Any) -> Any:
         """Call one handler and check the type of its answer; whatever it raises passes."""

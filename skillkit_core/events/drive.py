@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 from ..errors import HandlerTimeout
@@ -18,7 +18,7 @@ def _await(awaitable: Awaitable[Any]) -> Generator[Any, Any, Any]:
 
 
 @types.coroutine
-def _drive(awaitable: Awaitable[Any], timeout: float) -> Generator[Any, Any, Any]:
+def _drive(awaitable: Awaitable[Any], timeout: float, overdue: Callable[[], bool]) -> Generator[Any, Any, Any]:
     iterator = awaitable.__await__()
     try:
         pending = next(iterator)
@@ -50,6 +50,9 @@ def _drive(awaitable: Awaitable[Any], timeout: float) -> Generator[Any, Any, Any
             except BaseException as error:
                 if fired and isinstance(error, (Exception, asyncio.CancelledError)):
                     raise expired(error) from None
+                if isinstance(error, asyncio.CancelledError) and overdue():
+                    _end(iterator, error)
+                    raise
                 throw = getattr(iterator, "throw", None)
                 if throw is None:
                     raise
@@ -75,12 +78,14 @@ def _end(iterator: Any, error: BaseException) -> None:
             return
 
 
-async def drive(awaitable: Awaitable[Any], timeout: float | None) -> Any:
+async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Callable[[], bool] = lambda: False) -> Any:
     """The awaitable's result. ``timeout`` seconds start when it first suspends; ``None``: no limit.
+
+    A cancellation that comes when ``overdue()`` holds ends it, whether it wants to or not.
 
     Raises:
         HandlerTimeout: the time is over; the awaitable was cancelled. A cancellation from outside passes unchanged.
     """
     if timeout is None:
         return await _await(awaitable)
-    return await _drive(awaitable, timeout)
+    return await _drive(awaitable, timeout, overdue)

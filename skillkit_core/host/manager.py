@@ -93,6 +93,7 @@ class Host(Access):
         self._buses: WeakSet[EventBus] | None = None
         self.probe: HookProbe | None = None  # see watch()
         self.handler_records: Any = None  # the dispatcher's, compiled once for a set of plugins
+        self._learned = -1
         self.generation = 0  # grows when a plugin comes or goes
         self._shut = False
         for plugin in plugins:
@@ -470,8 +471,14 @@ class Host(Access):
         """Have ``value`` replaced wherever text leaves for events, sessions or errors."""
         self._vault.remember(value)
 
+    def learn_secrets(self) -> None:
+        """Remember the keys of every provider that the environment holds; an agent does it when it opens its session."""
+        if self._learned != self.generation:
+            self._learned = self.generation
+            self._vault.learn()
+
     def redact(self, text: str) -> str:
-        """``text`` with every secret that this host has given out replaced by ``***``."""
+        """``text`` with every secret that this host knows replaced by ``***``."""
         return text if self._secrets is None else self._secrets.redact(text)
 
     # --- the end ----------------------------------------------------------------------------------------------

@@ -28,6 +28,12 @@ class Secrets:
         if len(value) >= MIN_SECRET:
             self._values.add(value)
 
+    def learn(self) -> None:
+        """Remember the keys that the environment holds for any provider, also for those that are not asked."""
+        for entry in self._host.adapters.entries():
+            for name in getattr(entry.item, "api_key_env", ()):
+                self.remember(self._host.environ.get(name) or "")
+
     def redact(self, text: str) -> str:
         """``text`` with every remembered secret replaced by ``***``."""
         for value in sorted(self._values, key=len, reverse=True):  # one may be a part of another

@@ -185,6 +185,9 @@ class _GatedHandle(SessionHandle):
         await self._gate.stop("persist", message["role"] if isinstance(message, Mapping) else entry.type)
         await self._handle.append(entry, sync=sync)
 
+    async def sync(self) -> None:
+        await self._handle.sync()
+
     def entries(self) -> Sequence[SessionEntry]:
         return self._handle.entries()
 

@@ -354,6 +354,27 @@ def test_a_cost_budget_counts_grandchildren(kit: Any, go: Any) -> None:
 
 
 @pytest.mark.spec("9.49")
+def test_a_budget_holds_for_what_a_tool_left_behind(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        late: list[asyncio.Task[Any]] = []
+        child = ScriptedModel([Reply(calls=[Call("inner")], usage=TokenUsage(input=15))], repeat=True)
+
+        async def leave(args: Any, ctx: Any) -> str:
+            agent = AgentRunner(AgentConfig(model=parent.config.model, tools=(kit.tool("inner", "x"),)))
+            agent.set_adapter(child)
+            late.append(asyncio.create_task(agent.chat("go")))
+            return "left"
+
+        parent = kit.agent(
+            Reply(calls=[Call("leave")]), "done", tools=[kit.tool("leave", leave)], limits=Limits(tokens=300)
+        )
+        await parent.chat("go")
+        response = await late[0]
+        assert response.outcome == "limit" and len(child.requests) == 18  # 30 of its own and 18 times 15 are 300
+
+    go(main)
+
+
 def test_depth_is_limited_by_the_outermost_run(kit: Any, go: Any) -> None:
     async def main() -> None:
         depths: list[int] = []

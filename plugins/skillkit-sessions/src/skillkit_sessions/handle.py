@@ -53,6 +53,7 @@ class JsonlSession(SessionHandle):
         self._always = fsync == "always"
         self._never = fsync == "never"
         self._named_on_disk = False
+        self._unsynced = False
         self._syncs: list[asyncio.Future[None]] = []
         self._closed = False
 
@@ -74,8 +75,20 @@ class JsonlSession(SessionHandle):
             raise self._failed(None)
         self._size += written
         self._entries.append(entry)
-        if (sync or self._always) and not self._never:
-            await self._sync(file)
+        self._unsynced = True
+        if sync or self._always:
+            await self.sync()
+
+    async def sync(self) -> None:
+        """Wait until the disk has everything, unless ``fsync`` is ``never``; what is there already is not synced again."""
+        file = self._file
+        if file is not None and self._unsynced and not self._never:
+            self._unsynced = False
+            try:
+                await self._sync(file)
+            except SessionError:
+                self._unsynced = True
+                raise
 
     def entries(self) -> Sequence[SessionEntry]:
         """All entries in the order they were written. The list is the session's own: read it, do not change it."""

@@ -50,6 +50,7 @@ class SqliteSession(SessionHandle):
         self._always = fsync == "always"
         self._never = fsync == "never"
         self._order = asyncio.Lock()
+        self._unsynced = False
         self._wrote = False
         self._closed = False
 
@@ -65,10 +66,20 @@ class SqliteSession(SessionHandle):
         async with self._order:
             await self._store.insert((self._last + 1, entry.type, entry.ts, line))
             self._last += 1
-            self._wrote = True
+            self._wrote = self._unsynced = True
             self._entries.append(entry)
-        if (sync or self._always) and not self._never:
-            await self._store.sync()
+        if sync or self._always:
+            await self.sync()
+
+    async def sync(self) -> None:
+        """Wait until the disk has everything, unless ``fsync`` is ``never``; what is there already is not synced again."""
+        if self._unsynced and not self._never and not self._closed:
+            self._unsynced = False
+            try:
+                await self._store.sync()
+            except BaseException:
+                self._unsynced = True
+                raise
 
     def entries(self) -> Sequence[SessionEntry]:
         """All entries in the order they were written. The list is the session's own: read it, do not change it."""
