@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +105,12 @@ def init(state: Any, project: bool, force: bool) -> None:
     text = _template(host)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target.write_text(text, encoding="utf-8")
+        half = target.with_name(f"{target.name}.{os.getpid()}")  # a full disk must not leave an empty file behind
+        try:
+            half.write_text(text, encoding="utf-8")
+            half.replace(target)
+        finally:
+            half.unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", where=str(target)) from None
     echo(f"Created {target}")

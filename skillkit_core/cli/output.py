@@ -113,7 +113,8 @@ def table(
 ) -> None:
     """Print rows in aligned columns.
 
-    On a terminal the headers are dim and the widest columns are cut until the table fits; when piped nothing is cut.
+    On a terminal the headers are dim and the widest columns are cut until the table fits, the first one last; when piped
+    nothing is cut.
 
     Args:
         right: indexes of columns that are aligned to the right.
@@ -143,10 +144,11 @@ def table(
 
 
 def _fit(widths: list[int], room: int) -> None:
-    """Make the widest columns narrower until all fit, none below twelve characters."""
-    while sum(widths) > room and max(widths) > 12:
-        widest = max(range(len(widths)), key=lambda i: (widths[i], i))
-        widths[widest] -= 1
+    """Make the widest columns narrower until all fit: the first, which is what people copy, only when nothing else is left."""
+    for columns, least in ((range(1, len(widths)), 12), (range(1, len(widths)), 6), (range(len(widths)), 12)):
+        while sum(widths) > room and any(widths[i] > least for i in columns):
+            widest = max(columns, key=lambda i: (widths[i], i))
+            widths[widest] -= 1
 
 
 def fields(pairs: Iterable[tuple[str, Any]]) -> None:
