@@ -17,8 +17,11 @@ from skillkit_core import (
     Limits,
     ProviderError,
     RunAborted,
+    TokenUsage,
     ToolCallEventResult,
+    ToolOutput,
 )
+from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Fail, Hang, Reply
 
 
@@ -97,6 +100,31 @@ def test_a_compaction_that_is_aborted_at_its_start_has_its_end(kit: Any, go: Any
         with pytest.raises(RunAborted):
             await agent.compact()
         assert agent.seen.one("compaction_end").outcome == "aborted"
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("I8", "I17")
+def test_a_call_that_is_aborted_while_its_usage_is_written_ends(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        store, writing = kit.RecordingStore(), asyncio.Event()
+        output = ToolOutput("done", usage=TokenUsage(3, 1))
+        session = await Session.create(store, lambda: 1.0)
+        agent = kit.agent(Reply(calls=[Call("act")]), tools=[kit.tool("act", output)], session=session)
+
+        async def slow(entry: Any) -> None:
+            if entry.type == "usage" and entry.data["purpose"] == "tool":
+                writing.set()
+                await asyncio.Event().wait()
+
+        store.before = slow
+        task = asyncio.create_task(agent.chat("go"))
+        await writing.wait()
+        agent.abort()
+        with pytest.raises(RunAborted):
+            await task
+        assert agent.seen.one("tool_execution_end").outcome == "ok" == kit.results(agent)[0].outcome
         kit.check(agent)
 
     go(main)

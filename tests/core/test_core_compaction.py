@@ -26,6 +26,7 @@ from skillkit_core import (
 from skillkit_core.testing import Call, Fail, Hang, Raw, Reply
 
 SMALL = ModelDefinition("small", "scripted", "scripted", context_window=400)
+ROOMY = ModelDefinition("roomy", "scripted", "scripted", context_window=0)
 
 
 class Tiny(Compactor):
@@ -151,6 +152,29 @@ def test_overflow_in_a_later_turn_of_the_same_input_is_not_compacted_again(kit: 
         assert len(agent.seen.of("compaction_end")) == 1 and len(agent.scripted.requests) == 4
         assert (await agent.chat("three")).content == "fine"
         assert len(agent.seen.of("compaction_end")) == 2, "a new input may be compacted for again"
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.34", "9.35")
+@pytest.mark.parametrize("reason", ["threshold", "overflow"])
+def test_a_steering_message_is_a_new_input_that_may_be_compacted_for_again(kit: Any, go: Any, reason: str) -> None:
+    async def main() -> None:
+        steers = Reply(LONG, [Call("act")])
+        overflow = Fail(ErrorKind.overflow, "too long", status=400)
+        if reason == "threshold":  # the first compaction frees nothing, so that only a new input can bring a second one
+            turns, compactor, model = [LONG, steers, Reply(LONG, [Call("act")]), "end"], Tiny(summary=LONG * 3), SMALL
+        else:
+            turns, compactor, model = ["a" * 400, overflow, steers, overflow, "end"], Tiny(keep=1), ROOMY
+        agent = kit.agent(
+            *turns, model=model, plugins=[with_compactor(compactor)],
+            tools=[kit.tool("act", lambda a, c: c.agent.steer("and then?") if steer.pop() else None)],
+        )  # fmt: skip
+        steer = [False, True]
+        await agent.chat(LONG if reason == "threshold" else "one")
+        await agent.chat("more")
+        assert [e.reason for e in agent.seen.of("compaction_end")] == [reason] * 2
         kit.check(agent)
 
     go(main)

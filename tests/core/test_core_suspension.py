@@ -164,6 +164,23 @@ def test_a_decision_covers_these_arguments_and_these_questions_alone(desk: Desk,
     go(main)
 
 
+@pytest.mark.spec("I12")
+def test_the_same_question_about_other_arguments_is_another_question(desk: Desk, go: Any) -> None:
+    def sure(event: Any) -> ToolCallEventResult | None:
+        return ToolCallEventResult(ask="sure?") if event.args.get("ask") else None
+
+    async def main() -> None:
+        agent = desk.agent(CALLS, "done", guard=sure)
+        await agent.chat("go")
+        agent.events.on("before_tool_call", lambda e: ToolCallEventResult(args={"n": 9}), phase="rewrite")
+        assert (await agent.resume({"B": "allow"})).outcome == "suspended"
+        assert desk.ran == [1, 3], "other arguments ran than those that were allowed"
+        assert (await agent.resume({"B": "allow"})).outcome == "completed" and desk.ran == [1, 3, 9]
+        desk.kit.check(agent)
+
+    go(main)
+
+
 def test_what_nobody_decided_is_asked_again_even_if_its_guard_is_gone(desk: Desk, go: Any) -> None:
     async def main() -> None:
         first = desk.agent(CALLS)

@@ -27,7 +27,9 @@ from skillkit_core import (
     NoActiveRun,
     RunAborted,
     SessionLocked,
+    TokenUsage,
     ToolCallEventResult,
+    ToolOutput,
     UsageError,
     hookimpl,
 )
@@ -105,7 +107,7 @@ class Drive:
         plan, books = self.plan, self.books
         life = books.lives
 
-        async def act(args: Any, ctx: Any) -> str:
+        async def act(args: Any, ctx: Any) -> ToolOutput:
             if life == books.lives:
                 books.ran(ctx.tool_call_id, args, self.kept(), safe=ctx.tool_name == "safe")
             if ctx.tool_name == "waits":
@@ -113,7 +115,7 @@ class Drive:
                 await self.gate.mark("in a tool")
             if ctx.tool_name == "raises":
                 raise ValueError("no")
-            return "did it"
+            return ToolOutput("did it", usage=TokenUsage(1, 1) if ctx.tool_name == "alone" else None)
 
         def tool(name: str) -> Any:
             replay = "safe" if name == "safe" else "never"
