@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +38,7 @@ def test_steer_in_a_sequential_batch_skips_what_has_not_started(): ...
 ```
 
 `python docs/generate_proof.py 9.12` prints the tests of a number, and `grep -r '"9.12"' tests plugins` finds them. A number
-without a test fails `tests/docs`. A number in brackets says how many tests of a file.
+without a test fails `tests/docs`.
 """
 
 
@@ -126,9 +125,10 @@ def problems(known: Iterable[str], found: Mapping[str, Sequence[Proof]]) -> list
 def _section(title: str, lines: Mapping[str, str], found: Mapping[str, Sequence[Proof]]) -> Iterator[str]:
     yield f"\n## {title}\n\n| number | promise | tests |\n| --- | --- | --- |\n"
     for number, statement in lines.items():
-        files = Counter(proof.path for proof in found.get(number, ()))
-        names = {path: Path(path).stem.removeprefix("test_") for path in files}
-        cells = [f"[{names[path]}](../../{path})" + (f" ({n})" if n > 1 else "") for path, n in files.items()]
+        files = dict.fromkeys(
+            proof.path for proof in found.get(number, ())
+        )  # no counts: two branches would clash over them
+        cells = [f"[{Path(path).stem.removeprefix('test_')}](../../{path})" for path in files]
         yield f"| {number} | {statement} | {', '.join(cells)} |\n"
 
 
