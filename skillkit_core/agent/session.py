@@ -130,6 +130,16 @@ class Session:
         """All entries of all branches, in the order they were written."""
         return list(self._by_id.values())
 
+    def call_ids(self) -> set[str]:
+        """The ids of the tool calls of all branches, also of what was compacted away."""
+        return {
+            block["id"]
+            for entry in self._by_id.values()
+            if entry.type == "message" and entry.data["message"].get("role") == "assistant"
+            for block in entry.data["message"].get("content", ())
+            if block.get("type") == "tool_call"
+        }
+
     @property
     def messages(self) -> Sequence[AgentMessage]:
         """The messages of the current branch, from the newest compaction on."""

@@ -25,7 +25,7 @@ class ContextView:
         self._repairer = Repairer()
         self._viewed = 0
         self._generation = -1
-        self._call_ids: set[str] = set()
+        self._call_ids: set[str] | None = None
         self._calls_seen = 0
         self._calls_generation = -1
         self._tokens = self._counted = 0
@@ -68,6 +68,8 @@ class ContextView:
 
     def unique_calls(self, message: AssistantMessage) -> AssistantMessage:
         """``message`` with tool-call ids that the session has not seen before (spec, section 9.18)."""
+        if not message.tool_calls:
+            return message
         known = self._known_calls()
         own: set[str] = set()
         blocks: list[Block] = []
@@ -80,12 +82,16 @@ class ContextView:
                 if new != block.id:
                     block = replace(block, id=new)
             blocks.append(block)
+        known |= own
         content = tuple(blocks)
         return message if content == message.content else replace(message, content=content)
 
     def _known_calls(self) -> set[str]:
-        """The ids of the calls in the session; what is new since the last look is added."""
+        """The ids of all calls in the session, those before a compaction and of other branches too; new ones are added."""
         session = self._agent.session
+        if self._call_ids is None:  # a reopened session renames as the one that was never closed would have
+            self._call_ids = session.call_ids()
+            self._calls_generation, self._calls_seen = session.generation, len(session.context)
         if self._calls_generation != session.generation:
             self._calls_generation, self._calls_seen = session.generation, 0
         for message in session.context[self._calls_seen :]:

@@ -128,6 +128,33 @@ def test_ids_stay_unique_over_a_reload(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.spec("9.18")
+@pytest.mark.parametrize("reopened", [True, False])
+def test_ids_stay_unique_over_a_compaction_and_on_other_branches(kit: Any, go: Any, reopened: bool) -> None:
+    """What is not in the context any more is in the session still, and a reload changes nothing about that."""
+
+    async def main() -> None:
+        store, tools = kit.RecordingStore(), [kit.tool("a", "1")]
+        session = await Session.create(store, lambda: 1.0, session_id="s")
+        agent = kit.agent(Reply(calls=[Call("a", id="x")]), "end", tools=tools, session=session)
+        await agent.chat("go")
+        await session.append_compaction("short", len(session.context), 100)
+        again = Reply(calls=[Call("a", id="x")])
+        if reopened:
+            await agent.aclose()
+            agent = kit.agent(tools=tools, session=await Session.open(store, "s", lambda: 2.0))
+        agent.scripted.turns[:] = [*(["used"] * len(agent.scripted.requests)), again, "end", again, "end"]
+        await agent.chat("more")
+        await agent.session.move_to("e1")
+        await agent.chat("instead")
+        calls = [b["id"] for e in agent.session.entries if e.type == "message"
+                 for b in e.data["message"]["content"] if b["type"] == "tool_call"]  # fmt: skip
+        assert calls == ["x", "x_2", "x_3"]
+        kit.check(agent)
+
+    go(main)
+
+
 @pytest.mark.spec("9.19")
 @pytest.mark.parametrize("raw", ["{broken", "[1]", '"text"', '{"n": NaN}', '{"n": Infinity}', '{"n": 1e999}', "null"])
 def test_arguments_that_are_no_strict_json_object_give_an_error_and_the_others_run(kit: Any, go: Any, raw: str) -> None:

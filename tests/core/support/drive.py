@@ -351,7 +351,7 @@ class Drive:
     def _check(self) -> None:
         """What must hold whenever nothing runs."""
         agent = self.agent
-        assert self.books.problems == []
+        assert not self.books.problems, self.books.problems
         self.kit.check(agent)  # I1, I2, I8, I9, I17
         check_requests(agent, [n for owner, n in self.books.compacted_at if owner is agent])
         check_session(agent.session)
