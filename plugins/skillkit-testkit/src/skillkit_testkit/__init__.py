@@ -1,4 +1,4 @@
-"""Testing SkillKit plugins: a scripted model server, conformance suites and pytest fixtures.
+"""Testing SkillKit plugins: a scripted model server, conformance suites, a recorder of sessions, and pytest fixtures.
 
 Names are imported when they are first used (PEP 562).
 """
@@ -11,9 +11,15 @@ __version__ = "0.1.0"
 
 _WHERE: dict[str, str] = {
     **dict.fromkeys(("Call", "Cut", "Fail", "Gate", "Hang", "Raw", "Reply"), "turns"),
+    "Difference": "recorder.differences",
     "LLMServer": "server",
     "ReceivedRequest": "received",
+    "Recorder": "recorder.recorder",
+    "Recording": "recorder.recording",
+    "RecordingError": "recorder.recording",
+    "Replay": "recorder.replay",
     "auto": "auto_rule",
+    "replay": "recorder.replay",
 }
 
 

@@ -1,0 +1,220 @@
+"""Sessions are recorded from real wires and replayed elsewhere, without a network, and what differs is said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from skillkit_testkit import Call, Fail, Recorder, Recording, RecordingError, Reply, replay
+
+from skillkit_core import (
+    AgentConfig,
+    AgentRunner,
+    ApprovalDecision,
+    Approver,
+    Host,
+    Tool,
+    ToolCallEventResult,
+    hookimpl,
+)
+from skillkit_core.testing import Call as Calls
+from skillkit_core.testing import Hang, ScriptedModel
+from skillkit_core.testing import Reply as Says
+
+SECRET = "sk-very-secret-123456"
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+def counting(ran: list[int]) -> Tool:
+    async def count(args: Any, ctx: Any) -> str:
+        ran.append(args["n"])
+        ctx.on_output(f"counting to {args['n']}\n")
+        await asyncio.sleep(0.02 / args["n"])  # the second of two is ready before the first
+        return f"counted to {args['n']}"
+
+    return Tool("count", "Count.", count, SCHEMA)
+
+
+def scripted(*turns: Any, **options: Any) -> AgentRunner:
+    agent = AgentRunner(AgentConfig(**options), host=Host(discover=False, environ={}))
+    agent.set_adapter(ScriptedModel(turns))
+    return agent
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """Two calls at once, an update each, and an answer."""
+    path = tmp_path / "session.jsonl"
+
+    async def main() -> None:
+        turns = (Says("Both.", calls=[Calls("count", {"n": 1}), Calls("count", {"n": 9})]), "Done.")
+        async with scripted(*turns, tools=(counting([]),)) as agent:
+            with Recorder(agent, path):
+                await agent.chat("Count twice.")
+
+    asyncio.run(main())
+    return path
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_a_session_over_a_real_wire_replays_in_another_process_without_it(
+    wire: str, llm_server: Any, tmp_path: Path
+) -> None:
+    plugin = pytest.importorskip(f"skillkit_{wire}.plugin")
+    path, ran = tmp_path / "session.jsonl", []
+    llm_server.script(
+        Fail(503),
+        Reply(text=["Let ", "me ", "count."], tool_calls=[Call("count", {"n": 2}), Call("count", {"n": 5})]),
+        Reply(text=f"All counted, and the key is {SECRET}."),
+    )
+
+    async def main() -> None:
+        environ = {f"{wire.upper()}_API_KEY": SECRET, "SKILLKIT_HOME": str(tmp_path)}
+        host = Host(discover=False, plugins=[(wire, plugin)], environ=environ)
+        url = llm_server.openai_url if wire == "openai" else llm_server.url
+        config = AgentConfig(model="any", provider=wire, base_url=url, tools=(counting(ran),))
+        async with AgentRunner(config, host=host) as agent:
+            with Recorder(agent, path):
+                await agent.chat("Count, please.")
+        await host.aclose()
+
+    asyncio.run(main())
+    assert ran == [2, 5] and SECRET not in path.read_text()
+    program = """
+        import asyncio, sys
+        from skillkit_testkit import replay
+        done = asyncio.run(replay(sys.argv[1]))
+        print(done.report())
+        print(done.response.content)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("the replay matches"), done.stdout
+    assert "All counted" in done.stdout
+    assert len(llm_server.requests) == 3  # nobody was asked again
+
+
+def test_a_tool_is_not_run_again_and_completion_keeps_its_order(recorded: Path) -> None:
+    done = asyncio.run(replay(recorded))
+    assert done.matches, done.report()
+    ends = [e for e in Recording.load(recorded).events if e["type"] == "tool_execution_end"]
+    assert [e["content"][0]["text"] for e in ends] == ["counted to 9", "counted to 1"]
+
+
+class NoNines:
+    """A plugin that was not there when the session was recorded."""
+
+    @hookimpl
+    def before_tool_call(self, event: Any) -> Any:
+        return ToolCallEventResult(block=True, reason="no nines") if event.args["n"] == 9 else None
+
+
+def test_what_a_changed_plugin_changes_is_said_with_its_place(recorded: Path) -> None:
+    done = asyncio.run(replay(recorded, plugins=[("careful", NoNines())]))
+    assert not done.matches
+    said = done.report()
+    assert "tool_execution_end of count" in said and "blocked" in said and "no nines" in said
+    only = asyncio.run(replay(recorded, plugins=[("careful", NoNines())], events=["turn_end"]))
+    assert {d.where.split(",")[-1].strip() for d in only.differences} == {"turn_end (assistant)"}
+
+
+def test_the_fixture_fails_with_what_differs(recorded: Path, replay_recording: Any) -> None:
+    assert replay_recording(recorded).response.content == "Done."
+    with pytest.raises(pytest.fail.Exception, match="no nines"):
+        replay_recording(recorded, plugins=[("careful", NoNines())])
+
+
+def test_a_changed_request_is_said_with_its_path(recorded: Path) -> None:
+    lines = recorded.read_text().replace("Count twice.", "Count thrice.", 1)  # what the user says; not what was sent
+    recorded.write_text(lines)
+    done = asyncio.run(replay(recorded))
+    assert any(d.where.startswith("request 1") and "messages[0]" in d.path for d in done.differences), done.report()
+
+
+def test_abort_steering_and_a_second_run_are_replayed_at_their_places(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+
+    async def main() -> None:
+        started = asyncio.Event()
+        tool = counting([])
+        turns = (Says(calls=[Calls("count", {"n": 1})]), "Steered.", Hang("half an ans", started=started), "Again.")
+        async with scripted(*turns, tools=(tool,)) as agent:
+            agent.events.on("tool_execution_start", lambda e: asyncio.ensure_future(agent.steer("Faster.")) and None)
+            with Recorder(agent, path):
+                await agent.chat("One.")
+                task = asyncio.create_task(agent.chat("Two."))
+                await started.wait()
+                agent.abort("enough")
+                await asyncio.wait([task])
+                await agent.chat("Three.")
+
+    asyncio.run(main())
+    done = asyncio.run(replay(path))
+    assert done.matches, done.report()
+    assert [getattr(r, "content", type(r).__name__) for r in done.responses] == ["Steered.", "RunAborted", "Again."]
+
+
+def test_a_suspension_and_its_decision_are_replayed(tmp_path: Path) -> None:
+    path, ran = tmp_path / "session.jsonl", []
+
+    class Later(Approver):
+        async def approve(self, request: Any) -> ApprovalDecision:
+            return ApprovalDecision("defer")
+
+    async def main() -> None:
+        turns = (Says(calls=[Calls("count", {"n": 3}, id="c1")]), "Done.")
+        async with scripted(*turns, tools=(counting(ran),), approver=Later()) as agent:
+            agent.events.on("before_tool_call", lambda e: ToolCallEventResult(ask="really?"))
+            with Recorder(agent, path):
+                await agent.chat("Count.")
+                assert agent.suspension is not None
+                await agent.resume({"c1": "allow"})
+
+    asyncio.run(main())
+
+    def prepare(agent: AgentRunner) -> None:
+        agent.events.on("before_tool_call", lambda e: ToolCallEventResult(ask="really?"))
+
+    done = asyncio.run(replay(path, prepare=prepare))
+    assert done.matches and ran == [3], done.report()
+    without = asyncio.run(replay(path))  # nobody asks: the recorded suspension does not happen
+    assert not without.matches
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda lines: [], ":1: it is no recording: it is empty"),
+        (lambda lines: lines[1:], ":1: it is no recording: the first line must be its head"),
+        (lambda lines: [lines[0], "{", *lines[2:]], ":2: "),
+        (lambda lines: [lines[0], '{"type":"what"}', *lines[2:]], ":2: "),
+        (lambda lines: [lines[0].replace('"version": 1', '"version": 99'), *lines[1:]], ":1: "),
+    ],
+)
+def test_a_damaged_or_newer_file_is_refused_with_its_line(recorded: Path, spoil: Any, words: str) -> None:
+    recorded.write_text("".join(line + "\n" for line in spoil(recorded.read_text().splitlines())))
+    with pytest.raises(RecordingError) as caught:
+        Recording.load(recorded)
+    assert str(caught.value).startswith(str(recorded)) and words in str(caught.value)
+
+
+def test_long_streams_are_recorded_and_replayed_in_linear_work(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+
+    async def main() -> None:
+        async with scripted(Says([f"piece {i} " for i in range(5_000)])) as agent:
+            with Recorder(agent, path):
+                await agent.chat("Talk.")
+
+    asyncio.run(main())
+    assert len(path.read_bytes()) < 1_500_000  # an answer is kept once, not once a piece
+    done = asyncio.run(replay(path))
+    assert done.matches and json.loads(path.read_text().splitlines()[0])["type"] == "recording", done.report()
