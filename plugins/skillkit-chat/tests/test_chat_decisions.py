@@ -115,7 +115,8 @@ def test_a_run_is_suspended_and_the_printed_command_goes_on(desk):
     again = desk.typed(command)
     assert again.exit_code == 0, str(again)
     assert again.stdout == "paid 5; paid 7; paid 1\n", "the results are sent in the order of the calls"
-    assert desk.paid == ["1", "5", "7"] and desk.lines("guarded") == ["5", "7", "1", "5", "7"]
+    assert desk.paid[0] == "1" and sorted(desk.paid) == ["1", "5", "7"], "calls of one answer run at the same time"
+    assert desk.lines("guarded") == ["5", "7", "1", "5", "7"]
 
 
 def test_json_says_what_waits_and_how_to_go_on(desk):
