@@ -259,7 +259,7 @@ class RunSlot:
     def abandon(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         """Keep tasks that did not end in time from being lost."""
         for task in tasks:
-            log.warning("a tool did not end within the grace time; its late result will be dropped")
+            log.warning("a tool or a handler did not end within the grace time; what it gives late will be dropped")
             self._keep(task)
 
     def _keep(self, task: asyncio.Future[Any]) -> None:

@@ -18,7 +18,6 @@ from ..events.types import (
     ContextTransformEvent,
     MessageEndEvent,
     MessageStartEvent,
-    MessageUpdateEvent,
     RetryEndEvent,
     RetryScheduledEvent,
     RetryStartEvent,
@@ -28,6 +27,7 @@ from ..http import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, TextBlock
 from ..stream import MessageBuilder, StreamEvent
 from .around import wrapped
+from .narration import Narration
 from .repair import repair
 from .run import Run
 from .target import Target
@@ -159,6 +159,18 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
 
 
 async def _receive(run: Run, request: LLMRequest, builder: MessageBuilder) -> None:
+    """Read one stream to its end, and tell about it."""
+    narration = Narration(run, builder)
+    try:
+        await _read(run, request, builder, narration)
+        await narration.end()
+    except BaseException:
+        run.closing = True
+        await narration.stop()
+        raise
+
+
+async def _read(run: Run, request: LLMRequest, builder: MessageBuilder, narration: Narration) -> None:
     """Read one stream to its end; whatever the adapter does wrong becomes an error event."""
     bus, add, push = run.agent.events, builder.add, run.push
     assert run.target is not None
@@ -174,7 +186,7 @@ async def _receive(run: Run, request: LLMRequest, builder: MessageBuilder) -> No
                     await open_message(run)
                 push(event)
                 if "message_update" in bus.table:
-                    await bus.emit(bus.make(MessageUpdateEvent, event=event, _builder=builder))
+                    await narration.tell(event)
                 if run.crowded:
                     await run.breathe()
                 if run.signal.aborted:

@@ -285,7 +285,8 @@ def message_start(event: e.MessageStartEvent, ctx: HandlerContext) -> Awaitable[
 def message_update(event: e.MessageUpdateEvent, ctx: HandlerContext) -> Awaitable[None] | None:
     """One step of the assistant message that is arriving.
 
-    When: for every stream event; ``event.partial`` is the message so far, built on demand.
+    When: for every stream event; ``event.partial`` is the message so far, built on demand. Where a handler is async, the stream
+    does not wait for it: deltas of one block that wait for their turn become one, and all are told before ``message_end``.
 
     Returns: nothing; the event is only observed.
 

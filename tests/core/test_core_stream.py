@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, ProviderError, StreamEvent, TokenUsage
+from skillkit_core import AgentError, ProviderError, RunAborted, StreamEvent, TokenUsage
 from skillkit_core.agent.run import Run
 from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
@@ -184,3 +184,77 @@ def test_a_slow_reader_holds_up_the_stream_only_when_its_queue_is_full_and_loses
         assert [e.type for e in read if e.terminal] == [end] == [read[-1].type]
 
     go(main)
+
+
+@pytest.mark.spec("9.50")
+def test_a_slow_observer_of_updates_does_not_hold_up_the_stream_and_hears_everything(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        pieces = [f"{n} " for n in range(200)]
+        agent = kit.agent(Reply(pieces, [Call("a", {"n": 1})], thinking="hm"), "end", tools=[kit.tool("a", "ok")])
+        heard: list[tuple[str, str]] = []
+        first, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slow(event: Any) -> None:
+            first.set()
+            await go_on.wait()
+            heard.append((event.event.type, event.content))
+
+        agent.events.observe(slow, ["message_update"])
+        agent.events.observe(lambda e: heard.append((e.type, e.message.text)), ["message_end"])
+        events, read = agent.chat_stream_events("go"), []
+        async for event in events:
+            read.append(event)
+            if event.type == "tool_call_end":
+                break  # the whole answer is here, and the observer has not even dealt with its first event
+        await first.wait()
+        assert heard == []
+        assert [e.content for e in read if e.type == "text_delta"] == pieces
+        assert "tool_execution_start" not in agent.seen.types, "what comes after the answer waits for the observer"
+        go_on.set()
+        read += [event async for event in events]
+        assert read[-1].type == "done"
+        answer = heard[: next(i for i, (kind, _) in enumerate(heard) if kind == "message_end")]
+        assert [kind for kind, _ in answer] == [
+            "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end",
+            "tool_call_start", "tool_call_delta", "tool_call_end",
+        ], "deltas that wait become one, nothing else is joined or lost"  # fmt: skip
+        assert "".join(text for kind, text in answer if kind == "text_delta") == "".join(pieces)
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.50", "I8", "I9")
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_an_abort_does_not_wait_for_a_slow_observer_and_nothing_is_told_after_it(
+    kit: Any, go: Any, stubborn: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        heard, entered, never = [], asyncio.Event(), asyncio.Event()
+
+        async def slow(event: Any) -> None:
+            heard.append(event.event.type)
+            entered.set()
+            while not never.is_set():
+                try:
+                    await never.wait()
+                except asyncio.CancelledError:
+                    if not stubborn:
+                        raise
+
+        agent = kit.agent(Reply(["one ", "two"]), "fine", abort_grace=0.01)
+        agent.events.on("message_update", slow)
+        task = asyncio.create_task(agent.chat("go"))
+        await entered.wait()
+        agent.abort()
+        with pytest.raises(RunAborted):
+            await task
+        assert heard == ["text_start"] and agent.messages[-1].text == "one two"
+        kit.check(agent)
+        never.set()
+        assert (await agent.chat("again")).content == "fine"
+        await agent.aclose()
+        assert heard[:2] == ["text_start"] * 2, "what was left of the first answer was told late"
+
+    go(main)
+    assert ("did not end within the grace time" in caplog.text) is stubborn

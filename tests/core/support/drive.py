@@ -135,6 +135,8 @@ class Drive:
         if plan.guard == "rewrites":
             agent.events.on("before_tool_call", lambda e: ToolCallEventResult(args={"n": 7}), phase="rewrite")
         agent.events.on("before_tool_call", self._guard, phase="guard")
+        if plan.watches:
+            agent.events.on("message_update", self._watch)
         agent.events.on("turn_end", self._turn_end)
         agent.events.on("agent_end", self._agent_end)
         agent.events.observe(self._compaction_end, ["compaction_end"])
@@ -151,6 +153,9 @@ class Drive:
         if self.plan.guard == "asks" and event.args["n"] == 2:
             return ToolCallEventResult(ask="two, really?", ask_key="two")
         return ToolCallEventResult(block=True, reason="never") if self.plan.guard == "blocks" else None
+
+    async def _watch(self, event: Any) -> None:
+        await self.gate.mark("in a watcher")
 
     def kept(self) -> list[Any]:
         """The entries that are where they are kept."""

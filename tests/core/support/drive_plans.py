@@ -21,7 +21,8 @@ FAILING = ("session_start", "input", "turn_start", "context_transform", "message
            "session_shutdown")  # fmt: skip
 ACTIONS = ("steer", "abort", "crash", "follow_up", "next_run", "cancel_item", "cancel_task", "read")
 KINDS = ("tool", "persist", "request", "mark", "persist suspension", "persist custom", "persist compaction",
-         "persist tool_result", "hook", "timer", "mark in an approver", "mark in a compactor", "persist user")  # fmt: skip
+         "persist tool_result", "hook", "timer", "mark in an approver", "mark in a compactor", "mark in a watcher",
+         "persist user")  # fmt: skip
 ARGS = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 LONG = "word " * 120
 
@@ -62,7 +63,8 @@ class Plan(Printed):
         actions: before the n-th stop of a kind, what to do.
         choices: which of the parked effects goes on next, by turns.
         failing: events whose handler raises. guard: what the guard of ``before_tool_call`` does.
-        hooks: whether handlers are parked, too. parallel, policy, mode: the agent's configuration.
+        hooks: whether handlers are parked, too. watches: whether an async handler sees the answers arrive.
+        parallel, policy, mode: the agent's configuration.
         approvals: what the approver answers, by turns. decisions: what happens to what waits, by turns.
         reopen: whether a suspended session is closed, and decided by another agent.
         window: the model's context window, 0: not known. compactor: what is installed. by_hand: whether to compact at the end.
@@ -75,6 +77,7 @@ class Plan(Printed):
     failing: tuple[str, ...] = ()
     guard: str = "allows"
     hooks: bool = False
+    watches: bool = False
     parallel: bool = True
     policy: str = "skip_remaining"
     mode: str = "one_at_a_time"
@@ -135,6 +138,7 @@ PLANS: st.SearchStrategy[Any] = st.builds(
     st.lists(st.integers(0, 5), min_size=1, max_size=8).map(tuple),
     st.lists(st.sampled_from(FAILING), max_size=2, unique=True).map(tuple),
     st.sampled_from(["asks", "allows", "asks", "allows", "asks", "rewrites", "asks", "allows", "blocks", "fails"]),
+    st.booleans(),
     st.booleans(),
     st.booleans(),
     st.sampled_from(["skip_remaining", "after_batch"]),

@@ -1,0 +1,74 @@
+"""``message_update`` while an answer arrives: plain handlers at once, handlers that wait beside the stream, which goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..events.types import MessageUpdateEvent
+from ..stream import MessageBuilder, StreamEvent
+
+if TYPE_CHECKING:
+    from .run import Run
+
+__all__ = ["Narration"]
+
+DELTAS = frozenset(("text_delta", "thinking_delta", "tool_call_delta"))
+
+
+class Narration:
+    """Tells the handlers of one answer's updates, in order and all of them (spec, section 9.50).
+
+    Where a handler is async the events wait in a queue for a task of their own. Deltas of one block that wait one behind the
+    other become one, so a slow handler gets fewer and larger ones, and the end of the answer need not wait long for it.
+    """
+
+    def __init__(self, run: Run, builder: MessageBuilder) -> None:
+        self._run = run
+        self._bus = run.agent.events
+        self._builder = builder
+        self._waiting: deque[StreamEvent] = deque()
+        self._pump: asyncio.Task[None] | None = None
+
+    async def tell(self, event: StreamEvent) -> None:
+        """Tell about ``event`` now, or when its turn comes; waits only while the queue is full."""
+        if self._pump is None and self._bus.all_sync("message_update"):
+            await self._emit(event)
+            return
+        last = self._waiting[-1] if self._waiting else None
+        if last is not None and event.type in DELTAS and (last.type, last.index) == (event.type, event.index):
+            self._waiting[-1] = replace(last, content=last.content + event.content, usage=event.usage or last.usage)
+        else:
+            self._waiting.append(event)
+        if self._pump is None:
+            self._pump = asyncio.create_task(self._deliver())
+            self._run.tasks.add(self._pump)
+        if len(self._waiting) > self._run.MAX_WAITING:
+            await self.end()
+
+    async def _emit(self, event: StreamEvent) -> None:
+        await self._bus.emit(self._bus.make(MessageUpdateEvent, event=event, _builder=self._builder))
+
+    async def _deliver(self) -> None:
+        try:
+            while self._waiting:
+                await self._emit(self._waiting.popleft())
+        finally:
+            if self._pump is not None:
+                self._run.tasks.discard(self._pump)
+            self._pump = None
+
+    async def end(self) -> None:
+        """Wait until everything is told."""
+        if self._pump is not None:
+            await asyncio.wait([self._pump])
+
+    async def stop(self) -> None:
+        """Tell nothing more: the answer was cut off. Waits for the handler that is being told, within the grace time."""
+        self._waiting.clear()
+        if self._pump is not None:
+            self._pump.cancel()
+            _, left = await asyncio.wait([self._pump], timeout=self._run.abort_grace)
+            self._run.agent.abandon(left)
