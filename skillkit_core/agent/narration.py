@@ -42,9 +42,12 @@ class Narration:
             self._waiting[-1] = replace(last, content=last.content + event.content, usage=event.usage or last.usage)
         else:
             self._waiting.append(event)
-        if self._pump is None:
+        if self._pump is None or self._pump.done():
+            if self._pump is not None:
+                self._pump.result()
             self._pump = asyncio.create_task(self._deliver())
             self._run.tasks.add(self._pump)
+            self._pump.add_done_callback(self._run.tasks.discard)
         if len(self._waiting) > self._run.MAX_WAITING:
             await self.end()
 
@@ -52,23 +55,19 @@ class Narration:
         await self._bus.emit(self._bus.make(MessageUpdateEvent, event=event, _builder=self._builder))
 
     async def _deliver(self) -> None:
-        try:
-            while self._waiting:
-                await self._emit(self._waiting.popleft())
-        finally:
-            if self._pump is not None:
-                self._run.tasks.discard(self._pump)
-            self._pump = None
+        while self._waiting:
+            await self._emit(self._waiting.popleft())
 
     async def end(self) -> None:
-        """Wait until everything is told."""
+        """Wait until everything is told. Raises what no handler may raise: a cancellation of its own."""
         if self._pump is not None:
             await asyncio.wait([self._pump])
+            self._pump.result()
 
     async def stop(self) -> None:
         """Tell nothing more: the answer was cut off. Waits for the handler that is being told, within the grace time."""
         self._waiting.clear()
-        if self._pump is not None:
+        if self._pump is not None and not self._pump.done():
             self._pump.cancel()
             _, left = await asyncio.wait([self._pump], timeout=self._run.abort_grace)
             self._run.agent.abandon(left)

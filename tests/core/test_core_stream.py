@@ -258,3 +258,29 @@ def test_an_abort_does_not_wait_for_a_slow_observer_and_nothing_is_told_after_it
 
     go(main)
     assert ("did not end within the grace time" in caplog.text) is stubborn
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_handler_of_updates_that_is_cancelled_from_the_inside_fails_the_run_and_not_the_caller(
+    kit: Any, go: Any, late: bool
+) -> None:
+    async def main() -> None:
+        heard: list[str] = []
+
+        async def broken(event: Any) -> None:
+            heard.append(event.event.type)
+            if event.event.type == ("text_end" if late else "text_start"):
+                raise asyncio.CancelledError
+            await asyncio.sleep(0)
+
+        agent = kit.agent(Reply(["one ", "two"]), "fine")
+        off = agent.events.on("message_update", broken)
+        with pytest.raises(AgentError, match="inside"):
+            await agent.chat("go")
+        assert heard == (["text_start", "text_delta", "text_end"] if late else ["text_start"])
+        assert agent.messages[-1].text == "one two"
+        kit.check(agent)
+        off()
+        assert (await agent.chat("again")).content == "fine"
+
+    go(main)
