@@ -18,6 +18,7 @@ from ..events.types import (
     SessionStartEvent,
 )
 from .memory import MemoryStore
+from .part import Part
 from .session import Session
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ Reason = Literal["new", "resume", "fork", "reload"]
 E = TypeVar("E", bound=Event)
 
 
-class Conversation:
+class Conversation(Part):
     """Holds the session of an agent.
 
     Args:
@@ -37,7 +38,7 @@ class Conversation:
     """
 
     def __init__(self, agent: AgentRunner, given: Session | str | None) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._given = given
         self._store: SessionStore | None = None
         self._opened = False

@@ -13,6 +13,7 @@ from ..events.results import UNSET, Handled, Transform
 from ..events.types import InputEvent, QueueUpdateEvent
 from ..messages import AgentMessage, Block, TextBlock, UserMessage, blocks_of
 from ..stream import StreamEvent
+from .part import Part
 from .run import Run
 from .text import clean
 
@@ -24,11 +25,11 @@ __all__ = ["Delivery", "Intake"]
 Delivery = Literal["prompt", "steer", "follow_up"]
 
 
-class Intake:
+class Intake(Part):
     """The one way in for what is said to an agent."""
 
     def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
+        super().__init__(agent)
 
     async def prompt(self, run: Run, text: str, images: Sequence[Block]) -> list[AgentMessage] | None:
         """The messages that a run begins with, or ``None`` when a handler has dealt with the matter."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import AgentError, UsageError
 from ..models import TokenUsage
+from .part import Part
 
 if TYPE_CHECKING:
     from .call import CallContext
@@ -49,7 +50,7 @@ def leave(token: Token[Place | None]) -> None:
     _place.reset(token)
 
 
-class Nesting:
+class Nesting(Part):
     """What an agent knows about the run above it.
 
     An agent that was made inside a run stays below it for good, whichever task asks it later; one that is only asked there is
@@ -57,7 +58,7 @@ class Nesting:
     """
 
     def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._born = self._place = here()
 
     def settle(self) -> None:

@@ -114,6 +114,7 @@ class Run:
     def end(self) -> None:
         """No event follows."""
         self._ended = True
+        self.batch = None  # it leads back here
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 

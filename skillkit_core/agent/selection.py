@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..config import AgentConfig
 from ..events.types import ModelSelectEvent
+from .part import Part
 from .target import Target, resolve_target
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ __all__ = ["TargetSelection"]
 Wrapper: TypeAlias = "Callable[[LLMAdapter], LLMAdapter]"
 
 
-class TargetSelection:
+class TargetSelection(Part):
     """Keeps the target of an agent; a change counts from the next request on and is told as ``model_select``."""
 
     def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._chosen: tuple[str, LLMAdapter] | None = None
         self._asked = False
         self._wrappers: tuple[Wrapper, ...] = ()

@@ -12,6 +12,7 @@ from ..errors import AgentBusy, AgentError, ReentrancyError
 from ..events.types import AgentSettledEvent
 from ..stream import StreamEvent
 from .nesting import leave, work_in
+from .part import Part
 from .queues import QueueItem
 from .response import AgentResponse
 from .run import Run
@@ -33,11 +34,11 @@ class Held(NamedTuple):
     over: asyncio.Future[None]
 
 
-class RunSlot:
+class RunSlot(Part):
     """Holds the active run of an agent and whatever outlives it: callbacks for its end, tasks that did not stop in time."""
 
     def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self.run: Run | None = None
         self._held: Held | None = None
         self._count = 0

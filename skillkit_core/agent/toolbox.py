@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..descriptors import load_object
 from ..registry import Entry
 from ..tools import Tool, ToolSet
+from .part import Part
 
 if TYPE_CHECKING:
     from .runner import AgentRunner
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["Toolbox"]
 
 
-class Toolbox:
+class Toolbox(Part):
     """Gathers tools. Opt-in tools need to be allowed by name; where two plugins offer one name the first in order wins."""
 
     def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._factories: dict[int, tuple[ToolSet, Any]] = {}
         self._version = -1
         self._sets: tuple[Entry[ToolSet], ...] = ()

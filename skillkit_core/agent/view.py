@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..messages import AssistantMessage, Block, LLMMessage, ToolCall
 from ..tools import Tool
+from .part import Part
 from .repair import Repairer, repair
 from .tokens import estimate_message, estimate_tokens, estimator_for
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["ContextView"]
 
 
-class ContextView:
+class ContextView(Part):
     """What an agent keeps about its session's context, so that a turn costs what it adds and not what there is."""
 
     def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._repairer = Repairer()
         self._viewed = 0
         self._generation = -1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from ..abort import AbortSignal
 
@@ -17,20 +18,25 @@ class HandlerContext:
     """The second argument of a handler that takes two.
 
     Attributes:
-        agent: the runner; ``None`` on a bus without one.
         ui: what the front end offers to handlers; ``None`` where nobody can be asked.
     """
 
-    __slots__ = ("agent", "ui")
+    __slots__ = ("_ref", "ui")
 
     def __init__(self, agent: AgentRunner | None = None, ui: Any = None) -> None:
-        self.agent = agent
+        self._ref = ref(agent) if agent is not None else None  # it belongs to the agent, and does not keep it alive
         self.ui = ui
 
+    @property
+    def agent(self) -> AgentRunner | None:
+        """The runner; ``None`` on a bus without one, and for who keeps this longer than the agent lives."""
+        return self._ref() if self._ref is not None else None
+
     def _agent(self) -> AgentRunner:
-        if self.agent is None:
-            raise RuntimeError("this event bus belongs to no agent")
-        return self.agent
+        agent = self.agent
+        if agent is None:
+            raise RuntimeError("this event bus belongs to no agent, or the agent is gone")
+        return agent
 
     @property
     def signal(self) -> AbortSignal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import types
 from collections.abc import Awaitable, Callable, Generator
+from contextvars import Context
 from typing import Any
 
 from ..errors import HandlerTimeout
@@ -42,7 +43,8 @@ def _drive(awaitable: Awaitable[Any], timeout: float, overdue: Callable[[], bool
         _end(iterator, error)
         return asyncio.CancelledError() if others else HandlerTimeout(f"it did not finish within {timeout:g} s")
 
-    timer = loop.call_later(timeout, expire)
+    # Without the run's context: the loop keeps a cancelled timer until its time, and with it all that the context holds.
+    timer = loop.call_later(timeout, expire, context=Context())
     try:
         while True:
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Coroutine
+from contextvars import Context
 from typing import TypeVar
 
 from skillkit_core.abort import AbortSignal
@@ -47,7 +48,7 @@ class Watch:
         self.reason: str | None = None
         delay = first if first is not None else idle
         if delay is not None:
-            self._timer = self._loop.call_later(delay, self._tick)
+            self._set_timer(delay)
         self._signal = signal
         self._remove = signal.add_callback(self._on_abort)
 
@@ -92,6 +93,7 @@ class Watch:
     def close(self) -> None:
         """Stop watching."""
         self._remove()
+        del self._remove  # it leads back here
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -102,7 +104,13 @@ class Watch:
     def _rearm(self, delay: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if delay is None else self._loop.call_later(delay, self._tick)
+        self._timer = None
+        if delay is not None:
+            self._set_timer(delay)
+
+    def _set_timer(self, delay: float) -> None:
+        # Without the run's context: the loop keeps a cancelled timer until its time, and with it all that the context holds.
+        self._timer = self._loop.call_later(delay, self._tick, context=Context())
 
     def _tick(self) -> None:
         now = self._loop.time()
@@ -115,7 +123,7 @@ class Watch:
         if now >= due:
             self._interrupt("timeout" if self._deadline is not None else "silence")
         else:
-            self._timer = self._loop.call_later(due - now, self._tick)
+            self._set_timer(due - now)
 
     def _on_abort(self) -> None:
         with contextlib.suppress(RuntimeError):  # the loop may be closed by now

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from html import unescape
 from time import monotonic
@@ -214,21 +215,22 @@ class AgentSkills:
         return Tool(
             ACTIVATE,
             "Read the instructions of a skill. Do this before a task that the description of an available skill fits.",
-            self._run_activation,
+            partial(_run_activation, self.host, self._active),  # not a method: it would lead back to the tool
             parameters,
             replay="safe",
             annotations=_ACTIVATION,
         )
 
-    async def _run_activation(self, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-        skill = self.host.skills.get(str(args["name"]))
-        text = args.get("arguments")
-        details = {"skill": skill.name, "path": str(skill.path) if skill.path else None}
-        if skill.name in self._active and not text:
-            return ToolOutput(f"Skill {skill.name} is active already: its instructions are above.", details)
-        self.activate(skill.name)
-        content = skill_content(skill, text, session_id=ctx.session_id)
-        return ToolOutput(content, {**details, "content": True})
+
+async def _run_activation(host: Host, active: dict[str, None], args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+    skill = host.skills.get(str(args["name"]))
+    text = args.get("arguments")
+    details = {"skill": skill.name, "path": str(skill.path) if skill.path else None}
+    if skill.name in active and not text:
+        return ToolOutput(f"Skill {skill.name} is active already: its instructions are above.", details)
+    active[skill.name] = None
+    content = skill_content(skill, text, session_id=ctx.session_id)
+    return ToolOutput(content, {**details, "content": True})
 
 
 _ACTIVATION = freeze({"purpose": "activate a skill"})

@@ -1,0 +1,84 @@
+"""An agent that is let go is gone: nothing of SkillKit keeps it, and no garbage collector has to find it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from typing import Any
+from weakref import ref
+
+import pytest
+
+from skillkit_core import AgentError, HandlerContext, Tool
+from skillkit_core.testing import Call, Reply
+
+OBJECT = {"type": "object", "properties": {}}
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_closed_agent_is_freed_when_its_last_reference_goes(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        async def slow(args: Any, ctx: Any) -> str:
+            await pause()
+            return "done"
+
+        async def handler(event: Any, ctx: HandlerContext) -> None:
+            await pause()  # arms the timer of the handler's limit
+
+        agent = kit.agent(Reply("look", calls=[Call("slow")]), "ready", tools=[Tool("slow", "d", slow, OBJECT)])
+        agent.events.on("turn_end", handler)
+        async with agent:
+            await agent.chat("go")
+        gone = [ref(agent), ref(agent.session), ref(agent.events)]
+        agent.scripted.requests.clear()  # they lead to the run that sent them
+        del agent
+        assert [one() for one in gone] == [None] * 3
+
+    go(main, 5)
+
+
+async def pause() -> None:
+    """Suspend once, as a handler or tool does that waits for something."""
+    await asyncio.sleep(0)
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_an_agent_that_was_never_closed_is_freed_too(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("hello")
+        await agent.chat("go")
+        gone = ref(agent)
+        agent.scripted.requests.clear()
+        del agent
+        assert gone() is None
+
+    go(main, 5)
+
+
+def test_who_keeps_a_handlers_context_longer_than_the_agent_is_told_so(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        kept: list[HandlerContext] = []
+        agent = kit.agent("hello")
+        agent.events.on("agent_start", lambda event, ctx: kept.append(ctx))
+        await agent.chat("go")
+        assert kept[0].agent is agent
+        agent.scripted.requests.clear()
+        slot = agent.slot
+        del agent
+        gc.collect()
+        assert kept[0].agent is None
+        with pytest.raises(RuntimeError, match="the agent is gone"):
+            kept[0].abort()
+        with pytest.raises(AgentError, match="keep a reference"):
+            await slot.alone("chat", lambda run: pause())
+
+    go(main, 5)
