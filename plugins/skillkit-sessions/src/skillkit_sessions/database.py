@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skillkit_core.errors import SessionCorrupt, SessionError
 
-from .handle import sync_directory
+from .disk import sync_directory
 
 __all__ = ["PLACES", "SCHEMA", "Database"]
 

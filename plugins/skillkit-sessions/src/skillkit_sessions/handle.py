@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import os
 from collections.abc import Sequence
-from functools import partial
 from io import FileIO
 from pathlib import Path
 
@@ -13,9 +12,10 @@ from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, S
 from skillkit_core.errors import SessionError
 
 from .codec import encode_entry
+from .disk import Sync
 from .lock import WriterLock
 
-__all__ = ["JsonlSession", "sync_directory"]
+__all__ = ["JsonlSession"]
 
 
 class JsonlSession(SessionHandle):
@@ -54,7 +54,7 @@ class JsonlSession(SessionHandle):
         self._never = fsync == "never"
         self._named_on_disk = False
         self._unsynced = False
-        self._syncs: list[asyncio.Future[None]] = []
+        self._syncs: list[Sync] = []
         self._closed = False
 
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
@@ -101,8 +101,10 @@ class JsonlSession(SessionHandle):
         self._closed = True
         file, self._file = self._file, None
         try:
-            if self._syncs:
-                await asyncio.wait(self._syncs)
+            for sync in self._syncs:
+                if not sync.done:
+                    with contextlib.suppress(OSError):
+                        await sync.wait()
         finally:
             if file is not None:
                 file.close()
@@ -110,12 +112,10 @@ class JsonlSession(SessionHandle):
                 self._lock.release()
 
     async def _sync(self, file: FileIO) -> None:
-        parent = None if self._named_on_disk else self._path.parent
-        future = asyncio.get_running_loop().run_in_executor(None, partial(_sync_file, file.fileno(), parent))
-        self._syncs.append(future)
-        future.add_done_callback(self._syncs.remove)
+        sync = Sync(file.fileno(), None if self._named_on_disk else self._path.parent)
+        self._syncs = [earlier for earlier in self._syncs if not earlier.done] + [sync]
         try:
-            await asyncio.shield(future)  # a cancelled caller leaves the sync to close()
+            await sync.wait()  # a cancelled caller leaves the sync to close()
         except OSError as error:
             raise SessionError(
                 f"the disk did not take the session: {error.strerror}",
@@ -152,18 +152,3 @@ class JsonlSession(SessionHandle):
         if self.read_only:
             return SessionError("the session is open read-only", where=self.location)
         return SessionError("the session cannot be written any more", where=self.location, hint="open it again")
-
-
-def _sync_file(fd: int, parent: Path | None) -> None:
-    os.fsync(fd)
-    if parent is not None:
-        sync_directory(parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Put the names in a directory on the disk."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

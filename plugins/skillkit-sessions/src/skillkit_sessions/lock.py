@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 from weakref import WeakValueDictionary
 
 from skillkit_core.errors import SessionError, SessionLocked
@@ -17,7 +17,7 @@ from skillkit_core.errors import SessionError, SessionLocked
 __all__ = ["WriterLock"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Owner:
     """Who holds a lock: pid and start time of the process (a recycled pid has another one)."""
 
@@ -27,9 +27,15 @@ class _Owner:
     @classmethod
     def here(cls) -> _Owner:
         pid = os.getpid()
-        if pid not in _own_start_time:  # a fork has a pid of its own
-            _own_start_time[pid] = _start_time(pid)
-        return cls(pid, _own_start_time[pid])
+        found = _here.get(pid)
+        if found is None:
+            found = _here[pid] = cls(pid, _start_time(pid))
+        return found
+
+    @functools.cached_property
+    def text(self) -> bytes:
+        """What the lock file says."""
+        return json.dumps({"pid": self.pid, "started": self.started}).encode()
 
     @property
     def alive(self) -> bool:
@@ -62,8 +68,9 @@ class WriterLock:
 
     def __init__(self, path: Path, session_id: str) -> None:
         self._path = path
+        self._name = str(path)
         self._session_id = session_id
-        self._file: BinaryIO | None = None
+        self._fd: int | None = None
 
     def acquire(self) -> None:
         """Take the lock.
@@ -71,45 +78,43 @@ class WriterLock:
         Raises:
             SessionLocked: a living process has it; the error names the pid. SessionError: the file cannot be made.
         """
-        while self._file is None:
+        while self._fd is None:
             try:
-                fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                fd = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             except OSError as error:
                 raise SessionError(
                     f"session {self._session_id!r} cannot be locked: {error.strerror}",
-                    where=str(self._path),
+                    where=self._name,
                     hint="make the directory writable, or open the session read-only",
                 ) from error
-            file: BinaryIO = os.fdopen(fd, "r+b", buffering=0)
+            taken = False
             try:
-                taken = self._take(file)
-            except BaseException:
-                file.close()
-                raise
+                taken = self._take(fd)
+            finally:
+                if not taken:
+                    os.close(fd)
             if taken:
-                self._file = file
-            else:
-                file.close()
+                self._fd = fd
 
-    def _take(self, file: BinaryIO) -> bool:
-        """Whether ``file`` is ours now; ``False``: its owner removed it meanwhile, so look again."""
-        owner = _read_owner(file)
+    def _take(self, fd: int) -> bool:
+        """Whether the file is ours now; ``False``: its owner removed it meanwhile, so look again."""
+        owner = _read_owner(fd)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise self._locked(_wait_for_owner(file)) from None
+            raise self._locked(_wait_for_owner(fd)) from None
         except OSError:  # no flock here (some network file systems)
             mine = owner is not None and owner.pid == os.getpid()
-            if owner is not None and owner.alive and (not mine or str(self._path) in _held):
+            if owner is not None and owner.alive and (not mine or self._name in _held):
                 raise self._locked(owner) from None
         with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), self._path.stat()):
-                _held[str(self._path)] = self
-                here = _Owner.here()
-                text = json.dumps({"pid": here.pid, "started": here.started}).encode()
-                if os.fstat(file.fileno()).st_size > len(text):  # not always: ext4 flushes what was truncated
-                    file.truncate(0)
-                os.pwrite(file.fileno(), text, 0)
+            found = os.fstat(fd)
+            if os.path.samestat(found, self._path.stat()):
+                _held[self._name] = self
+                text = _Owner.here().text
+                if found.st_size > len(text):  # not always: ext4 flushes what was truncated
+                    os.ftruncate(fd, 0)
+                os.pwrite(fd, text, 0)
                 return True
         return False
 
@@ -124,39 +129,45 @@ class WriterLock:
             who = f"a child of process {owner.pid}, which has ended"
         return SessionLocked(
             f"session {self._session_id!r} is being written by {who}",
-            where=str(self._path),
+            where=self._name,
             hint="end that process, or open the session read-only",
         )
 
     def release(self) -> None:
         """Give the lock back. Idempotent."""
-        file, self._file = self._file, None
-        if file is not None:
-            _held.pop(str(self._path), None)
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            _held.pop(self._name, None)
             with contextlib.suppress(OSError):
                 self._path.unlink()  # before the lock goes: whoever waits for this file sees that it is gone
-            file.close()
+            os.close(fd)
+
+    def __del__(self) -> None:
+        if self._fd is not None:  # nobody released it: the lock goes, the file stays for the next owner
+            os.close(self._fd)
 
 
-_own_start_time: dict[int, str | None] = {}
+_here: dict[int, _Owner] = {}  # by pid: a fork has one of its own
 _held: WeakValueDictionary[str, WriterLock] = WeakValueDictionary()  # what this process writes
 
 
-def _wait_for_owner(file: BinaryIO) -> _Owner | None:
+def _wait_for_owner(fd: int) -> _Owner | None:
     """The owner of a held lock. If it was taken this moment, its pid is about to be written."""
     owner = None
     for _ in range(50):
-        owner = _read_owner(file) or owner
+        owner = _read_owner(fd) or owner
         if owner is not None and owner.alive:
             break
         time.sleep(0.001)
     return owner
 
 
-def _read_owner(file: BinaryIO) -> _Owner | None:
+def _read_owner(fd: int) -> _Owner | None:
     try:
-        file.seek(0)
-        raw = json.loads(file.read(4096))
+        text = os.pread(fd, 4096, 0)
+        if not text:
+            return None
+        raw = json.loads(text)
         return _Owner(int(raw["pid"]), raw.get("started"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -17,7 +17,7 @@ from skillkit_core.errors import SessionCorrupt, SessionError, UnknownSession
 from .codec import decode_entry, decode_header, encode_entry, encode_header
 from .database import PLACES, Database
 from .digest import digest_session, rows, search_database
-from .handle import sync_directory
+from .disk import sync_directory
 from .lock import WriterLock
 from .place import check_id, exists, place_of
 from .sqlite_handle import SqliteSession

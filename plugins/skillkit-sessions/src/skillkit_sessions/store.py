@@ -6,15 +6,18 @@ import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
+from errno import ENOSPC, ENOTDIR
 from io import FileIO
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, Literal
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore
 from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import encode_entry, encode_header
-from .handle import JsonlSession, sync_directory
+from .disk import sync_directory
+from .handle import JsonlSession
 from .listing import search_file, summarise
 from .lock import WriterLock
 from .place import check_id, exists, place_of
@@ -72,7 +75,7 @@ class JsonlStore(SessionStore):
             file = _open_file(path, os.O_CREAT | os.O_EXCL)
             try:
                 if file.write(line) != len(line):
-                    raise OSError(28, "no space left on the device")
+                    raise OSError(ENOSPC, "no space left on the device")
             except OSError as error:
                 file.close()
                 path.unlink(missing_ok=True)
@@ -171,8 +174,14 @@ class JsonlStore(SessionStore):
 
     def _prepare(self) -> None:
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self.directory.stat().st_mode & 0o077:
+            try:
+                mode = self.directory.stat().st_mode
+            except FileNotFoundError:
+                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                mode = self.directory.stat().st_mode
+            if not S_ISDIR(mode):
+                raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
+            if mode & 0o077:
                 self.directory.chmod(0o700)
         except OSError as error:
             raise _unwritable(self.directory, error) from error
