@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
@@ -18,7 +19,7 @@ from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, Usa
 from ..frozen import freeze
 from ..hookspecs.markers import Phase
 from .context import HandlerContext
-from .drive import drive
+from .drive import drive, drive_on
 from .fold import NO_ANSWER, Fold
 from .handlers import GUARD, OBSERVER, PHASES, GuardFailed, HandlerRecord, from_function, from_impl
 from .results import EventResult
@@ -346,10 +347,17 @@ class EventBus:
                         answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
                     if answer is None:
                         continue
-                    if not isinstance(answer, EventResult):
+                    if type(answer) is CoroutineType:
+                        try:  # the first step by hand: most handlers have no second one, and this is what they cost
+                            pending = answer.send(None)
+                        except StopIteration as stop:
+                            answer = stop.value
+                        else:
+                            answer = await drive_on(answer, pending, self._limit(record.timeout), self._overdue)
+                    elif not isinstance(answer, EventResult):
                         answer = await self._await(answer, record)
-                        if answer is None:
-                            continue
+                    if answer is None:
+                        continue
                     self.check_answer(event, answer)
                     if fold is None:
                         fold = Fold(event)
@@ -389,10 +397,14 @@ class EventBus:
     async def _await(self, answer: Any, record: HandlerRecord) -> Any:
         if not inspect.isawaitable(answer):
             return answer
+        return await drive(answer, self._limit(record.timeout), self._overdue)
+
+    def _limit(self, timeout: float | None) -> float | None:
+        """Seconds that a handler may take, also in what an abort leaves."""
         if self.deadline is None:
-            return await drive(answer, record.timeout, self._overdue)
+            return timeout
         left = max(LAST_SECONDS, self.deadline - asyncio.get_running_loop().time())
-        return await drive(answer, left if record.timeout is None else min(left, record.timeout), self._overdue)
+        return left if timeout is None else min(left, timeout)
 
     def _overdue(self) -> bool:
         """Whether the time is over that an abort leaves to handlers."""

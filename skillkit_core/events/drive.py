@@ -6,25 +6,16 @@ import asyncio
 import types
 from collections.abc import Awaitable, Callable, Generator
 from contextvars import Context
+from types import CoroutineType
 from typing import Any
 
 from ..errors import HandlerTimeout
 
-__all__ = ["drive"]
+__all__ = ["drive", "drive_on"]
 
 
 @types.coroutine
-def _await(awaitable: Awaitable[Any]) -> Generator[Any, Any, Any]:
-    return (yield from awaitable.__await__())
-
-
-@types.coroutine
-def _drive(awaitable: Awaitable[Any], timeout: float, overdue: Callable[[], bool]) -> Generator[Any, Any, Any]:
-    iterator = awaitable.__await__()
-    try:
-        pending = next(iterator)
-    except StopIteration as stop:
-        return stop.value
+def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable[[], bool]) -> Generator[Any, Any, Any]:
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
     fired = False
@@ -44,7 +35,7 @@ def _drive(awaitable: Awaitable[Any], timeout: float, overdue: Callable[[], bool
         return asyncio.CancelledError() if others else HandlerTimeout(f"it did not finish within {timeout:g} s")
 
     # Without the run's context: the loop keeps a cancelled timer until its time, and with it all that the context holds.
-    timer = loop.call_later(timeout, expire, context=Context())
+    timer = loop.call_later(timeout, expire, context=Context()) if timeout is not None else None
     try:
         while True:
             try:
@@ -66,7 +57,8 @@ def _drive(awaitable: Awaitable[Any], timeout: float, overdue: Callable[[], bool
     except StopIteration as stop:
         return stop.value
     finally:
-        timer.cancel()
+        if timer is not None:
+            timer.cancel()
 
 
 def _end(iterator: Any, error: BaseException) -> None:
@@ -88,6 +80,16 @@ async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Calla
     Raises:
         HandlerTimeout: the time is over; the awaitable was cancelled. A cancellation from outside passes unchanged.
     """
-    if timeout is None:
-        return await _await(awaitable)
-    return await _drive(awaitable, timeout, overdue)
+    iterator = awaitable.__await__()
+    try:
+        pending = next(iterator)
+    except StopIteration as stop:
+        return stop.value
+    return await _drive(iterator, pending, timeout, overdue)
+
+
+async def drive_on(
+    coroutine: CoroutineType[Any, Any, Any], pending: Any, timeout: float | None, overdue: Callable[[], bool]
+) -> Any:
+    """As :func:`drive`, for a coroutine that was sent its first step by hand and suspended with ``pending``."""
+    return await _drive(coroutine.__await__(), pending, timeout, overdue)
