@@ -62,8 +62,10 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     def folders() -> str:
         host.data_dir.mkdir(parents=True, exist_ok=True)
         probe = host.data_dir / ".writable"
-        probe.write_text("")
-        probe.unlink()
+        try:
+            probe.write_bytes(bytes(4096))  # an empty file fits on a full disk
+        finally:
+            probe.unlink(missing_ok=True)
         return f"data in {short_path(str(host.data_dir))}"
 
     def environment() -> str:

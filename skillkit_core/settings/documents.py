@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from os.path import dirname, join
+from os.path import join
 from stat import S_ISDIR, S_ISREG
 from typing import Any, NamedTuple
 
@@ -83,15 +83,13 @@ def _kept(path: str, stamp: list[Any]) -> Document | None:
 def _keep(path: str, stamp: list[Any], document: Document) -> None:
     import json
 
+    from .files import write_whole
+
     try:
         text = json.dumps({"stamp": stamp, "data": document.data, "lines": document.lines})
         if json.loads(text)["data"] != document.data:
             return  # keys that are no text, dates: JSON would give back something else
-        os.makedirs(dirname(path), mode=0o700, exist_ok=True)
-        temporary = f"{path}.{os.getpid()}"
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
+        write_whole(path, text)
     except (OSError, TypeError, ValueError):
         pass  # nothing depends on the cache
 

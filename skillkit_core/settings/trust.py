@@ -70,11 +70,9 @@ class Trust:
     def _write(self, folders: list[str]) -> None:
         import json
 
+        from .files import write_whole
+
         try:
-            os.makedirs(dirname(self.path), mode=0o700, exist_ok=True)
-            temporary = f"{self.path}.{os.getpid()}"
-            with open(temporary, "w", encoding="utf-8") as file:
-                file.write(json.dumps(folders, indent=1) + "\n")
-            os.replace(temporary, self.path)
+            write_whole(self.path, json.dumps(folders, indent=1) + "\n")
         except OSError as error:
             raise ConfigError(f"cannot be written: {error.strerror}", where=self.path) from None

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -81,18 +82,18 @@ class WriterLock:
         while self._fd is None:
             try:
                 fd = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                taken = False
+                try:
+                    taken = self._take(fd)
+                finally:
+                    if not taken:
+                        os.close(fd)
             except OSError as error:
                 raise SessionError(
                     f"session {self._session_id!r} cannot be locked: {error.strerror}",
                     where=self._name,
-                    hint="make the directory writable, or open the session read-only",
+                    hint="free some disk space, make the directory writable, or open the session read-only",
                 ) from error
-            taken = False
-            try:
-                taken = self._take(fd)
-            finally:
-                if not taken:
-                    os.close(fd)
             if taken:
                 self._fd = fd
 
@@ -110,13 +111,22 @@ class WriterLock:
         with contextlib.suppress(FileNotFoundError):
             found = os.fstat(fd)
             if os.path.samestat(found, self._path.stat()):
+                self._sign(fd, found.st_size)
                 _held[self._name] = self
-                text = _Owner.here().text
-                if found.st_size > len(text):  # not always: ext4 flushes what was truncated
-                    os.ftruncate(fd, 0)
-                os.pwrite(fd, text, 0)
                 return True
         return False
+
+    def _sign(self, fd: int, size: int) -> None:
+        """Write into the lock file whose it is; a file that takes no more is not left behind empty."""
+        text = _Owner.here().text
+        try:
+            if size > len(text):  # not always: ext4 flushes what was truncated
+                os.ftruncate(fd, 0)
+            if os.pwrite(fd, text, 0) != len(text):
+                raise OSError(ENOSPC, os.strerror(ENOSPC))
+        except OSError:
+            self._path.unlink(missing_ok=True)
+            raise
 
     def _locked(self, owner: _Owner | None) -> SessionLocked:
         if owner is None:
