@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..collection import no_collection
@@ -18,7 +17,7 @@ from ..contracts.session_store import (
 )
 from ..errors import SessionCorrupt, SessionError
 from ..frozen import freeze
-from ..messages import AgentMessage, CustomMessage, blocks_of, message_from_dict, message_to_dict
+from ..messages import AgentMessage, CustomMessage, blocks_of, message_from_dict, message_to_dict, with_time
 from ..models import TokenUsage
 from .memory import MemoryStore
 from .suspension import Suspension, find_suspension
@@ -254,7 +253,7 @@ class Session:
     async def append_message(self, message: AgentMessage, *, sync: bool = False) -> str:
         """Write a message and put it into the context; gives the entry's id."""
         if not message.ts:
-            message = replace(message, ts=self._clock())
+            message = with_time(message, self._clock())
         kind = "custom_message" if isinstance(message, CustomMessage) else "message"
         entry_id = await self.append(kind, MessageData(message), sync=sync, ts=message.ts)
         self.context.append(message)

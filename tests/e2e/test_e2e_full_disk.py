@@ -36,7 +36,12 @@ def test_a_request_says_which_file_cannot_be_written(workspace, on_a_full_disk, 
     result = on_a_full_disk("run", "2+2")
     assert result.returncode == 1 and result.stdout == ""
     line = result.stderr.strip()
-    assert "\n" not in line and ".lock: session" in line and "File too large" in line and "free some disk space" in line
+    assert (
+        "\n" not in line
+        and ".lock: session" in line
+        and "cannot be made: File too large" in line
+        and "free some disk space" in line
+    )
     assert files_below(skillkit_home.path) == []
     assert skillkit_cli("run", "2+2").ok().stdout == "2+2 = 4\n"
 

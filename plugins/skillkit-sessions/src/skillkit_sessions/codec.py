@@ -81,10 +81,13 @@ def encode_entry(entry: SessionEntry) -> bytes:
         "parent_id": entry.parent_id,
         "ts": entry.ts,
     }
-    if _OWN.isdisjoint(data):
-        line.update(data)
+    for key in data:
+        if key in _OWN:
+            line["data"] = data
+            break
     else:
-        line["data"] = data
+        for key in data:  # a mapping that is no dict has no quicker way
+            line[key] = data[key]
     try:
         return _dumps(line, _text, _OPTIONS)
     except TypeError:

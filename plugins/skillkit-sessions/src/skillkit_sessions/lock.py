@@ -90,7 +90,7 @@ class WriterLock:
                         os.close(fd)
             except OSError as error:
                 raise SessionError(
-                    f"session {self._session_id!r} cannot be locked: {error.strerror}",
+                    f"session {self._session_id!r} cannot be written, for its lock cannot be made: {error.strerror}",
                     where=self._name,
                     hint="free some disk space, make the directory writable, or open the session read-only",
                 ) from error
