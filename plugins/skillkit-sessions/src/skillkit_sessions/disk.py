@@ -25,10 +25,10 @@ class Sync:
         directory: synced after the file; ``None``: only the file.
 
     Attributes:
-        done: whether the thread is through with it. Changes on the event loop.
+        done: whether the thread is through with it. problem: why it failed.
     """
 
-    __slots__ = ("_directory", "_fd", "_future", "_loop", "done")
+    __slots__ = ("_directory", "_fd", "_future", "_loop", "done", "problem")
 
     def __init__(self, fd: int, directory: Path | None) -> None:
         self._fd = fd
@@ -36,39 +36,42 @@ class Sync:
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] = self._loop.create_future()
         self.done = False
+        self.problem: OSError | None = None
         _workers.take(self)
 
     async def wait(self) -> None:
-        """Wait for it. Who is cancelled here does not stop it, and may wait again.
+        """Wait for it. Who is cancelled here does not stop it, and may wait again, also on another loop.
 
         Raises:
-            OSError: the disk did not take it; told to the first who waits to the end.
+            OSError: the disk did not take it.
         """
-        if self._future.cancelled() and not self.done:
-            self._future = self._loop.create_future()
-        await self._future
+        if asyncio.get_running_loop() is not self._loop:
+            while not self.done:  # noqa: ASYNC110 - the loop that began it may be closed, and tell nobody
+                await asyncio.sleep(0.001)
+        elif not self.done:
+            if self._future.done():
+                self._future = self._loop.create_future()
+            await self._future
+        if self.problem is not None:
+            raise self.problem
 
     def work(self) -> None:
         """Do it, on the thread that calls this."""
-        problem: OSError | None = None
         try:
             os.fsync(self._fd)
             if self._directory is not None:
                 sync_directory(self._directory)
         except OSError as error:
-            problem = error
+            self.problem = error
+        self.done = True
         try:
-            self._loop.call_soon_threadsafe(self._settle, problem)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._wake)
+        except RuntimeError:  # the loop is closed: nobody waits on it any more
             pass
 
-    def _settle(self, problem: OSError | None) -> None:
-        self.done = True
+    def _wake(self) -> None:
         if not self._future.done():
-            if problem is None:
-                self._future.set_result(None)
-            else:
-                self._future.set_exception(problem)
+            self._future.set_result(None)
 
 
 class _Workers:

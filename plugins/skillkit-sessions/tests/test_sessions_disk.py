@@ -1,0 +1,136 @@
+"""Waiting for the disk: nobody is held up, nobody who leaves early breaks anything, a fork has threads of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from skillkit_sessions import JsonlStore
+
+from skillkit_core.errors import SessionError
+
+
+class Disk:
+    """An ``fsync`` that waits until it is told to go on; the real one follows."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go, self.over = threading.Event(), threading.Event(), 0
+        self._real = os.fsync
+        monkeypatch.setattr(os, "fsync", self._fsync)
+
+    def _fsync(self, fd: int) -> None:
+        self.begun.set()
+        assert self.go.wait(20)
+        self._real(fd)
+        self.over += 1
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+def test_the_loop_goes_on_while_the_disk_works(tmp_path, header, entry, disk):
+    async def main() -> None:
+        session = await JsonlStore.at(tmp_path).create(header)
+        writing = asyncio.create_task(session.append(entry(1), sync=True))
+        while not disk.begun.is_set():
+            await asyncio.sleep(0)
+        assert not writing.done()
+        disk.go.set()
+        await writing
+        await session.close()
+
+    asyncio.run(main())
+    assert disk.over == 2  # the file, and the directory that names it
+
+
+def test_close_waits_for_a_sync_whose_caller_has_left(tmp_path, header, entry, disk):
+    async def main() -> None:
+        session = await JsonlStore.at(tmp_path).create(header)
+        writing = asyncio.create_task(session.append(entry(1), sync=True))
+        while not disk.begun.is_set():
+            await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.wait([writing])
+        closing = asyncio.create_task(session.close())
+        await asyncio.sleep(0)
+        assert not closing.done()
+        disk.go.set()
+        await closing
+        assert disk.over == 2
+
+    asyncio.run(main())
+
+
+def test_another_loop_can_close_what_a_dead_one_left(tmp_path, header, entry, disk):
+    kept: list[Any] = []
+
+    async def begin() -> None:
+        session = await JsonlStore.at(tmp_path).create(header)
+        kept.append(session)
+        kept.append(asyncio.create_task(session.append(entry(1), sync=True)))
+        while not disk.begun.is_set():
+            await asyncio.sleep(0)
+
+    asyncio.run(begin())  # ends the task, and the loop with it
+    threading.Timer(0.01, disk.go.set).start()
+    asyncio.run(kept[0].close())
+    assert disk.over == 2
+    assert [e.seq for e in asyncio.run(read(tmp_path, header.id))] == [1]
+
+
+async def read(folder: Any, session_id: str) -> Any:
+    return (await JsonlStore.at(folder).open(session_id, read_only=True)).entries()
+
+
+def test_many_sessions_wait_side_by_side(tmp_path, header, entry, disk):
+    async def main() -> None:
+        store = JsonlStore.at(tmp_path)
+        sessions = [await store.create(replace(header, id=f"s{n}")) for n in range(50)]
+        writing = [asyncio.create_task(session.append(entry(1), sync=True)) for session in sessions]
+        disk.go.set()
+        await asyncio.gather(*writing)
+        threads = [t for t in threading.enumerate() if t.name == "skillkit fsync"]
+        assert 1 <= len(threads) <= 8 and all(t.daemon for t in threads)
+        await asyncio.gather(*(session.close() for session in sessions))
+
+    asyncio.run(main())
+    assert disk.over == 100
+
+
+def test_a_forked_process_has_threads_of_its_own(tmp_path, header, entry):
+    async def say(session_id: str) -> None:
+        session = await JsonlStore.at(tmp_path).create(replace(header, id=session_id))
+        await session.append(entry(1), sync=True)
+        await session.close()
+
+    asyncio.run(say("parent"))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            asyncio.run(asyncio.wait_for(say("child"), 10))
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(asyncio.run(read(tmp_path, "child"))) == 1
+
+
+def test_a_disk_that_refuses_is_named(tmp_path, header, entry, monkeypatch):
+    def refuse(fd: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    async def main() -> None:
+        session = await JsonlStore.at(tmp_path).create(header)
+        monkeypatch.setattr(os, "fsync", refuse)
+        with pytest.raises(SessionError, match="the disk did not take the session: Input/output error"):
+            await session.append(entry(1), sync=True)
+        await session.close()
+
+    asyncio.run(main())
