@@ -36,6 +36,7 @@ class Order:
         self._done: set[int] = set()
         self._happened: set[Key] = set()
         self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._wanted: dict[Key, list[asyncio.Future[None]]] = {}
         self._held: list[asyncio.Future[None]] = []
         self._activity = 0
         self._stir = asyncio.Event()
@@ -56,6 +57,17 @@ class Order:
             finally:
                 self._waiting.pop(n, None)
         self.finish(key)
+
+    def has_happened(self, key: Key) -> bool:
+        """Whether something has happened."""
+        return key in self._happened
+
+    async def until(self, key: Key) -> None:
+        """Wait until something has happened, or will not."""
+        future = asyncio.get_running_loop().create_future()
+        self._wanted.setdefault(key, []).append(future)
+        self._moved()
+        await future
 
     async def hold(self) -> None:
         """Wait for what only an abort brings; returns when nothing else can happen."""
@@ -81,7 +93,14 @@ class Order:
     def happened(self, key: Key) -> None:
         """Something happened that steps may wait for."""
         self._happened.add(key)
+        self._release(self._wanted.pop(key, ()))
         self._moved()
+
+    @staticmethod
+    def _release(futures: Iterable[asyncio.Future[None]]) -> None:
+        for future in futures:
+            if not future.done():
+                future.set_result(None)
 
     def is_done(self, key: Key) -> bool:
         """Whether the step has been taken or passed over."""
@@ -113,9 +132,7 @@ class Order:
         future = self._waiting.get(self._next)
         if future is not None and not future.done() and self._ready(self._next):
             future.set_result(None)
-        for n in [n for n in self._waiting if n in self._done]:  # passed over while it waited
-            if not self._waiting[n].done():
-                self._waiting[n].set_result(None)
+        self._release([found for n, found in self._waiting.items() if n in self._done])  # passed over while they waited
 
     # --- going on all the same ----------------------------------------------------------------------------------
 
@@ -124,7 +141,7 @@ class Order:
         while True:
             await self._stir.wait()
             self._stir.clear()
-            while self._waiting or self._held:
+            while self._waiting or self._wanted or self._held:
                 if await self._quiet():
                     self._give_way()
 
@@ -146,11 +163,12 @@ class Order:
 
     def _give_way(self) -> None:
         self.diverged = True
-        if self._waiting:
+        if self._wanted:
+            self._release(self._wanted.pop(next(iter(self._wanted))))
+            self._moved()
+        elif self._waiting:
             first = min(self._waiting)
             self._pass([n for n in range(self._next, first + 1) if n not in self._done])
         elif self._held:
-            future = self._held.pop()
-            if not future.done():
-                future.set_result(None)
+            self._release((self._held.pop(),))
             self._moved()

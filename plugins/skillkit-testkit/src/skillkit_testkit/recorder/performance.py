@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -131,7 +131,19 @@ class Performance:
         def name() -> Key:
             return ("event", *about, self._count[about] + 1)
 
-        return self._user.around(name, lambda: self._note(event, form, name()))
+        before = self.script.awaits.get(name())
+        if before is None or self.order.has_happened(before):
+            return self._user.around(name, lambda: self._note(event, form, name()))
+        return self._saw_later(before, name, lambda: self._note(event, form, name()))
+
+    async def _saw_later(self, before: Key, name: Callable[[], Key], note: Callable[[], None]) -> None:
+        """See an event of a tool after what another one did first."""
+        try:
+            await self.order.until(before)
+        finally:
+            work = self._user.around(name, note)
+        if work is not None:
+            await work
 
     def _missed(self, keys: Sequence[Key]) -> None:
         for _, place in keys:

@@ -35,6 +35,7 @@ __all__ = ["Asked", "Called", "Script", "Waited"]
 JSON = dict[str, Any]
 NOTHING_TO_DO = frozenset({"add_tool"})  # requests tell which tools there were
 MODEL = ("id", "provider", "api", "display_name", "context_window")
+SIDE_BY_SIDE = frozenset({"after_tool_result", "tool_execution_end"})  # tools of one answer have them at the same time
 STARTS_A_RUN = frozenset({"chat", "resume", "compact"})
 
 
@@ -44,7 +45,7 @@ class Step:
 
     Attributes:
         place: of its line. party: whose next step it is.
-        after: what must have happened before, if that was not this party's.
+        after: what must have happened before; ``None``: its party is the only one that does anything.
     """
 
     place: int
@@ -104,6 +105,7 @@ class Script:
         self.questions: dict[tuple[str, int], Waited] = {}
         self.sleeps: list[Waited] = []
         self.events: list[tuple[int, JSON]] = []
+        self.awaits: dict[Key, Key] = {}  # what happened before an event of a tool, which handlers may have made wait
         self.idle: list[Played] = []
         self.told: dict[int, Told] = {}
         self.entrances = Entrances()
@@ -116,6 +118,8 @@ class Script:
         for place, line in enumerate(recording.lines):
             key = self._told(place, line) if isinstance(line, Told) else self._line(place, line)
             if key is not None:
+                if key[0] == "event" and key[1] in SIDE_BY_SIDE and self._last is not None:
+                    self.awaits[key] = self._last
                 self._last = key
                 self.entrances.happens(key, line, place)
         self._settled = [place for place, event in self.events if event["type"] == "agent_settled"]
@@ -128,8 +132,8 @@ class Script:
         return self._count[key]
 
     def _step(self, place: int, key: Key, party: Key) -> Key:
-        previous = self.steps[-1].party if self.steps else None
-        step = Step(place, key, party, None if previous == party else self._last)
+        alone = party[0] == "request" and bool(self.steps) and self.steps[-1].party == party  # nothing is beside an answer
+        step = Step(place, key, party, None if alone else self._last)
         self.steps.append(step)
         if party[0] in ("tool", "approver"):
             self._of_call.setdefault(party[1], []).append(step)
