@@ -1,0 +1,101 @@
+"""``skillkit record`` and ``skillkit replay``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skillkit_core import HandlerContext, SessionStartEvent, SkillKitError, UsageError, hookimpl
+from skillkit_core.cli.output import echo, json_option, print_json, style
+
+from .recorder import Recorder
+from .recording import Recording
+from .replay import replay as play
+
+__all__ = ["record", "replay"]
+
+
+class _Records:
+    """Records the first agent that opens a session."""
+
+    name = "recorder"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.recorder: Recorder | None = None
+
+    @hookimpl(trylast=True)
+    def session_start(self, event: SessionStartEvent, ctx: HandlerContext) -> None:
+        """Begin with the agent of the command; agents inside its tools are a part of it."""
+        if self.recorder is None and ctx.agent is not None:
+            self.recorder = Recorder(ctx.agent, self._path).start()
+
+    def finish(self) -> Recording | None:
+        """Save what there is."""
+        return self.recorder.stop() if self.recorder is not None else None
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("file", type=click.Path(dir_okay=False, writable=True, path_type=Path))
+@click.argument("command", metavar="COMMAND")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
+@click.pass_context
+def record(ctx: click.Context, file: Path, command: str, words: tuple[str, ...]) -> None:
+    """Run another command and record the session of its agent in FILE, also when it fails.
+
+    \b
+    skillkit record bug.jsonl run "what is 15% of 80"
+    skillkit replay bug.jsonl
+
+    The exit code is that of the command. Secrets are left out; what was said, and what tools returned, is not.
+    """
+    if not file.absolute().parent.is_dir():
+        raise UsageError(f"{file} cannot be written", hint="there is no such folder")
+    root = ctx.find_root()
+    group = root.command
+    found = group.get_command(root, command) if isinstance(group, click.Group) else None
+    if found is None or found is ctx.command:
+        raise UsageError(f"{command!r} is no command that can be recorded", hint="try: skillkit record FILE run ...")
+    plugin = _Records(file)
+    root.obj.host.add_plugin(plugin)
+    try:
+        with found.make_context(command, list(words), parent=root) as below:
+            found.invoke(below)
+    finally:
+        recording = plugin.finish()
+        if recording is not None:
+            echo(style(f"recorded in {file}: {recording}", dim=True, stream=sys.stderr), err=True)
+    if recording is None:
+        raise SkillKitError(f"nothing was recorded: {command!r} opened no session")
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--event", "events", multiple=True, metavar="TYPE", help="Compare only events of this type; repeatable.")
+@click.option("--all", "everything", is_flag=True, help="Print every difference, not only the first 20.")
+@json_option
+@click.pass_context
+def replay(ctx: click.Context, file: Path, events: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    """Replay a recorded session without a network and without running its tools, and say what differs.
+
+    The plugins that are enabled take part: 'skillkit --plugins testkit replay FILE' replays without any other,
+    'skillkit -P no:NAME replay FILE' without one. Exit code 0: it matches, 1: it differs, 2: the file cannot be used.
+    """
+    recording = Recording.load(file)
+    done = asyncio.run(_play(ctx.obj.host, recording, events))
+    if as_json:
+        print_json({"file": str(file), **done.to_dict()})
+    else:
+        echo(done.report(sys.maxsize if everything else 20))
+    ctx.exit(0 if done.matches else 1)
+
+
+async def _play(host: Any, recording: Recording, events: tuple[str, ...]) -> Any:
+    try:
+        return await play(recording, host=host, events=events or None)
+    finally:
+        await host.aclose()
