@@ -75,7 +75,9 @@ def test_a_command_without_an_agent_leaves_nothing_to_record(skillkit_cli: Any, 
 
 
 @NEEDS_CHAT
-def test_a_run_is_recorded_and_replayed_without_its_provider(skillkit_cli: Any, llm_server: Any, tmp_path: Path) -> None:
+def test_a_run_is_recorded_and_replayed_without_its_provider(
+    skillkit_cli: Any, llm_server: Any, tmp_path: Path
+) -> None:
     from skillkit_testkit import Reply as Answer
 
     llm_server.script(Answer(text=["It is ", "42."]))

@@ -132,7 +132,9 @@ class Script:
         return self._count[key]
 
     def _step(self, place: int, key: Key, party: Key) -> Key:
-        alone = party[0] == "request" and bool(self.steps) and self.steps[-1].party == party  # nothing is beside an answer
+        alone = (
+            party[0] == "request" and bool(self.steps) and self.steps[-1].party == party
+        )  # nothing is beside an answer
         step = Step(place, key, party, None if alone else self._last)
         self.steps.append(step)
         if party[0] in ("tool", "approver"):
