@@ -109,19 +109,6 @@ def test_a_tool_is_not_run_again_and_completion_keeps_its_order(recorded: Path) 
     assert [e["content"][0]["text"] for e in ends] == ["counted to 9", "counted to 1"]
 
 
-def test_updates_from_a_thread_may_be_told_at_another_place(recorded: Path) -> None:
-    """A thread races with the run; what it showed is compared, where it stands among the events is not."""
-    lines = recorded.read_text().splitlines()
-    update = next(i for i, line in enumerate(lines) if '"tool_execution_update"' in line)
-    later = next(i for i, line in enumerate(lines) if i > update and '"tool_execution_end"' in line)
-    lines.insert(later, lines.pop(update))
-    recorded.write_text("".join(line + "\n" for line in lines))
-    done = asyncio.run(replay(recorded))
-    assert done.matches, done.report()
-    recorded.write_text("".join(line + "\n" for line in lines if line != lines[later]))
-    assert not asyncio.run(replay(recorded)).matches
-
-
 class NoNines:
     """A plugin that was not there when the session was recorded."""
 

@@ -41,17 +41,7 @@ QUICK = settings(max_examples=50, derandomize=True, **COMMON)
 SOAK = settings(max_examples=10_000, derandomize=False, **COMMON)
 
 ARGS = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-TOOLS = (
-    "quick",
-    "slow",
-    "slow",
-    "shows",
-    "raises",
-    "fails",
-    "alone",
-    "late",
-    "unknown",
-)  # no thread: it races with the run
+TOOLS = ("quick", "slow", "slow", "shows", "raises", "fails", "alone", "late", "thread", "unknown")
 SAID = ("steer", "follow_up", "next_run", "abort", "cancel")
 EVENTS = ("input", "turn_start", "message_start", "message_update", "message_end", "before_tool_call", "tool_execution_start",
           "tool_execution_update", "after_tool_result", "tool_execution_end", "turn_end", "before_agent_end", "usage",

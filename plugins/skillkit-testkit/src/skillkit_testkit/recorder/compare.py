@@ -12,7 +12,6 @@ from .forms import title
 __all__ = ["Comparison", "MessagesSeen", "compared"]
 
 JSON = Mapping[str, Any]
-Pair = tuple[int | None, int | None]
 MESSAGES = frozenset({"messages", "tool_results"})
 WINDOW = 64  # how far ahead the two are looked through for the place where they agree again
 AT_MOST = 500  # differences
@@ -61,14 +60,6 @@ def _kind(event: JSON) -> tuple[Any, ...]:
     )
 
 
-def _drifts(event: JSON) -> bool:
-    return event.get("type") == "tool_execution_update"
-
-
-def _text(event: JSON) -> str:
-    return json.dumps(event, sort_keys=True, default=str)
-
-
 class Comparison:
     """Takes the events of a replay in order and compares them in the end.
 
@@ -105,28 +96,12 @@ class Comparison:
         """What differs, in the order of the recording."""
         seen, out = MessagesSeen(), []
         kinds = [_kind(event) for _, event in self._expected], [_kind(event) for event in self._got]
-        for i, j in self._settled(list(self._pairs(*kinds))):
+        for i, j in self._pairs(*kinds):
             out += list(self._told(i, j, seen))
             if len(out) >= AT_MOST:
                 what = f"there are more than {AT_MOST} differences; the others are not told"
                 return [*out[:AT_MOST], Difference("events", what=what, place=out[AT_MOST - 1].place)]
         return out
-
-    def _settled(self, pairs: list[Pair]) -> Iterator[Pair]:
-        """``pairs`` without updates that came at another place: when what a thread shows is told is not the run's to decide."""
-        adrift: dict[str, list[int]] = {}
-        for i, j in pairs:
-            if i is not None and j is None and _drifts(self._expected[i][1]):
-                adrift.setdefault(_text(self._expected[i][1]), []).append(i)
-        found: set[int] = set()
-        kept: list[Pair] = []
-        for i, j in pairs:
-            same = adrift.get(_text(self._got[j])) if i is None and j is not None and _drifts(self._got[j]) else None
-            if same:
-                found.add(same.pop(0))
-            else:
-                kept.append((i, j))
-        yield from ((i, j) for i, j in kept if not (j is None and i in found))
 
     def _told(self, i: int | None, j: int | None, seen: MessagesSeen) -> Iterator[Difference]:
         if j is None:
