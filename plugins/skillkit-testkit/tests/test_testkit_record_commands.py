@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Recorder
+from skillkit_testkit import Fail, Gate, Recorder
+from skillkit_testkit import Reply as Answer
 
 from skillkit_core import AgentConfig, AgentRunner, Host, Tool
 from skillkit_core.testing import Call, Reply, ScriptedModel
@@ -56,16 +58,56 @@ def test_a_recording_that_differs_ends_with_1_and_says_where(recorded: Path, ski
     ]
 
 
-def test_what_cannot_be_used_ends_with_2(recorded: Path, skillkit_cli: Any, tmp_path: Path) -> None:
-    lines = recorded.read_text().splitlines()
-    recorded.write_text("\n".join([*lines[:4], lines[4][:20], *lines[5:]]))
-    done = skillkit_cli("replay", recorded)
-    assert done.exit_code == 2 and f"{recorded}:5: the line is damaged" in done.stderr
-    assert skillkit_cli("replay", tmp_path / "nowhere.jsonl").exit_code == 2
-    recorded.write_text("\n".join(lines))
-    assert skillkit_cli("replay", recorded, "--event", "no_such_event").exit_code == 2
-    assert skillkit_cli("record", tmp_path / "a.jsonl", "no-such-command").exit_code == 2
-    assert skillkit_cli("record", tmp_path / "no" / "a.jsonl", "plugins", "list").exit_code == 2
+def test_one_type_of_event_is_compared_and_counted(recorded: Path, skillkit_cli: Any) -> None:
+    done = skillkit_cli("--plugins", "testkit", "replay", recorded, "--event", "tool_call").ok()
+    assert done.stdout == "the replay matches: 1 event of type before_tool_call\n"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda lines: ["hello\n"], "{file}:1: it is no recording: the first line must be its head"),
+        (lambda lines: [], "{file}:1: it is no recording: it is empty"),
+        (
+            lambda lines: [*lines[:4], lines[4][:20]],
+            "{file}:5: the line is damaged: the file ends in the middle of it; keep what is whole: head -n 4",
+        ),
+        (lambda lines: [*lines[:4], lines[4][:20] + "\n", *lines[5:]], "{file}:5: the line is damaged: "),
+        (lambda lines: [*lines[:4], "7\n"], "{file}:5: the line is damaged: no JSON object"),
+        (
+            lambda lines: [lines[0].replace('"version": 1', '"version": 9')],
+            "{file}:1: it was written by a newer version (format 9, this one reads 1); pip install --upgrade skillkit-testkit",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_one_line(
+    recorded: Path, skillkit_cli: Any, spoil: Any, words: str
+) -> None:
+    recorded.write_text("".join(spoil(recorded.read_text().splitlines(keepends=True))))
+    done = skillkit_cli("replay", recorded, "--json")
+    assert done.exit_code == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"Error: {words.format(file=recorded)}") and done.stderr.count("\n") == 1
+
+
+def test_what_cannot_be_replayed_or_recorded_is_refused_before_anything_runs(
+    recorded: Path, skillkit_cli: Any, tmp_path: Path
+) -> None:
+    mine = tmp_path / "sales.csv"
+    mine.write_text("a,b\n")
+    for words, said in (
+        (("replay", tmp_path / "nowhere.jsonl"), "does not exist"),
+        (("replay", recorded, "--event", "no_such_event"), "unknown event 'no_such_event'"),
+        (("record", tmp_path / "a.jsonl", "no-such-command"), "'no-such-command' is no command that can be recorded"),
+        (("record", tmp_path / "a.jsonl", "replay", recorded), "'replay' is no command that can be recorded"),
+        (("record", tmp_path / "no" / "a.jsonl", "plugins", "list"), "there is no such folder"),
+        (("record", mine, "plugins", "list"), "is no recording, and would be replaced"),
+        (("record", recorded, "plugins", "list", "--nonsense"), "(see 'skillkit plugins list --help')"),
+    ):
+        done = skillkit_cli(*words)
+        assert done.exit_code == 2 and done.stdout == "", words
+        assert said in done.stderr and done.stderr.count("\n") == 1, words
+    assert mine.read_text() == "a,b\n"
+    assert "Usage: skillkit record" in skillkit_cli("record", recorded, "--help").ok().stdout
 
 
 def test_a_command_without_an_agent_leaves_nothing_to_record(skillkit_cli: Any, tmp_path: Path) -> None:
@@ -78,15 +120,45 @@ def test_a_command_without_an_agent_leaves_nothing_to_record(skillkit_cli: Any, 
 def test_a_run_is_recorded_and_replayed_without_its_provider(
     skillkit_cli: Any, llm_server: Any, tmp_path: Path
 ) -> None:
-    from skillkit_testkit import Reply as Answer
-
     llm_server.script(Answer(text=["It is ", "42."]))
     key = {"OPENAI_API_KEY": "sk-very-secret-123456"}
     asked = ("--provider", "openai", "--model", "any", "--base-url", llm_server.openai_url, "what is it?")
     done = skillkit_cli("record", tmp_path / "run.jsonl", "run", *asked, env=key).ok()
     assert done.stdout.strip() == "It is 42."
-    assert "recorded in" in done.stderr
+    assert done.stderr.startswith(f"recorded in {tmp_path / 'run.jsonl'}: 1 request, 0 tool executions, ")
     assert "sk-very-secret" not in (tmp_path / "run.jsonl").read_text()
     again = skillkit_cli("replay", tmp_path / "run.jsonl")
     assert again.exit_code == 0, again
     assert len(llm_server.requests) == 1
+    assert (
+        "recorder" not in again.stdout
+        and "recorder" not in skillkit_cli("replay", tmp_path / "run.jsonl", "--json").stdout
+    )
+
+
+@NEEDS_CHAT
+def test_a_command_that_fails_is_recorded_and_ends_as_without_a_recorder(
+    skillkit_cli: Any, llm_server: Any, tmp_path: Path
+) -> None:
+    llm_server.script(Fail(401))
+    asked = ("--provider", "openai", "--model", "any", "--base-url", llm_server.openai_url, "what is it?")
+    done = skillkit_cli(
+        "record", tmp_path / "run.jsonl", "run", *asked, env={"OPENAI_API_KEY": "sk-very-secret-123456"}
+    )
+    assert done.exit_code == 1 and done.stderr.startswith("Error: openai")
+    again = skillkit_cli("replay", tmp_path / "run.jsonl", "--json").ok().json
+    assert again["matches"] is True and again["responses"][0]["type"] == "AgentError"
+
+
+@NEEDS_CHAT
+def test_an_interrupted_run_is_recorded(skillkit_cli: Any, llm_server: Any, tmp_path: Path) -> None:
+    gate = Gate(after_deltas=1)
+    llm_server.script(Answer(text=["Half an ", "answer."], gate=gate))
+    asked = ("--provider", "openai", "--model", "any", "--base-url", llm_server.openai_url, "what is it?")
+    key = {"OPENAI_API_KEY": "sk-very-secret-123456"}
+    running = skillkit_cli.start("record", tmp_path / "run.jsonl", "run", *asked, env=key)
+    assert gate.reached.wait(30)
+    running.send_signal(signal.SIGINT)
+    assert "recorded in" in running.communicate(timeout=60)[1]
+    assert running.returncode == 130
+    assert skillkit_cli("replay", tmp_path / "run.jsonl").exit_code == 0

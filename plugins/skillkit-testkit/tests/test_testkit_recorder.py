@@ -206,6 +206,15 @@ def test_a_damaged_or_newer_file_is_refused_with_its_line(recorded: Path, spoil:
     assert str(caught.value).startswith(str(recorded)) and words in str(caught.value)
 
 
+def test_every_beginning_of_a_recording_replays(recorded: Path) -> None:
+    """A file that was cut off says less, not something else."""
+    lines = recorded.read_text().splitlines(keepends=True)
+    for n in range(1, len(lines)):
+        recorded.write_text("".join(lines[:n]))
+        done = asyncio.run(replay(recorded, patience=0.05))
+        assert done.matches, f"{n} lines: {done.report()}"
+
+
 def test_long_streams_are_recorded_and_replayed_in_linear_work(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
 

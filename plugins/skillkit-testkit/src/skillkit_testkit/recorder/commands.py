@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,14 @@ from .replay import replay as play
 
 __all__ = ["record", "replay"]
 
+HEAD = b'{"type": "recording"'  # how the file of a recording begins
+
 
 class _Records:
     """Records the first agent that opens a session."""
 
     name = "recorder"
+    watches_only = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -39,13 +43,13 @@ class _Records:
         return self.recorder.stop() if self.recorder is not None else None
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("file", type=click.Path(dir_okay=False, writable=True, path_type=Path))
 @click.argument("command", metavar="COMMAND")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.pass_context
-def record(ctx: click.Context, file: Path, command: str, words: tuple[str, ...]) -> None:
-    """Run another command and record the session of its agent in FILE, also when it fails.
+def record(ctx: click.Context, file: Path, command: str, words: tuple[str, ...]) -> Any:
+    """Run another command and record the session of its agent in FILE, also when it fails; a recording there is replaced.
 
     \b
     skillkit record bug.jsonl run "what is 15% of 80"
@@ -53,24 +57,41 @@ def record(ctx: click.Context, file: Path, command: str, words: tuple[str, ...])
 
     The exit code is that of the command. Secrets are left out; what was said, and what tools returned, is not.
     """
-    if not file.absolute().parent.is_dir():
-        raise UsageError(f"{file} cannot be written", hint="there is no such folder")
     root = ctx.find_root()
     group = root.command
+    if command in ctx.help_option_names:
+        echo(ctx.get_help())
+        return 0
     found = group.get_command(root, command) if isinstance(group, click.Group) else None
-    if found is None or found is ctx.command:
+    if found is None or found in (ctx.command, replay):
         raise UsageError(f"{command!r} is no command that can be recorded", hint="try: skillkit record FILE run ...")
+    _check_place(file)
     plugin = _Records(file)
     root.obj.host.add_plugin(plugin)
     try:
         with found.make_context(command, list(words), parent=root) as below:
-            found.invoke(below)
+            code = found.invoke(below)
     finally:
         recording = plugin.finish()
         if recording is not None:
             echo(style(f"recorded in {file}: {recording}", dim=True, stream=sys.stderr), err=True)
     if recording is None:
         raise SkillKitError(f"nothing was recorded: {command!r} opened no session")
+    return code
+
+
+def _check_place(file: Path) -> None:
+    """Refuse what could not be written in the end, and what somebody would miss."""
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(f"{file} cannot be written", hint="there is no such folder")
+    if not file.exists() and not os.access(folder, os.W_OK):
+        raise UsageError(f"{file} cannot be written", hint="the folder is read-only")
+    if file.is_file():
+        with file.open("rb") as known:
+            head = known.read(len(HEAD))
+        if head and head != HEAD:
+            raise UsageError(f"{file} is no recording, and would be replaced", hint="give the recording another name")
 
 
 @click.command()

@@ -65,11 +65,15 @@ class Comparison:
 
     Args:
         expected: place in the recording and event. types: only these; ``None``: all.
+        complete: the recording does not end in the middle of a run; else what comes after its last event is not compared.
     """
 
-    def __init__(self, expected: Sequence[tuple[int, JSON]], types: frozenset[str] | None) -> None:
+    def __init__(
+        self, expected: Sequence[tuple[int, JSON]], types: frozenset[str] | None, complete: bool = True
+    ) -> None:
         self._types = types
         self._expected = [pair for pair in expected if self._wanted(pair[1])]
+        self._complete = complete
         self._got: list[JSON] = []
         self.open = True
 
@@ -96,7 +100,10 @@ class Comparison:
         """What differs, in the order of the recording."""
         seen, out = MessagesSeen(), []
         kinds = [_kind(event) for _, event in self._expected], [_kind(event) for event in self._got]
-        for i, j in self._pairs(*kinds):
+        pairs = list(self._pairs(*kinds))
+        while not self._complete and pairs and pairs[-1][0] is None:
+            pairs.pop()
+        for i, j in pairs:
             out += list(self._told(i, j, seen))
             if len(out) >= AT_MOST:
                 what = f"there are more than {AT_MOST} differences; the others are not told"
@@ -162,5 +169,5 @@ def _extra(event: JSON) -> str:
 def _about(event: JSON) -> str:
     for key in ("reason", "error", "text"):
         if isinstance(event.get(key), str) and event[key]:
-            return f" ({event[key][:80]})"
+            return f" ({' '.join(event[key].split())[:80]})"
     return ""

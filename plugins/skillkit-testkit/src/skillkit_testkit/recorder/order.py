@@ -134,6 +134,11 @@ class Order:
             future.set_result(None)
         self._release([found for n, found in self._waiting.items() if n in self._done])  # passed over while they waited
 
+    @property
+    def over(self) -> bool:
+        """Whether every step has been taken or passed over."""
+        return self._next >= len(self._steps)
+
     # --- going on all the same ----------------------------------------------------------------------------------
 
     async def keep_going(self) -> None:

@@ -47,7 +47,7 @@ class Performance:
         )
         self.served = 0
         self.responses: list[AgentResponse | SkillKitError] = []
-        self._comparison = Comparison(script.events, types)
+        self._comparison = Comparison(script.events, types, script.complete)
         self._everything = types is None
         self._found: list[Difference] = []
         self._told_messages = MessagesSeen()

@@ -93,7 +93,7 @@ class PlayedAdapter(LLMAdapter):
         stage.served += 1
         n = stage.served
         if n > len(stage.script.requests):
-            stage.surprise(f"request {n}", "made, but not recorded")
+            _unknown(stage, f"request {n}", "made, but not recorded")
             yield _failed(f"the recording has no request {n}")
             return
         asked = stage.script.requests[n - 1]
@@ -152,6 +152,14 @@ async def _held(stage: Stage, where: str) -> None:
         stage.over()
 
 
+def _unknown(stage: Stage, where: str, what: str) -> None:
+    """Something was done that was not recorded, unless the recording ends before it."""
+    if stage.order.over and not stage.script.complete:
+        stage.over()
+    else:
+        stage.surprise(where, what)
+
+
 def _failed(message: str) -> StreamEvent:
     """The end of a stream after which nobody tries again."""
     return StreamEvent("error", error=ProviderError(message, kind=ErrorKind.invalid_request))
@@ -171,7 +179,7 @@ class PlayedExecutor(ToolExecutor):
         which = (call, self._count[call])
         called = stage.script.calls.get(which)
         if called is None:
-            stage.surprise(f"tool call {call} ({tool.name})", "made, but not recorded")
+            _unknown(stage, f"tool call {call} ({tool.name})", "made, but not recorded")
             return ToolOutput("the recording has no result of this call", is_error=True)
         stage.tool_called(called, tool.name, plain(args))
         end = called.end
@@ -237,7 +245,7 @@ class PlayedApprover(Approver):
         which = (call, self._count[call])
         waited = stage.script.questions.get(which)
         if waited is None:
-            stage.surprise(f"question about {call} ({request.tool_name})", "asked, but not recorded")
+            _unknown(stage, f"question about {call} ({request.tool_name})", "asked, but not recorded")
             return ApprovalDecision("deny", "the recording has no answer to this question")
         await stage.happened(("question", *which))
         if waited.end is None:

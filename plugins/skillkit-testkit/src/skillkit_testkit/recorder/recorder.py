@@ -136,7 +136,11 @@ class Recorder:
 
     def _head(self, opened: bool) -> JSON:
         host = self.agent.host
-        plugins = {name: str(loaded.owner["version"] or "") for name, loaded in host.plugins.items()}
+        plugins = {
+            name: str(loaded.owner["version"] or "")
+            for name, loaded in host.plugins.items()
+            if not getattr(loaded.plugin, "watches_only", False)
+        }
         return {
             "type": "recording",
             "version": VERSION,

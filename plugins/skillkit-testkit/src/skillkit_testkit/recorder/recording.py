@@ -116,18 +116,33 @@ class Recording:
             with Path(path).open("rb") as file:
                 for number, raw in enumerate(file, 1):
                     where = f"{path}:{number}"
+                    line = _decoded(raw, number, where)
+                    _check_version(line, where)
                     try:
-                        line = json.loads(raw)
-                        if not isinstance(line, dict):
-                            raise ValueError("it is no JSON object")
-                        _check_version(line, where)
                         yield number, unpacker.unpack(line)
-                    except RecordingError:
-                        raise
-                    except (ValueError, RecursionError) as error:
-                        raise RecordingError(f"the line is damaged: {_short(error)}", where=where) from None
+                    except ValueError as error:
+                        raise RecordingError(f"the line is damaged: {error}", where=where) from None
 
         return cls._parsed(lines(), str(path))
+
+
+def _decoded(raw: bytes, number: int, where: str) -> JSON:
+    """The JSON object of a line of a file."""
+    hint = None
+    try:
+        line = json.loads(raw)
+        if isinstance(line, dict):
+            return line
+        what = "no JSON object"
+    except json.JSONDecodeError as error:
+        what = f"{error.msg} (column {error.colno})"
+        if not raw.endswith(b"\n"):
+            what, hint = "the file ends in the middle of it", f"keep what is whole: head -n {number - 1}"
+    except (ValueError, RecursionError):
+        what = "no text in UTF-8, or nested too deeply"
+    if number == 1:
+        raise RecordingError("it is no recording: the first line must be its head", where=where)
+    raise RecordingError(f"the line is damaged: {what}", where=where, hint=hint)
 
 
 def _line(raw: Any, where: str) -> Line:
@@ -160,7 +175,3 @@ def _written(line: JSON) -> str:
     except UnicodeEncodeError:
         return json.dumps(line)
     return text
-
-
-def _short(error: Exception) -> str:
-    return str(error) if len(str(error)) < 200 else f"{str(error)[:200]}..."

@@ -40,12 +40,14 @@ class Replay:
         differences: what differs, in the order of the recording; empty: it went as recorded.
         responses: what each ``chat`` and ``resume`` gave, an :class:`~skillkit_core.AgentResponse` or the error that it raised.
         notes: circumstances that explain differences, such as plugins that were there and are not here.
+        events: the types that were compared; ``None``: all, and requests and tool calls.
     """
 
     recording: Recording
     differences: tuple[Difference, ...] = ()
     responses: tuple[AgentResponse | SkillKitError, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    events: frozenset[str] | None = None
 
     @property
     def matches(self) -> bool:
@@ -60,12 +62,18 @@ class Replay:
     def report(self, most: int = 20) -> str:
         """What differs in lines for people, at most so many."""
         if self.matches:
-            return f"the replay matches: {self.recording}"
+            return f"the replay matches: {self._compared()}"
         n = len(self.differences)
         lines = [f"the replay differs in {n} {'place' if n == 1 else 'places'}:"]
         lines += [f"  {difference}" for difference in self.differences[:most]]
         lines += [f"  ... and {n - most} more"] if n > most else []
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def _compared(self) -> str:
+        if self.events is None:
+            return str(self.recording)
+        n = sum(event["type"] in self.events and "below" not in event for event in self.recording.events)
+        return f"{n} {'event' if n == 1 else 'events'} of type {', '.join(sorted(self.events))}"
 
     def __str__(self) -> str:
         return self.report()
@@ -129,7 +137,7 @@ async def replay(
             with suppress(asyncio.CancelledError):
                 await watcher
         differences = sorted(performance.differences(), key=lambda d: d.place)
-        return Replay(found, tuple(differences), tuple(performance.responses), tuple(_notes(found, host)))
+        return Replay(found, tuple(differences), tuple(performance.responses), tuple(_notes(found, host)), types)
 
 
 async def _performance(recording: Recording, host: Host, types: frozenset[str] | None, patience: float) -> Performance:

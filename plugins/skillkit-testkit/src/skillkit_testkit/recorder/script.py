@@ -34,7 +34,7 @@ __all__ = ["Asked", "Called", "Script", "Waited"]
 
 JSON = dict[str, Any]
 NOTHING_TO_DO = frozenset({"add_tool"})  # requests tell which tools there were
-MODEL = ("id", "provider", "api", "display_name", "context_window")
+MODEL = ("id", "provider", "api", "display_name", "context_window", "cost")
 SIDE_BY_SIDE = frozenset({"after_tool_result", "tool_execution_end"})  # tools of one answer have them at the same time
 STARTS_A_RUN = frozenset({"chat", "resume", "compact"})
 
@@ -109,6 +109,7 @@ class Script:
         self.idle: list[Played] = []
         self.told: dict[int, Told] = {}
         self.entrances = Entrances()
+        self.complete = True  # no run goes on where the recording ends
         self._aborted = False  # the run
         self._chosen = sys.maxsize  # where another model or adapter was chosen first
         self._of_call: dict[str, list[Step]] = {}
@@ -125,7 +126,8 @@ class Script:
         self._settled = [place for place, event in self.events if event["type"] == "agent_settled"]
         begun = {event["run"] for _, event in self.events if "run" in event}
         over = {event.get("run") for _, event in self.events if event["type"] == "agent_settled"}
-        self.complete = begun <= over  # no run goes on where the recording ends
+        starts = max((played.place for played in self.idle if played.line.name in STARTS_A_RUN), default=-1)
+        self.complete = begun <= over and starts < max((place for place, _ in self.events), default=0)
 
     def _nth(self, *key: Any) -> int:
         self._count[key] += 1
