@@ -1,7 +1,8 @@
 """Events and requests of one agent as JSON that does not vary between two runs that did the same.
 
-Left out of events: session ids, sequence numbers, times, durations, estimates of tokens, ids and places of entries, and
-whatever a handler alone could read (``preparation``, tracebacks). Runs and queued items are counted from 1.
+Left out of events: session ids, sequence numbers, times, durations, estimates of tokens, ids and places of entries (the
+target of a switch, a fork or a move is one), and whatever a handler alone could read (``preparation``, tracebacks). Runs and
+queued items are counted from 1.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["EventForms", "MessageForms", "RequestForms", "event_about", "title"]
 JSON = dict[str, Any]
 VOLATILE = frozenset(
     {"session_id", "run_id", "agent_path", "seq", "ts", "duration", "latency", "delay", "traceback", "path", "previous",
-     "preparation", "tokens", "before_tokens", "after_tokens", "leaf_id", "entry_id", "message", "messages",
+     "preparation", "target", "tokens", "before_tokens", "after_tokens", "leaf_id", "entry_id", "message", "messages",
      "tool_results", "details"}
 )  # fmt: skip
 QUEUES = ("steering", "follow_up", "next_run")

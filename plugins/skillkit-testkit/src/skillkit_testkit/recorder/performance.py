@@ -26,8 +26,9 @@ from .forms import EventForms, MessageForms, RequestForms, event_about
 from .order import Order
 from .players import PlayedAdapter
 from .records import Request
-from .script import Asked, Called, Script
-from .user import User
+from .script import STARTS_A_RUN, Asked, Called, Script
+from .sessions import PlayedConversation
+from .user import LEAVING, User
 from .values import model_from_json, tool_from_json
 
 __all__ = ["Performance"]
@@ -95,7 +96,13 @@ class Performance:
         agent, line = self.agent, played.line
         self._missed(self.order.pass_until(played.place))
         await agent.wait_idle()
-        if line.name not in ("chat", "resume", "compact"):
+        if line.name in LEAVING:
+            conversation = agent.conversation
+            assert isinstance(conversation, PlayedConversation)
+            conversation.coming = self.script.session_of(played)
+            await self._user.leave(line)
+            return
+        if line.name not in STARTS_A_RUN:
             await self._user.say(played)
             return
         self._prompt(played.place)

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from skillkit_core import AgentRunner, Directive, Tool, UsageError, __version__
+from skillkit_core import UNSET, AgentRunner, Directive, SkillKitError, Tool, UsageError, __version__
 from skillkit_core.agent.call import IN_PROCESS
+from skillkit_core.contracts.session_store import NOTES
 from skillkit_core.events.handlers import HandlerRecord
 from skillkit_core.events.types import Event
 
@@ -23,13 +24,14 @@ from .recording import Recording
 from .records import VERSION
 from .redaction import redacted
 from .seams import Journal, WatchedAdapter, WatchedApprover, WatchedClock, WatchedExecutor, in_call
+from .user import LEAVING
 from .values import blocks_to_json, decision_to_json, plain, sparse
 
 __all__ = ["Recorder"]
 
 JSON = dict[str, Any]
 QUEUED = frozenset({"steer", "follow_up"})
-LEAVING = frozenset({"switch", "fork", "move_to", "reload"})
+ELSEWHERE = frozenset({"resume", "new", "reload"})  # reasons of session_start: a fork is made of what is known
 _handling: ContextVar[tuple[HandlerRecord, Event] | None] = ContextVar("skillkit_recorder_handling", default=None)
 
 
@@ -44,7 +46,8 @@ class Recorder:
     answers, what tools returned and showed, decisions of the approver, and every event of its bus, also those of agents
     below it. Secrets that the host knows are replaced by ``***``; endpoints and credentials of the configuration are left out.
 
-    A recording is of one session: it ends when the agent leaves that (``switch``, ``fork``, ``move_to``, ``reload``).
+    When the agent goes to another session (``switch``), the recording holds what that has said until then; a ``fork``, a
+    ``move_to`` and a ``reload`` are recorded, too.
 
     Example:
         >>> async def work():
@@ -154,9 +157,15 @@ class Recorder:
 
     def _keep_session(self) -> None:
         """What the session holds before anything happens."""
-        for entry in self.agent.session.entries:
-            about = {"seq": entry.seq, "id": entry.id, "parent": entry.parent_id, "kind": entry.type}
-            self._journal.entries.append({"type": "entry", **about, "data": plain(entry.data)})
+        self._header["session"] = self.agent.session.id
+        self._journal.entries = [{"type": "entry", **entry} for entry in self._entries()]
+
+    def _entries(self) -> list[JSON]:
+        """What the session of the agent holds."""
+        return [
+            {"seq": e.seq, "id": e.id, "parent": e.parent_id, "kind": e.type, "data": plain(e.data)}
+            for e in self.agent.session.entries
+        ]
 
     # --- what happens -------------------------------------------------------------------------------------------
 
@@ -167,14 +176,21 @@ class Recorder:
             if below is not None and event.type == "usage":
                 below.append([sparse(event.usage), event.cost])  # type: ignore[attr-defined]
         else:
-            if event.type == "session_start" and not self._count[event_about(event)] and not self._header["opened"]:
-                self._keep_session()
+            if event.type == "session_start":
+                self._talks_in(event)
             self._begin(event)
             self._handled_now.pop(event.seq)
             if event.type == "input":
                 self._came_in(event)
             self._count[event_about(event)] += 1
         self._journal.add("event", event=self._journal.events.of(event, bus.agent_path))
+
+    def _talks_in(self, event: Any) -> None:
+        """A session has been opened."""
+        if not self._count[event_about(event)] and not self._header["opened"]:
+            self._keep_session()
+        elif event.reason in ELSEWHERE:
+            self._journal.add("session", id=self.agent.session.id, entries=self._entries())
 
     def _begin(self, event: Event) -> None:
         """An event of the agent begins to be handled, or nobody but the recorder sees it."""
@@ -207,14 +223,14 @@ class Recorder:
 
     def _told(self, directive: Directive) -> None:
         name = directive.name
-        if name in LEAVING:
-            self._journal.add("left", name=name)
-            self._journal.open = False
-            return
         during = self._during()
         line = self._journal.add("told", name=name, arguments=self._arguments(directive), **during)
         if self.agent.events.run_id is None:
             line["idle"] = True
+            if name in LEAVING and self._cannot_leave(directive):
+                line["refused"] = True
+        elif name in LEAVING:
+            line["refused"] = True
         elif "delivery" in line["arguments"] or name in QUEUED:
             if self._refused(name, line["arguments"]):
                 line["refused"] = True
@@ -225,6 +241,15 @@ class Recorder:
         """Whether something cannot be queued."""
         steerable = self.agent.slot.steerable or name == "follow_up"  # which waits for the next run then
         return not steerable or str(arguments.get("message", "")).startswith("/")
+
+    def _cannot_leave(self, directive: Directive) -> bool:
+        """Whether something else is going on with the session, or the agent is asked to go where it is."""
+        agent = self.agent
+        try:
+            agent.require_idle(directive.name)
+        except SkillKitError:
+            return True
+        return agent.session_id is not None and directive.arguments.get("session") == agent.session_id
 
     def _came_in(self, event: Any) -> None:
         """What was told to be queued comes in when the handlers of ``input`` are done with it: that is where its line belongs."""
@@ -269,11 +294,19 @@ class Recorder:
                 given[key] = {str(call): decision_to_json(d) for call, d in (value or {}).items()}
             elif key == "item_id":
                 given[key] = self._journal.events.item(value)
+            elif key in ("at", "entry_id"):
+                given |= {} if value is UNSET else {key: self._place(value)}
             elif key in ("adapter", "model", "tool"):
                 given[key] = _name(value)
             elif value is not None and not (key == "delivery" and value == "prompt"):
                 given[key] = plain(value)
         return given
+
+    def _place(self, entry_id: str | None) -> int | str | None:
+        """An entry, counted among those of its session: notes beside the path, which a replay may not write, do not count."""
+        session = self.agent.open_session
+        path = [e.id for e in session.entries if e.type not in NOTES] if session is not None else []
+        return path.index(entry_id) if entry_id in path else entry_id
 
 
 def _task() -> asyncio.Task[Any] | None:

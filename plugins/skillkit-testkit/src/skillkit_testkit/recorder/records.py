@@ -25,7 +25,7 @@ __all__ = [
     "Decision",
     "Entry",
     "Header",
-    "Left",
+    "Kept",
     "Line",
     "Question",
     "Request",
@@ -34,6 +34,7 @@ __all__ = [
     "Sleep",
     "StreamEnd",
     "Streamed",
+    "Talked",
     "Told",
     "ToolBegin",
     "ToolEnd",
@@ -72,7 +73,7 @@ class Header(_Line):
         version: of the format. core: of ``skillkit-core``, for people.
         plugins: name to version of those that ran. context_providers: names of those that added to the system prompt.
         config: the agent's configuration, without endpoint and credentials.
-        approver: whether somebody could be asked. opened: whether the session was open already.
+        approver: whether somebody could be asked. opened: whether the session was open already. session: its id.
     """
 
     type: Literal["recording"]
@@ -83,17 +84,31 @@ class Header(_Line):
     config: JSON = Field(default_factory=dict)
     approver: bool = False
     opened: bool = False
+    session: str = ""
 
 
-class Entry(_Line):
-    """An entry that the session held before."""
+class Kept(_Line):
+    """An entry of a session."""
 
-    type: Literal["entry"]
     seq: int
     id: str
     parent: str | None = None
     kind: str
     data: JSON
+
+
+class Entry(Kept):
+    """An entry that the session held before."""
+
+    type: Literal["entry"]
+
+
+class Talked(_Line):
+    """The agent talks in another session of its store now, or has read its own again: what that held before."""
+
+    type: Literal["session"]
+    id: str
+    entries: list[Kept] = Field(default_factory=list)
 
 
 class Told(_Line):
@@ -114,13 +129,6 @@ class Told(_Line):
     during: tuple[str, str, int] | None = None
     handler: bool = False
     refused: bool = False
-
-
-class Left(_Line):
-    """The agent left its session, and the recording ends."""
-
-    type: Literal["left"]
-    name: str
 
 
 class Request(_Line):
@@ -253,7 +261,7 @@ class Seen(_Line):
 
 
 Line: TypeAlias = (
-    Header | Entry | Told | Left | Request | Sent | Answered | Streamed | StreamEnd | ToolBegin | ToolOutputLine | ToolEnd
+    Header | Entry | Talked | Told | Request | Sent | Answered | Streamed | StreamEnd | ToolBegin | ToolOutputLine | ToolEnd
     | Question | Decision | Sleep | Woke | Seen
 )  # fmt: skip
 TYPES = frozenset(cls.model_fields["type"].annotation.__args__[0] for cls in Line.__args__)

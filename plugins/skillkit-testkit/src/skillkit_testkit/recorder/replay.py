@@ -12,19 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from skillkit_core import AgentResponse, AgentRunner, Host, SkillKitError, UsageError
-from skillkit_core.agent.memory import MemoryStore
-from skillkit_core.agent.session import Session
-from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 from skillkit_core.events.types import event_type
-from skillkit_core.frozen import freeze
 
 from .config import config_from_json
 from .differences import Difference
 from .performance import Performance
 from .players import PlayedApprover, PlayedClock, PlayedExecutor
 from .recording import Recording
-from .records import Left
 from .script import Script
+from .sessions import FIRST, PlayedConversation, session_of
 
 __all__ = ["Replay", "replay"]
 
@@ -149,22 +145,13 @@ async def _performance(recording: Recording, host: Host, types: frozenset[str] |
         config = config_from_json(recording.header.config)
     except ValueError as error:
         raise UsageError(f"the configuration in the recording cannot be used: {error}") from None
-    session = await _session(recording, clock)
+    _, session = await session_of(FIRST, recording.entries, clock)
     agent = AgentRunner(config, host=host, session=session, clock=clock)
+    agent.conversation = PlayedConversation(agent, session, recording.header.session)
     made.append(Performance(agent, script, types, patience))
     approver = PlayedApprover(made[0]) if recording.header.approver else None
     agent.config = replace(agent.config, executor=PlayedExecutor(made[0]), approver=approver)
     return made[0]
-
-
-async def _session(recording: Recording, clock: PlayedClock) -> Session:
-    """A session in memory that holds what the recorded one held."""
-    now = clock.time()
-    handle = await MemoryStore().create(SessionHeader("replay", now))
-    for entry in recording.entries:
-        data = freeze(entry.data)
-        await handle.append(SessionEntry(entry.seq, entry.id, entry.parent, entry.kind, now, data))
-    return Session(handle, clock.time)
 
 
 def _notes(recording: Recording, host: Host) -> Sequence[str]:
@@ -179,7 +166,4 @@ def _notes(recording: Recording, host: Host) -> Sequence[str]:
     if new:
         notes.append(f"it was recorded without plugins that are here: {', '.join(new)}")
     notes += [f"{n} was {then[n]} and is {v}" for n, v in now.items() if v and then.get(n) not in (None, "", v)]
-    left = [line.name for line in recording.lines if isinstance(line, Left)]
-    if left:
-        notes.append(f"the agent left its session ({left[0]}); the recording ends there")
     return notes

@@ -23,6 +23,7 @@ from .records import (
     Sleep,
     Streamed,
     StreamEnd,
+    Talked,
     Told,
     ToolBegin,
     ToolEnd,
@@ -30,7 +31,7 @@ from .records import (
     Woke,
 )
 
-__all__ = ["Asked", "Called", "Script", "Waited"]
+__all__ = ["STARTS_A_RUN", "Asked", "Called", "Script", "Waited"]
 
 JSON = dict[str, Any]
 NOTHING_TO_DO = frozenset({"add_tool"})  # requests tell which tools there were
@@ -108,6 +109,7 @@ class Script:
         self.awaits: dict[Key, Key] = {}  # what happened before an event of a tool, which handlers may have made wait
         self.idle: list[Played] = []
         self.told: dict[int, Told] = {}
+        self.sessions: list[tuple[int, Talked]] = []
         self.entrances = Entrances()
         self.complete = True  # no run goes on where the recording ends
         self._aborted = False  # the run
@@ -154,6 +156,9 @@ class Script:
             self._aborted = self._aborted and line.event["type"] != "agent_settled"
             about = line.event["type"], line.event.get("tool_call_id", "")
             return ("event", *about, self._nth("event", *about))
+        if isinstance(line, Talked):
+            self.sessions.append((place, line))
+            return None
         if isinstance(line, Request):
             self.requests.append(Asked(place, line))
             return ("request", len(self.requests))
@@ -246,6 +251,11 @@ class Script:
         """The first event of a type behind a place."""
         begin = bisect_right(self.events, place, key=lambda found: found[0])
         return next((event for _, event in islice(self.events, begin, None) if event["type"] == kind), None)
+
+    def session_of(self, played: Played) -> Talked | None:
+        """The session that something said while nothing ran has led to."""
+        after = next((other.place for other in self.idle if other.place > played.place), sys.maxsize)
+        return next((line for place, line in self.sessions if played.place < place < after), None)
 
     def settled(self, nth: int) -> int:
         """The place where the n-th run was over; behind everything when there were not so many."""

@@ -8,15 +8,18 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from skillkit_core import AgentResponse, AgentRunner, Directive, EventBus, SkillKitError
+from skillkit_core import UNSET, AgentResponse, AgentRunner, Directive, EventBus, SkillKitError
 
 from .entrances import Entrances, Key, Played
 from .order import Order
+from .records import Told
+from .sessions import entry_at
 from .values import blocks_from_json, decision_from_json
 
-__all__ = ["User"]
+__all__ = ["LEAVING", "User"]
 
 Work = Coroutine[Any, Any, None]
+LEAVING = frozenset({"switch", "fork", "move_to", "reload"})
 
 
 class User:
@@ -71,6 +74,22 @@ class User:
             return await agent.resume(decisions or None)
         message, delivery = str(arguments.get("message", "")), arguments.get("delivery", "prompt")
         return await agent.chat(message, images=_images(arguments), delivery=delivery)
+
+    async def leave(self, line: Told) -> None:
+        """Have the agent talk elsewhere, whatever it makes of it."""
+        agent, name, given = self._agent, line.name, line.arguments
+        self._own = name
+        with suppress(SkillKitError):
+            if name == "switch":
+                await agent.switch(str(given.get("session", "")))
+            elif name == "fork":
+                await agent.fork(entry_at(agent, given["at"]) if "at" in given else UNSET)
+            elif name == "move_to":
+                place = entry_at(agent, given.get("entry_id"))
+                await agent.move_to(place, summary=given.get("summary"), label=given.get("label"))
+            else:
+                await agent.reload()
+        self._own = ""
 
     # --- coming in ----------------------------------------------------------------------------------------------
 
