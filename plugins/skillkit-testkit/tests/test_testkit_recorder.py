@@ -109,6 +109,53 @@ def test_a_tool_is_not_run_again_and_completion_keeps_its_order(recorded: Path) 
     assert [e["content"][0]["text"] for e in ends] == ["counted to 9", "counted to 1"]
 
 
+def test_tools_side_by_side_begin_and_end_in_the_recorded_order(tmp_path: Path) -> None:
+    """A tool may have waited to begin, and a result to be told: who made them wait may not be there in the replay."""
+    path = tmp_path / "session.jsonl"
+
+    async def main() -> None:
+        quick, shown, told, last = (asyncio.Event() for _ in range(4))
+
+        async def act(args: Any, ctx: Any) -> str:
+            if ctx.tool_call_id == "shows":
+                await quick.wait()
+                ctx.on_output("shown")
+                shown.set()
+                await last.wait()
+            (quick if ctx.tool_call_id == "quick" else last).set()
+            return "done"
+
+        class Waits:
+            @hookimpl
+            async def wrap_tool_call(self, call: Any, call_next: Any) -> Any:
+                if call.tool_call_id == "last":
+                    await told.wait()
+                return await call_next()
+
+            @hookimpl
+            async def after_tool_result(self, event: Any) -> None:
+                if event.tool_call_id == "quick":
+                    await shown.wait()
+
+            @hookimpl
+            def tool_execution_end(self, event: Any) -> None:
+                if event.tool_call_id == "quick":
+                    told.set()
+
+        calls = [Calls("act", id=name) for name in ("shows", "quick", "last")]
+        host = Host(discover=False, environ={}, plugins=[("waits", Waits())])
+        async with AgentRunner(AgentConfig(tools=(Tool("act", "Act.", act),)), host=host) as agent:
+            agent.set_adapter(ScriptedModel([Says(calls=calls), "Done."]))
+            with Recorder(agent, path):
+                await agent.chat("Go.")
+
+    asyncio.run(main())
+    ends = [e["tool_call_id"] for e in Recording.load(path).events if e["type"] == "after_tool_result"]
+    assert ends == ["quick", "last", "shows"]
+    done = asyncio.run(replay(path))
+    assert done.matches, done.report()
+
+
 class NoNines:
     """A plugin that was not there when the session was recorded."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .differences import ABSENT, Difference, differing
 from .forms import title
+from .joining import JoinedEvents
 
 __all__ = ["Comparison", "MessagesSeen", "compared"]
 
@@ -72,8 +73,12 @@ class Comparison:
         self, expected: Sequence[tuple[int, JSON]], types: frozenset[str] | None, complete: bool = True
     ) -> None:
         self._types = types
-        self._expected = [pair for pair in expected if self._wanted(pair[1])]
+        known = JoinedEvents()
+        places = [place for place, event in expected if self._wanted(event) and known.add(event)]
+        self._expected = list(zip(places, known.all, strict=True))
+        self._numbers = known.numbers
         self._complete = complete
+        self._taken = JoinedEvents()
         self._got: list[JSON] = []
         self.open = True
 
@@ -84,14 +89,15 @@ class Comparison:
         """Take an event; whether it is the one that was recorded here, as far as a glance shows."""
         if not self.open or not self._wanted(event):
             return True
-        n = len(self._got)
-        self._got.append(event)
+        n = len(self._taken)
+        if not self._taken.add(event):
+            return True
         return n < len(self._expected) and _kind(self._expected[n][1]) == _kind(event)
 
     @property
     def place(self) -> int:
         """How far the recording has been played."""
-        n = min(len(self._got), len(self._expected))
+        n = min(len(self._taken), len(self._expected))
         return self._expected[n - 1][0] if n else 0
 
     # --- the end ------------------------------------------------------------------------------------------------
@@ -99,6 +105,7 @@ class Comparison:
     def differences(self) -> list[Difference]:
         """What differs, in the order of the recording."""
         seen, out = MessagesSeen(), []
+        self._got = self._taken.all
         kinds = [_kind(event) for _, event in self._expected], [_kind(event) for event in self._got]
         pairs = list(self._pairs(*kinds))
         while not self._complete and pairs and pairs[-1][0] is None:
@@ -117,8 +124,8 @@ class Comparison:
             yield Difference(self._name(i), "", event, what=_missing(event), place=place)
         elif i is None:
             before = min(j, len(self._expected))
-            place = self._expected[before - 1][0] if before else 0
-            yield Difference(f"after event {before}", "", got=self._got[j], what=_extra(self._got[j]), place=place)
+            place, number = (self._expected[before - 1][0], self._numbers[before - 1]) if before else (0, 0)
+            yield Difference(f"after event {number}", "", got=self._got[j], what=_extra(self._got[j]), place=place)
         else:
             place, event = self._expected[i]
             if event == self._got[j]:
@@ -127,7 +134,7 @@ class Comparison:
                 yield Difference(self._name(i), path, one, two, place=place)
 
     def _name(self, i: int) -> str:
-        return f"event {i + 1}, {title(self._expected[i][1])}"
+        return f"event {self._numbers[i]}, {title(self._expected[i][1])}"
 
     def _pairs(self, expected: Sequence[Any], got: Sequence[Any]) -> Iterator[tuple[int | None, int | None]]:
         """Which event of the replay is which of the recording; ``None`` on the side where it is missing."""

@@ -7,6 +7,7 @@ queued items are counted from 1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -54,6 +55,8 @@ class EventForms:
         self._last: tuple[StreamEvent | None, JSON] = (None, {})
         self._items: dict[str, str] = {}
         self._runs: dict[tuple[str | None, str], int] = {}
+        self._in_session: Counter[str | None] = Counter()
+        self._agents: dict[tuple[str, ...], int] = {}
 
     def stream(self, event: StreamEvent) -> JSON:
         """A stream event; asked again about the last one, the identical object."""
@@ -66,13 +69,17 @@ class EventForms:
         return self._items.setdefault(item_id, f"q{len(self._items) + 1}")
 
     def of(self, event: Event, own: tuple[str, ...] = ("main",)) -> JSON:
-        """The event. ``own``: the path of the agent; events of agents below it say how much longer theirs is."""
+        """The event. ``own``: the path of the agent; those of agents below it say how deep, and which agent of all below."""
         out: JSON = {"type": event.type}
         if event.run_id is not None:
             key = (event.session_id, event.run_id)
-            out["run"] = self._runs.setdefault(key, sum(s == event.session_id for s, _ in self._runs) + 1)
+            if key not in self._runs:
+                self._in_session[event.session_id] += 1
+                self._runs[key] = self._in_session[event.session_id]
+            out["run"] = self._runs[key]
         if event.agent_path != own:
             out["below"] = len(event.agent_path) - len(own)
+            out["agent"] = self._agents.setdefault(event.agent_path, len(self._agents) + 1)
         if isinstance(event, MessageUpdateEvent):
             out["event"] = self.stream(event.event)
         else:

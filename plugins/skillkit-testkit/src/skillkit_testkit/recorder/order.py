@@ -67,7 +67,14 @@ class Order:
         future = asyncio.get_running_loop().create_future()
         self._wanted.setdefault(key, []).append(future)
         self._moved()
-        await future
+        try:
+            await future
+        finally:
+            waiting = self._wanted.get(key, [])
+            if future in waiting:
+                waiting.remove(future)
+            if not waiting:
+                self._wanted.pop(key, None)
 
     async def hold(self) -> None:
         """Wait for what only an abort brings; returns when nothing else can happen."""

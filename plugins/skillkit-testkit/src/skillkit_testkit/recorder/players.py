@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from skillkit_core import (
@@ -184,9 +184,9 @@ class PlayedExecutor(ToolExecutor):
         stage.tool_called(called, tool.name, plain(args))
         end = called.end
         try:
+            cancelled = await self._begin(("tool", *which), called)
             await stage.comes(("tool", *which))
             await stage.happened(("tool", *which))
-            cancelled = False
             for key, shown in called.outputs:
                 cancelled = await self._turn(key, called) or cancelled
                 ctx.on_output(shown.output, shown.stream)
@@ -203,12 +203,23 @@ class PlayedExecutor(ToolExecutor):
             raise
         return self._result(end)
 
+    async def _begin(self, key: Key, called: Called) -> bool:
+        """Wait for what came before the tool began; as :meth:`_turn`."""
+        order, before = self._stage.order, self._stage.script.awaits.get(key)
+        if before is None or order.has_happened(before):
+            return False
+        return await self._unless_cancelled(lambda: order.until(before), called)
+
     async def _turn(self, key: Key, called: Called) -> bool:
         """Wait for a turn; whether it was cancelled meanwhile, which the recorded tool heeded later or not at all."""
+        return await self._unless_cancelled(lambda: self._stage.order.turn(key), called)
+
+    @staticmethod
+    async def _unless_cancelled(wait: Callable[[], Awaitable[None]], called: Called) -> bool:
         cancelled = False
         while True:
             try:
-                await self._stage.order.turn(key)
+                await wait()
                 return cancelled
             except asyncio.CancelledError:
                 if not called.spared:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -52,25 +53,57 @@ class _Copy:
 
 def _in_pieces(lines: list[JSON], redact: Redact) -> dict[int, tuple[str, str]]:
     """Where a secret is spread over pieces: the object of each piece, the key of its text, and what to say instead."""
-    streams: dict[Any, list[JSON]] = {}
-    outputs: dict[Any, list[JSON]] = {}
-    shown: dict[Any, list[JSON]] = {}
+    found = _Pieces()
     for line in lines:
-        if line["type"] == "stream" and line["event"]["type"].endswith("_delta"):
-            event = line["event"]
-            streams.setdefault((line["request"], event["type"], event.get("index")), []).append(event)
-        elif line["type"] == "tool_output":
-            outputs.setdefault((line["call"], line.get("stream")), []).append(line)
-        elif line["type"] == "event" and line["event"]["type"] == "tool_execution_update":
-            event = line["event"]
-            shown.setdefault((event["tool_call_id"], event.get("stream")), []).append(event)
+        found.take(line)
     instead: dict[int, tuple[str, str]] = {}
-    for key, rest, groups in (("content", "", streams), ("output", "***", outputs), ("output", "***", shown)):
-        for pieces in groups.values():
-            texts = [piece.get(key, "") for piece in pieces]
-            whole = redact("".join(texts))
-            if whole != "".join(
-                map(redact, texts)
-            ):  # the first piece says it all; an output that is empty is not shown
-                instead |= {id(piece): (key, rest) for piece in pieces[1:]} | {id(pieces[0]): (key, whole)}
+    for pieces in found.updates.values():
+        if not found.streamed.issuperset(map(id, pieces)):  # handlers that wait are told several at once
+            _join(pieces, "content", "", redact, instead)
+    for pieces in found.streams.values():
+        _join(pieces, "content", "", redact, instead)
+    for pieces in found.outputs.values():
+        _join(pieces, "output", "***", redact, instead)  # an output that is empty is not shown
     return instead
+
+
+def _join(pieces: list[JSON], key: str, rest: str, redact: Redact, instead: dict[int, tuple[str, str]]) -> None:
+    """Have the first piece say it all, if a secret shows in none of them alone."""
+    texts = [piece.get(key, "") for piece in pieces]
+    whole = redact("".join(texts))
+    if whole != "".join(map(redact, texts)):
+        instead |= {id(piece): (key, rest) for piece in pieces[1:]} | {id(pieces[0]): (key, whole)}
+
+
+class _Pieces:
+    """The pieces of answers and outputs, each in order."""
+
+    def __init__(self) -> None:
+        self.streams: dict[Any, list[JSON]] = {}
+        self.updates: dict[Any, list[JSON]] = {}
+        self.outputs: dict[Any, list[JSON]] = {}
+        self.streamed: set[int] = set()
+        self._messages: Counter[Any] = Counter()  # of each agent
+
+    def take(self, line: JSON) -> None:
+        """Take up a line."""
+        if line["type"] == "stream":
+            event = line["event"]
+            self.streamed.add(id(event))
+            if event["type"].endswith("_delta"):
+                self.streams.setdefault((line["request"], event["type"], event.get("index")), []).append(event)
+        elif line["type"] == "tool_output":
+            self.outputs.setdefault(("tool", line["call"], line.get("stream")), []).append(line)
+        elif line["type"] == "event":
+            self._event(line["event"])
+
+    def _event(self, event: JSON) -> None:
+        agent, inner = event.get("agent"), event.get("event", {})
+        if event["type"] == "message_start":
+            self._messages[agent] += 1
+        elif event["type"] == "message_update" and inner["type"].endswith("_delta"):
+            which = (agent, self._messages[agent], inner["type"], inner.get("index"))
+            self.updates.setdefault(which, []).append(inner)
+        elif event["type"] == "tool_execution_update":
+            shown = ("event", agent, event["tool_call_id"], event.get("stream"))
+            self.outputs.setdefault(shown, []).append(event)

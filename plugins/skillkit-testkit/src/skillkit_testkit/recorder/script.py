@@ -37,6 +37,7 @@ JSON = dict[str, Any]
 NOTHING_TO_DO = frozenset({"add_tool"})  # requests tell which tools there were
 MODEL = ("id", "provider", "api", "display_name", "context_window", "cost")
 SIDE_BY_SIDE = frozenset({"after_tool_result", "tool_execution_end"})  # tools of one answer have them at the same time
+UPDATE = "message_update"
 STARTS_A_RUN = frozenset({"chat", "resume", "compact"})
 
 
@@ -106,12 +107,15 @@ class Script:
         self.questions: dict[tuple[str, int], Waited] = {}
         self.sleeps: list[Waited] = []
         self.events: list[tuple[int, JSON]] = []
-        self.awaits: dict[Key, Key] = {}  # what happened before an event of a tool, which handlers may have made wait
+        self.awaits: dict[
+            Key, Key
+        ] = {}  # what happened before a tool began or an event of it, which somebody may have made wait
         self.idle: list[Played] = []
         self.told: dict[int, Told] = {}
         self.sessions: list[tuple[int, Talked]] = []
         self.entrances = Entrances()
         self.complete = True  # no run goes on where the recording ends
+        self._late = _told_late(recording)
         self._aborted = False  # the run
         self._chosen = sys.maxsize  # where another model or adapter was chosen first
         self._of_call: dict[str, list[Step]] = {}
@@ -121,7 +125,8 @@ class Script:
         for place, line in enumerate(recording.lines):
             key = self._told(place, line) if isinstance(line, Told) else self._line(place, line)
             if key is not None:
-                if key[0] == "event" and key[1] in SIDE_BY_SIDE and self._last is not None:
+                beside = isinstance(line, ToolBegin) or (key[0] == "event" and key[1] in SIDE_BY_SIDE)
+                if beside and self._last is not None:
                     self.awaits[key] = self._last
                 self._last = key
                 self.entrances.happens(key, line, place)
@@ -155,6 +160,8 @@ class Script:
             self.events.append((place, line.event))
             self._aborted = self._aborted and line.event["type"] != "agent_settled"
             about = line.event["type"], line.event.get("tool_call_id", "")
+            if self._late and about[0] == UPDATE:
+                return None
             return ("event", *about, self._nth("event", *about))
         if isinstance(line, Talked):
             self.sessions.append((place, line))
@@ -178,7 +185,10 @@ class Script:
             return key if line.how == "cut" else self._step(place, key, party)
         key = ("item", line.request, len(asked.items))
         asked.items.append((key, line))
-        return self._step(place, key, party)
+        self._step(place, key, party)
+        if self._late and isinstance(line, Streamed) and not asked.line.aside and not asked.whole:
+            return ("event", UPDATE, "", self._nth("event", UPDATE, ""))  # the replay tells each by itself
+        return key
 
     def _of_tool(self, place: int, line: ToolBegin | ToolOutputLine | ToolEnd) -> Key | None:
         which = (line.call, line.again)
@@ -284,6 +294,19 @@ class Script:
         places = [place for place, event in self.events if event["type"] == "model_select"]
         first = min((a.place for a in self.requests), default=sys.maxsize)
         return bool(places) and places[0] < min(first, self._chosen)
+
+
+def _told_late(recording: Recording) -> bool:
+    """Whether updates were told beside the stream, to handlers that waited: several at once, and some time later."""
+    last: JSON = {}
+    for line in recording.lines:
+        if isinstance(line, Streamed):
+            last = line.event
+        elif isinstance(line, Seen) and line.event["type"] == UPDATE and "below" not in line.event:
+            late = line.event.get("event") != last
+            if late:
+                return True
+    return False
 
 
 def _request_of(event: Mapping[str, Any]) -> Request:
