@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
 import subprocess
 import sys
 import textwrap
@@ -15,16 +15,23 @@ from skillkit_testkit import Call, Fail, Recorder, Recording, RecordingError, Re
 
 from skillkit_core import (
     AgentConfig,
+    AgentError,
     AgentRunner,
     ApprovalDecision,
     Approver,
+    ErrorKind,
     Host,
+    Limits,
+    ModelCost,
+    ModelDefinition,
+    ProviderError,
+    RunAborted,
     Tool,
     ToolCallEventResult,
     hookimpl,
 )
 from skillkit_core.testing import Call as Calls
-from skillkit_core.testing import Hang, ScriptedModel
+from skillkit_core.testing import Hang, ScriptedModel, VirtualClock
 from skillkit_core.testing import Reply as Says
 
 SECRET = "sk-very-secret-123456"
@@ -209,6 +216,100 @@ def test_abort_steering_and_a_second_run_are_replayed_at_their_places(tmp_path: 
     assert [getattr(r, "content", type(r).__name__) for r in done.responses] == ["Steered.", "RunAborted", "Again."]
 
 
+def test_an_abort_in_an_answer_strikes_where_it_did_also_beside_a_handler_that_waits(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+
+    class Slow(ScriptedModel):
+        async def stream(self, request: Any) -> Any:
+            async for item in super().stream(request):
+                await asyncio.sleep(0)
+                yield item
+
+    async def main() -> None:
+        agent = AgentRunner(AgentConfig(), host=Host(discover=False, environ={}))
+        agent.set_adapter(Slow([Hang("x"), Says([str(i) for i in range(50)]), "Again."]))
+        seen: list[str] = []
+
+        async def waits(event: Any) -> None:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            seen.append(event.event.content)
+            if "".join(seen).endswith("30"):
+                asyncio.get_running_loop().call_soon(agent.abort)
+
+        async with agent:
+            agent.events.on("message_update", waits)
+            with Recorder(agent, path):
+                task = asyncio.create_task(agent.chat("One."))
+                while not seen or "x" not in seen:
+                    await asyncio.sleep(0)
+                agent.abort()
+                await asyncio.wait([task])
+                with contextlib.suppress(RunAborted):
+                    await agent.chat("Two.")
+                await agent.chat("Three.")
+
+    asyncio.run(main())
+    recording = Recording.load(path)
+    updates = [e for e in recording.events if e["type"] == "message_update"]
+    assert len(updates) < 50  # it was told several pieces at once
+    done = asyncio.run(replay(path))
+    assert done.matches, done.report()
+
+
+def test_a_failure_in_an_answer_and_its_retries_replay_without_the_wait(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    broken = ProviderError("it broke", kind=ErrorKind.server, status=500)
+
+    async def main() -> None:
+        turns = (Says(["Half ", "an "], fail=broken), Says(["Whole."]), *[Says("Half", fail=broken)] * 9)
+        async with scripted(*turns) as agent:
+            agent.clock = VirtualClock()
+            with Recorder(agent, path):
+                await agent.chat("One.")
+                with pytest.raises(AgentError, match="it broke"):
+                    await agent.chat("Two.")
+
+    asyncio.run(main())
+    done = asyncio.run(replay(path))
+    assert done.matches, done.report()
+    one, two = done.responses
+    assert one.content == "Whole." and isinstance(two, AgentError) and "it broke" in str(two)
+    assert any(e["type"] == "retry_scheduled" for e in done.recording.events)
+
+
+def test_agents_inside_tools_count_in_the_replay_as_they_did(tmp_path: Path) -> None:
+    """Two levels of agents: their requests are not made again, what they used and cost counts, also against the budget."""
+    path = tmp_path / "session.jsonl"
+    model = ModelDefinition("priced", cost=ModelCost(input=1_000.0, output=10_000.0))
+
+    def asks(depth: int) -> Tool:
+        async def ask(args: Any, ctx: Any) -> str:
+            tools = (asks(depth - 1),) if depth else ()
+            async with AgentRunner(AgentConfig(tools=tools, model=model)) as agent:
+                agent.set_adapter(ScriptedModel([Says(calls=[Calls("ask")]), f"{depth}"] if depth else ["bottom"]))
+                return (await agent.chat("Down.")).content
+
+        return Tool("ask", "Ask another agent.", ask)
+
+    async def main() -> list[Any]:
+        turns = (Says(calls=[Calls("ask")] * 2), "One.", Says(calls=[Calls("ask")] * 3), "Never.")
+        limits = Limits(tokens=130)
+        async with scripted(*turns, tools=(asks(1),), model=model, limits=limits) as agent:
+            with Recorder(agent, path):
+                return [await agent.chat("One."), await agent.chat("Two.")]
+
+    was = asyncio.run(main())
+    done = asyncio.run(replay(path))
+    assert done.matches, done.report()
+    assert [(r.outcome, r.usage.total, r.cost) for r in done.responses] == [
+        (r.outcome, r.usage.total, r.cost) for r in was
+    ]
+    assert was[0].usage.total == 8 * 15 and was[1].outcome == "limit"
+    below = [e for e in done.recording.events if "below" in e and e["type"] == "agent_start"]
+    assert sorted((e["agent"], e["below"]) for e in below)[:4] == [(1, 1), (2, 1), (3, 2), (4, 2)]
+
+
 def test_a_suspension_and_its_decision_are_replayed(tmp_path: Path) -> None:
     path, ran = tmp_path / "session.jsonl", []
 
@@ -262,15 +363,56 @@ def test_every_beginning_of_a_recording_replays(recorded: Path) -> None:
         assert done.matches, f"{n} lines: {done.report()}"
 
 
-def test_long_streams_are_recorded_and_replayed_in_linear_work(tmp_path: Path) -> None:
+def test_an_answer_of_20000_pieces_is_recorded_and_replayed_in_linear_work(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
 
-    async def main() -> None:
-        async with scripted(Says([f"piece {i} " for i in range(5_000)])) as agent:
+    async def talk(n: int) -> None:
+        async with scripted(Says([f"piece {i} " for i in range(n)])) as agent:
+            agent.host.remember_secret(SECRET)
             with Recorder(agent, path):
                 await agent.chat("Talk.")
 
-    asyncio.run(main())
-    assert len(path.read_bytes()) < 1_500_000  # an answer is kept once, not once a piece
+    def work(n: int) -> list[int]:
+        """Function calls per piece: recorded and saved; loaded, replayed and compared."""
+        done: list[Any] = []
+        recorded = calls_in(lambda: asyncio.run(talk(n)))
+        replayed = calls_in(lambda: done.append(asyncio.run(replay(path))))
+        assert done[0].matches, done[0].report()
+        assert len(path.read_bytes()) < 300 * n  # an answer is kept once, not once a piece
+        return [recorded // n, replayed // n]
+
+    few, many = work(2_000), work(20_000)
+    assert all(b <= a for a, b in zip(few, many, strict=True)), (few, many)
+
+
+def calls_in(work: Any) -> int:
+    """How many functions are called, those in C included."""
+    calls = 0
+
+    def count(frame: Any, event: str, arg: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_long_conversations_share_what_their_lines_have_in_common(tmp_path: Path) -> None:
+    """Every request holds all messages of the one before; a recording does not."""
+    path = tmp_path / "session.jsonl"
+
+    async def talk(turns: int) -> int:
+        async with scripted(*["Yes."] * turns) as agent:
+            with Recorder(agent, path):
+                for _ in range(turns):
+                    await agent.chat("And?")
+        return len(path.read_bytes())
+
+    few, many = asyncio.run(talk(20)), asyncio.run(talk(100))
+    assert many < 6 * few
     done = asyncio.run(replay(path))
-    assert done.matches and json.loads(path.read_text().splitlines()[0])["type"] == "recording", done.report()
+    assert done.matches, done.report()

@@ -209,7 +209,7 @@ class Performance:
 
     def request_made(self, asked: Asked, request: LLMRequest, adapter: LLMAdapter) -> None:
         """Compare a request."""
-        line = asked.line.model_dump(exclude={"type", "n"}, exclude_defaults=True, warnings=False)
+        line = {key: value for key, value in asked.line.to_json().items() if key not in ("type", "n")}
         target = self.agent.target
         form = self._requests.of(request, adapter, target.provider if target is not None else "", lambda name: None)
         for path, one, two in compared(_by_name(line), _by_name(form), self._told_messages):

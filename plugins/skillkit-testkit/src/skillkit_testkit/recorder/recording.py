@@ -91,11 +91,8 @@ class Recording:
     # --- files ------------------------------------------------------------------------------------------------
 
     def to_json(self) -> list[JSON]:
-        """Every line as a JSON object."""
-        return [
-            {"type": line.type, **line.model_dump(exclude_defaults=True, warnings=False)}
-            for line in (self.header, *self.entries, *self.lines)
-        ]
+        """Every line as a JSON object. Lines share what they say about the same message."""
+        return [line.to_json() for line in (self.header, *self.entries, *self.lines)]
 
     def save(self, path: str | Path) -> None:
         """Write JSON Lines to ``path``, replacing what is there."""

@@ -56,6 +56,12 @@ def _which(convert: Any) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _objects(value: list[Any]) -> list[Any]:
+    if not all(isinstance(item, dict) for item in value):
+        raise ValueError("a message must be an object")
+    return value
+
+
 def _event(value: JSON) -> JSON:
     if not isinstance(value.get("type"), str):
         raise ValueError("an event needs a type")
@@ -64,6 +70,15 @@ def _event(value: JSON) -> JSON:
 
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def to_json(self) -> JSON:
+        """The line as a JSON object, without what is as it would be anyway."""
+        out: JSON = {}
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if field.is_required() or value != field.get_default(call_default_factory=True):
+                out[name] = value
+        return out
 
 
 class Header(_Line):
@@ -110,6 +125,10 @@ class Talked(_Line):
     id: str
     entries: list[Kept] = Field(default_factory=list)
 
+    def to_json(self) -> JSON:
+        """As that of every line."""
+        return {**super().to_json(), "entries": [entry.to_json() for entry in self.entries]}
+
 
 class Told(_Line):
     """The agent was told to do something.
@@ -141,7 +160,7 @@ class Request(_Line):
     model: Annotated[JSON, _which(model_from_json)]
     system: str
     tools: list[Annotated[JSON, _which(tool_from_json)]]
-    messages: list[JSON]
+    messages: Annotated[list[Any], AfterValidator(_objects)]  # as they are: many requests hold the same ones
     settings: Annotated[JSON, _which(settings_from_json)] = Field(default_factory=dict)
     stream: bool = True
     progressive: bool = True
