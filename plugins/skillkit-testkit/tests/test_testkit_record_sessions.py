@@ -10,8 +10,19 @@ from typing import Any
 import pytest
 from skillkit_testkit import Recorder, Recording, Replay, replay
 
-from skillkit_core import AgentConfig, AgentError, AgentRunner, Host, SessionBeforeResult, SkillKitError
-from skillkit_core.testing import ScriptedModel
+from skillkit_core import (
+    AgentConfig,
+    AgentError,
+    AgentRunner,
+    ApprovalDecision,
+    Approver,
+    Host,
+    SessionBeforeResult,
+    SkillKitError,
+    Tool,
+    ToolCallEventResult,
+)
+from skillkit_core.testing import Call, Reply, ScriptedModel
 
 plugin = pytest.importorskip("skillkit_sessions.plugin")
 
@@ -99,6 +110,46 @@ def test_other_sessions_come_with_what_they_held(tmp_path: Path) -> None:
     assert answers(done) == [f"{n} messages" for n in (1, 3, 5, 3, 1)]
     begun = [e["reason"] for e in done.recording.events if e["type"] == "session_start"]
     assert begun == ["resume", "reload", "resume", "new"]
+
+
+def test_a_run_that_was_suspended_before_the_recording_is_resumed_in_it(tmp_path: Path) -> None:
+    """The process that decides is often another one than that which asked."""
+    path, ran = tmp_path / "recording.jsonl", []
+
+    class Later(Approver):
+        async def approve(self, request: Any) -> ApprovalDecision:
+            return ApprovalDecision("defer")
+
+    async def act(args: Any, ctx: Any) -> str:
+        ran.append(ctx.tool_call_id)
+        return "done"
+
+    async def main() -> None:
+        calls = [Call("act", id="one"), Call("act", id="two")]
+        model = ScriptedModel([Reply(calls=calls), "Done."])
+        name = "new"
+        for _ in range(2):
+            host = Host(
+                discover=False, plugins=[("sessions", plugin)], environ={"SKILLKIT_HOME": str(tmp_path)}, cwd=tmp_path
+            )
+            config = AgentConfig(tools=(Tool("act", "Act.", act),), approver=Later())
+            async with AgentRunner(config, host=host, session=name) as agent:
+                agent.set_adapter(model)
+                agent.events.on("before_tool_call", lambda e: ToolCallEventResult(ask="really?"))
+                if name == "new":
+                    name = (await agent.open()).id
+                    await agent.chat("Act.")
+                else:
+                    with Recorder(agent, path):
+                        await agent.resume({"one": "allow", "two": "deny"})
+            await host.aclose()
+
+    asyncio.run(main())
+    assert ran == ["one"]
+    done = asyncio.run(
+        replay(path, prepare=lambda a: a.events.on("before_tool_call", lambda e: ToolCallEventResult(ask="really?")))
+    )
+    assert done.matches and answers(done) == ["Done."] and ran == ["one"], done.report()
 
 
 def test_what_could_not_be_done_is_not_done_in_the_replay_either(tmp_path: Path) -> None:
