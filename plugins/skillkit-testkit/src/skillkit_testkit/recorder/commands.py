@@ -26,7 +26,7 @@ class _Records:
     """Records the first agent that opens a session."""
 
     name = "recorder"
-    watches_only = True
+    watches_only = True  # it is no part of what is recorded
 
     def __init__(self, path: Path) -> None:
         self._path = path

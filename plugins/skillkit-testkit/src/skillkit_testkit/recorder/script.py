@@ -303,9 +303,9 @@ def _told_late(recording: Recording) -> bool:
         if isinstance(line, Streamed):
             last = line.event
         elif isinstance(line, Seen) and line.event["type"] == UPDATE and "below" not in line.event:
-            late = line.event.get("event") != last
-            if late:
-                return True
+            if line.event.get("event") == last:
+                continue
+            return True
     return False
 
 
