@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from skillkit_testkit import Recorder, Recording, replay
 
@@ -279,7 +279,17 @@ def check(plan: Plan, path: Path) -> None:
     asyncio.run(work())
 
 
+ERROR_BEHIND_A_USER = Plan(  # what a user says while a handler waits comes before the failure of the next handler
+    (Reply(calls=(Call("quick", {"n": 2}),)), "done"),
+    user=((11, "follow_up"), (12, "next_run"), (13, "next_run")),
+    handlers=(("before_tool_call", 1, "next_run"),),
+    guard="breaks",
+    async_handlers=True,
+)
+
+
 @QUICK
+@example(ERROR_BEHIND_A_USER)
 @given(PLANS)
 def test_what_was_recorded_replays(tmp_path: Path, plan: Plan) -> None:
     check(plan, tmp_path)

@@ -71,7 +71,7 @@ class Entrances:
         found = [self.during[key]] if self.during.get(key) else []
         place = self._errors.get(key)
         if place is not None:
-            found += [q for q in self.during.values() if q and q[0].line.handler and q[0].place < place]
+            found += [q for q in self.during.values() if q and q[0].place < place]
         return found
 
     def happens(self, key: Key, line: Line, place: int) -> None:
