@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import random
 import subprocess
 import sys
 import textwrap
@@ -18,6 +20,7 @@ from skillkit_core import (
     AgentRunner,
     Host,
     ToolCallEventResult,
+    UsageError,
     hookimpl,
 )
 from skillkit_core.testing import Call as Calls
@@ -123,6 +126,7 @@ def test_a_changed_request_is_said_with_its_path(recorded: Path) -> None:
         (lambda lines: lines[1:], ":1: it is no recording: the first line must be its head"),
         (lambda lines: [lines[0], "{", *lines[2:]], ":2: "),
         (lambda lines: [lines[0], '{"type":"what"}', *lines[2:]], ":2: "),
+        (lambda lines: [lines[0], '{"type":["what"]}', *lines[2:]], ":2: "),
         (lambda lines: [lines[0].replace('"version": 1', '"version": 99'), *lines[1:]], ":1: "),
     ],
 )
@@ -131,6 +135,45 @@ def test_a_damaged_or_newer_file_is_refused_with_its_line(recorded: Path, spoil:
     with pytest.raises(RecordingError) as caught:
         Recording.load(recorded)
     assert str(caught.value).startswith(str(recorded)) and words in str(caught.value)
+
+
+def test_a_recording_with_any_mistake_is_refused_or_replays_to_an_end(recorded: Path) -> None:
+    """Lines that are missing, come twice or in another order, and values of another kind: never an error of our own."""
+    dice = random.Random(7)
+    lines = recorded.read_text().splitlines()
+    ends: set[str] = set()
+    for _ in range(150):
+        spoiled = list(lines)
+        at, to = dice.randrange(len(lines)), dice.randrange(len(lines))
+        match dice.randrange(4):
+            case 0:
+                del spoiled[at]
+            case 1:
+                spoiled.insert(to, spoiled[at])
+            case 2:
+                spoiled[at], spoiled[to] = spoiled[to], spoiled[at]
+            case _:
+                spoiled[at] = json.dumps(mistaken(json.loads(spoiled[at]), dice))
+        recorded.write_text("".join(line + "\n" for line in spoiled))
+        try:
+            ends.add(str(asyncio.run(replay(recorded, patience=0.01)).matches))
+        except UsageError as error:
+            assert "\n" not in str(error)
+            ends.add("refused")
+    assert ends == {"True", "False", "refused"}
+
+
+def mistaken(value: Any, dice: random.Random) -> Any:
+    """A JSON value with something in it left out or replaced."""
+    if isinstance(value, list) and value:
+        at = dice.randrange(len(value))
+        return [*value[:at], mistaken(value[at], dice), *value[at + 1 :]]
+    if not isinstance(value, dict) or not value:
+        return dice.choice([None, 1, "x", [], {}, -1, True])
+    key, how = dice.choice(list(value)), dice.random()
+    if how < 0.2:
+        return {k: v for k, v in value.items() if k != key}
+    return {**value, key: dice.choice([None, 1, "x", [], {}, ["a"], True]) if how < 0.5 else mistaken(value[key], dice)}
 
 
 def test_every_beginning_of_a_recording_replays(recorded: Path) -> None:

@@ -143,7 +143,7 @@ def _decoded(raw: bytes, number: int, where: str) -> JSON:
 
 
 def _line(raw: Any, where: str) -> Line:
-    if not isinstance(raw, dict) or raw.get("type") not in TYPES:
+    if not isinstance(raw, dict) or str(raw.get("type")) not in TYPES:
         raise RecordingError("the line is damaged: it has no type that is known", where=where)
     try:
         return LINE.validate_python(raw)

@@ -50,7 +50,10 @@ def _which(convert: Any) -> AfterValidator:
     """A value that ``convert`` can read."""
 
     def check(value: Any) -> Any:
-        convert(value)
+        try:
+            convert(value)
+        except (TypeError, AttributeError, KeyError) as error:
+            raise ValueError(str(error)) from None
         return value
 
     return AfterValidator(check)
@@ -65,6 +68,11 @@ def _objects(value: list[Any]) -> list[Any]:
 def _event(value: JSON) -> JSON:
     if not isinstance(value.get("type"), str):
         raise ValueError("an event needs a type")
+    if not isinstance(value.get("tool_call_id", ""), str):
+        raise ValueError("the tool_call_id of an event must be a text")
+    inner = value.get("event")
+    if value["type"] == "message_update" and not (isinstance(inner, dict) and isinstance(inner.get("type"), str)):
+        raise ValueError("an update needs an event with a type")
     return value
 
 

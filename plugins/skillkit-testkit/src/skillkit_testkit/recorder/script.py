@@ -131,8 +131,8 @@ class Script:
                 self._last = key
                 self.entrances.happens(key, line, place)
         self._settled = [place for place, event in self.events if event["type"] == "agent_settled"]
-        begun = {event["run"] for _, event in self.events if "run" in event}
-        over = {event.get("run") for _, event in self.events if event["type"] == "agent_settled"}
+        begun = {str(event["run"]) for _, event in self.events if "run" in event}
+        over = {str(event.get("run")) for _, event in self.events if event["type"] == "agent_settled"}
         starts = max((played.place for played in self.idle if played.line.name in STARTS_A_RUN), default=-1)
         self.complete = begun <= over and starts < max((place for place, _ in self.events), default=0)
 
