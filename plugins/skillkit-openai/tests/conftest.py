@@ -95,7 +95,7 @@ class Loopback:
     def __init__(self) -> None:
         self.script: list[tuple[int, dict[str, str], list[bytes | None]]] = []
         self.requests: list[dict[str, Any]] = []
-        self.connections = 0
+        self.connections = self.open = 0
         self.left = asyncio.Event()
         self._server: asyncio.Server | None = None
 
@@ -125,21 +125,25 @@ class Loopback:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         try:
             while await self._one(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
+            self.open -= 1
             self.left.set()
             writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        head_bytes = await reader.readuntil(b"\r\n\r\n")
+        lines = head_bytes.decode().split("\r\n")
         headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in lines[1:] if line)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         method, target, _ = lines[0].split(" ")
-        self.requests.append({"method": method, "target": target, "headers": headers, "body": body})
+        seen = {"method": method, "target": target, "headers": headers, "body": body, "head": head_bytes}
+        self.requests.append(seen)
         status, extra, pieces = self.script[min(len(self.requests), len(self.script)) - 1]
         head = "".join(f"{k}: {v}\r\n" for k, v in {**extra, "transfer-encoding": "chunked"}.items())
         writer.write(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode())

@@ -8,6 +8,7 @@ import json
 import logging
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 from skillkit_openai import OpenAIAdapter
@@ -53,6 +54,83 @@ def test_they_are_like_the_first_in_all_but_the_body(loopback: Any) -> None:
                 assert {**body, "messages": json.loads(first["body"])["messages"]} == json.loads(first["body"])
                 assert other["headers"] == {**first["headers"], "content-length": str(len(other["body"]))}
             assert json.loads(others[1]["body"])["messages"][0]["content"] == "é"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("wanted", [{}, {"x-mine": "one"}], ids=["plain", "headers"])
+def test_they_are_what_the_bare_sdk_sends_byte_for_byte(loopback: Any, wanted: dict[str, str]) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.sse(*ANSWER)
+            server.sse(*ANSWER)
+            server.json({"id": "c", "choices": []})
+            adapter = OpenAIAdapter(None, base_url=server.url, api_key="sk-1", headers={"x-app": "one"})
+            for _ in range(2):
+                assert (await collect(adapter, **wanted))[-1].type == "done"
+            await adapter.close()
+            sdk = openai.AsyncOpenAI(
+                api_key="sk-1",
+                base_url=server.url,
+                default_headers={"x-app": "one"},
+                timeout=httpx2.Timeout(None, connect=60.0),
+                http_client=openai.DefaultAioHttpClient(),
+            )
+            _, ours = server.requests
+            await sdk.post("/chat/completions", cast_to=object, content=ours["body"], options={"headers": wanted})
+            body = {**json.loads(ours["body"]), "stream": False}
+            await sdk.chat.completions.create(**body, extra_headers=wanted)
+            await sdk.close()
+            _, _, same, typed = server.requests
+            assert (ours["head"], ours["body"]) == (same["head"], same["body"])
+            assert ours["headers"]["x-stainless-retry-count"] == "0"
+            assert "idempotency-key" not in ours["headers"]
+            assert typed["headers"] == {**ours["headers"], "content-length": str(len(typed["body"]))}
+
+    asyncio.run(main())
+
+
+def test_what_is_changed_about_the_sdks_client_counts_from_the_next_request(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as old, loopback() as new:
+            old.json({})
+            new.json({})
+            client = Client(Endpoint(old.url, "sk-1"))
+            sdk = client.sdk()
+
+            async def heard(server: Any) -> dict[str, str]:
+                for _ in range(2):
+                    await (await client.post("/x", b"{}", {})).aread()
+                first, second = server.requests[-2:]
+                assert first["head"] == second["head"]
+                headers: dict[str, str] = first["headers"]
+                return headers
+
+            assert (await heard(old))["authorization"] == "Bearer sk-1"
+            sdk.api_key = "sk-2"
+            assert (await heard(old))["authorization"] == "Bearer sk-2"
+            sdk._custom_headers["x-team"] = "blue"  # type: ignore[index]
+            assert (await heard(old))["x-team"] == "blue"
+            sdk.timeout = 5.0
+            await heard(old)
+            sdk.base_url = new.url
+            assert (await heard(new))["host"] in new.url
+            assert (len(old.requests), len(new.requests)) == (8, 2)
+            await client.close()
+
+    asyncio.run(main())
+
+
+def test_where_the_sdk_numbers_its_requests_each_has_a_number_of_its_own(loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.json({})
+            client = Client(Endpoint(server.url, "sk-1"))
+            client.sdk()._idempotency_header = "Idempotency-Key"
+            for _ in range(3):
+                await (await client.post("/x", b"{}", {})).aread()
+            await client.close()
+            assert len({r["headers"]["idempotency-key"] for r in server.requests}) == 3
 
     asyncio.run(main())
 

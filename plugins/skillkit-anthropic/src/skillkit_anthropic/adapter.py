@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,6 +30,8 @@ from .wire import message_events
 
 if TYPE_CHECKING:
     import httpx2
+
+    from .prepared import Body
 
 __all__ = ["AnthropicAdapter"]
 
@@ -121,20 +123,19 @@ class AnthropicAdapter(LLMAdapter):
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         """Ask the model; see :meth:`LLMAdapter.stream`. The connection is closed when the iterator is."""
         decoder = AnswerDecoder()
-        response: httpx2.Response | None = None
+        body: Body | None = None
         with Interrupt(request.signal) as interrupt:
             try:
                 interrupt.check()
                 response = await interrupt.wait(self._send(request, interrupt))
-                parts = self._streamed(response, decoder, interrupt) if _is_sse(response) else None
-                if parts is None:
-                    for event in await self._whole(response, decoder, interrupt):
+                body = _body(response)
+                if not _is_sse(response):
+                    for event in await self._whole(response, body, decoder, interrupt):
                         yield event
                     return
-                async with aclosing(parts):
-                    async for events in parts:
-                        for event in events:
-                            yield event
+                while not decoder.acc.finished:
+                    for event in await self._next(body, decoder, interrupt):
+                        yield event
             except Interrupted:
                 yield decoder.fail(self._interrupted(interrupt, request))
             except Exception as error:  # noqa: BLE001 - the contract: a started stream never raises
@@ -145,32 +146,21 @@ class AnthropicAdapter(LLMAdapter):
             finally:
                 if decoder.acc.container is not None:
                     self._encoder(request).container = decoder.acc.container
-                if response is not None:
+                if body is not None:
                     with suppress(Exception):
-                        await response.aclose()
+                        await body.close()
 
-    async def _streamed(
-        self, response: httpx2.Response, decoder: AnswerDecoder, interrupt: Interrupt
-    ) -> AsyncGenerator[list[StreamEvent], None]:
-        """The events of each piece of a streamed answer."""
-        chunks = response.aiter_bytes()
-        async with aclosing(chunks):
-            while True:
-                interrupt.check()
-                try:
-                    chunk = await interrupt.wait(chunks.__anext__())
-                except StopAsyncIteration:
-                    events = decoder.close()
-                else:
-                    events = decoder.feed(chunk)
-                if decoder.started:
-                    interrupt.limit(None)
-                if events and events[-1].terminal:
-                    self._sign(events[-1].error)
-                    await self._drain(chunks, interrupt)
-                    yield events
-                    return
-                yield events
+    async def _next(self, body: Body, decoder: AnswerDecoder, interrupt: Interrupt) -> Sequence[StreamEvent]:
+        """The events of what has arrived since the last call; those of the end where nothing follows."""
+        interrupt.check()
+        data = await interrupt.wait(body.read())
+        events = decoder.feed(data) if data else decoder.close()
+        if decoder.started:
+            interrupt.limit(None)
+        if decoder.acc.finished:
+            self._sign(events[-1].error)
+            await self._drain(body, interrupt)
+        return events
 
     async def _send(self, request: LLMRequest, interrupt: Interrupt) -> httpx2.Response:
         """Encode, let ``on_request`` look, post, tell ``on_response``.
@@ -227,15 +217,19 @@ class AnthropicAdapter(LLMAdapter):
         return encoder
 
     async def _whole(
-        self, response: httpx2.Response, decoder: AnswerDecoder, interrupt: Interrupt
+        self, response: httpx2.Response, body: Body, decoder: AnswerDecoder, interrupt: Interrupt
     ) -> Sequence[StreamEvent]:
         """The events of an answer that is one JSON object.
 
         Raises:
             ProviderError: it is something else.
         """
+        parts = []
         interrupt.check()
-        data = await interrupt.wait(response.aread())
+        while part := await interrupt.wait(body.read()):
+            interrupt.check()
+            parts.append(part)
+        data = b"".join(parts)
         interrupt.limit(None)
         if data.lstrip()[:6] in (b"event:", b"data: "):  # a stream whose content type says otherwise
             events = decoder.feed(data)
@@ -262,14 +256,14 @@ class AnthropicAdapter(LLMAdapter):
             hint=f"try again; if it stays, {self._origin.path_hint()}",
         )
 
-    async def _drain(self, chunks: Any, interrupt: Interrupt) -> None:
+    async def _drain(self, body: Body, interrupt: Interrupt) -> None:
         """Read to the end of the response, so that the connection serves the next request."""
-        if interrupt.reason is not None:
+        if interrupt.reason is not None or body.ended:
             return
         interrupt.limit(_DRAIN)
         with suppress(Exception):
-            while True:
-                await interrupt.wait(chunks.__anext__())
+            while await interrupt.wait(body.read()):
+                pass
 
     # ------------------------------------------------------------ failures
 
@@ -343,6 +337,12 @@ def _secret(host: Any, name: str) -> str | None:
     ask = getattr(host, "secret", None)
     found = ask(name) if callable(ask) else os.environ.get(name)
     return str(found) if found else None
+
+
+def _body(response: httpx2.Response) -> Body:
+    from .prepared import Body
+
+    return Body(response)
 
 
 def _is_sse(response: httpx2.Response) -> bool:

@@ -7,16 +7,19 @@ import contextlib
 import gc
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import anthropic
     import httpx2
 
+    from .prepared import Prepared
+
 __all__ = ["ANTHROPIC_URL", "PATH", "Endpoint", "Transport"]
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 PATH = "/v1/messages"
+_KEPT = 8  # kinds of requests whose headers are remembered: there is one, unless their settings give headers
 
 
 class Endpoint:
@@ -57,6 +60,7 @@ class Transport:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._clients: dict[asyncio.AbstractEventLoop, anthropic.AsyncAnthropic] = {}
+        self._prepared: dict[tuple[Any, ...], Prepared] = {}
 
     def client(self) -> anthropic.AsyncAnthropic:
         """The client of the running loop."""
@@ -65,6 +69,7 @@ class Transport:
         if client is None:
             for gone in [other for other in self._clients if other.is_closed()]:
                 _forget(self._clients.pop(gone))
+                self._prepared.clear()
             client = self._clients[loop] = self._make()
         return client
 
@@ -74,22 +79,23 @@ class Transport:
         import httpx2
 
         end = self._endpoint
-        # No read timeout: whoever reads a stream watches for silence, without a timer for every piece of data.
-        self._timeout = httpx2.Timeout(end.timeout, connect=end.connect_timeout, read=None)
+        # Silence is watched per request (see Interrupt), so the transport has no timers but the one for connecting.
+        self._timeout = httpx2.Timeout(None, connect=end.connect_timeout)
         headers: dict[str, Any] = dict(end.headers)
         api_key = end.api_key
         if not api_key and (not end.official or end.base_url is not None):
             api_key = "none"  # keeps the SDK from looking for credentials that are not meant for this server
             if not any(k.lower() in ("authorization", "x-api-key") for k in headers):
                 headers["Authorization"] = anthropic.omit
+        # Never on to another place: it would get the key and the conversation.
+        http = anthropic.DefaultAioHttpClient(timeout=self._timeout, proxy=end.proxy, follow_redirects=False)
         client = anthropic.AsyncAnthropic(
             api_key=api_key or None,
             base_url=end.base_url,
             max_retries=0,
             timeout=self._timeout,
             default_headers=headers,
-            # Never on to another place: it would get the key and the conversation.
-            http_client=anthropic.DefaultAioHttpClient(timeout=self._timeout, proxy=end.proxy, follow_redirects=False),
+            http_client=http,
         )
         if not end.official:
             # ANTHROPIC_CUSTOM_HEADERS may hold a secret meant for Anthropic; only the constructor's parameters count.
@@ -121,21 +127,41 @@ class Transport:
     async def post(self, content: bytes, headers: Mapping[str, Any]) -> httpx2.Response:
         """Send a body; the response has its headers, its content is still to be read.
 
+        The SDK sends the first request of a kind; those that differ in the body alone are sent as it was.
+
         Raises:
             anthropic.APIError: no connection, or a status that is not 2xx.
         """
+        from .prepared import Prepared, lasting, watched
+
+        client = self.client()
+        key = (client, *headers.items())
+        prepared = self._prepared.get(key)
+        if prepared is not None and prepared.stands() and not watched():
+            return await prepared.send(content)
+        plain = lasting(client)
+        response = await self._first(client, content, headers)
+        if plain:
+            if len(self._prepared) >= _KEPT:
+                self._prepared.clear()
+            self._prepared[key] = Prepared(client, response.request)
+        return response
+
+    async def _first(
+        self, client: anthropic.AsyncAnthropic, content: bytes, headers: Mapping[str, Any]
+    ) -> httpx2.Response:
         import anthropic
         import httpx2
 
-        client = self.client()
-        return await client.post(
+        response: Any = await client.post(
             PATH,
             cast_to=httpx2.Response,
             content=content,
             options={"headers": dict(headers), "timeout": self._timeout},
             stream=True,
             stream_cls=anthropic.AsyncStream[Any],
-        )  # type: ignore[return-value]
+        )
+        return cast("httpx2.Response", response)
 
     async def get(self, path: str) -> bytes:
         """The body at ``path``.
@@ -158,6 +184,7 @@ class Transport:
     async def close(self) -> None:
         """Close the connections."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
+        self._prepared.clear()
         if client is not None:
             await client.close()
         self.__del__()

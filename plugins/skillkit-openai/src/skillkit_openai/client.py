@@ -74,6 +74,8 @@ class Client:
         # Silence is watched per request (see Watch), so the transport has no timers but the one for connecting.
         timeout = httpx2.Timeout(None, connect=end.connect_timeout)
         options: dict[str, Any] = {} if end.proxy is None else {"proxy": end.proxy}
+        # Never on to another place: it would get the key and the conversation.
+        http = DefaultAioHttpClient(timeout=timeout, follow_redirects=False, **options)
         sdk = AsyncOpenAI(
             api_key=end.api_key,
             base_url=end.base_url,
@@ -81,8 +83,7 @@ class Client:
             default_query=dict(end.query),
             timeout=timeout,
             max_retries=0,
-            # Never on to another place: it would get the key and the conversation.
-            http_client=DefaultAioHttpClient(timeout=timeout, follow_redirects=False, **options),
+            http_client=http,
             _enforce_credentials=False,
         )
         if end.base_url != OPENAI_URL:
@@ -98,20 +99,19 @@ class Client:
         Raises:
             openai.APIError: the request failed, or the status is an error.
         """
-        from .prepared import Prepared, watched
+        from .prepared import Prepared, lasting, watched
 
         sdk = self.sdk()
         key = (sdk, path, *headers.items())
         prepared = self._prepared.get(key)
-        if prepared is not None and not watched():
+        if prepared is not None and prepared.stands() and not watched():
             return await prepared.send(content)
-        http = sdk._client
-        plain = not http.cookies
+        plain = lasting(sdk)
         response = await self._first(sdk, path, content, headers)
-        if plain:  # cookies are of their moment
+        if plain:
             if len(self._prepared) >= _KEPT:
                 self._prepared.clear()
-            self._prepared[key] = Prepared(sdk, http, response.request)
+            self._prepared[key] = Prepared(sdk, response.request)
         return response
 
     async def _first(self, sdk: AsyncOpenAI, path: str, content: bytes, headers: Mapping[str, Any]) -> httpx2.Response:

@@ -12,9 +12,27 @@ import openai
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-__all__ = ["Body", "Prepared", "watched"]
+__all__ = ["Body", "Prepared", "lasting", "watched"]
 
 _LOGS = (logging.getLogger("openai"), logging.getLogger("httpx2"))
+
+
+def lasting(sdk: AsyncOpenAI) -> bool:
+    """Whether the headers of one request are right for the next.
+
+    They are not where the server has set cookies, which are of their moment, or where the SDK numbers its requests.
+    """
+    return not sdk._client.cookies and sdk._idempotency_header is None
+
+
+def watched() -> bool:
+    """Whether somebody wants the log of the SDK or of its HTTP client, which only they themselves can write."""
+    return any(log.isEnabledFor(logging.INFO) for log in _LOGS)
+
+
+def _settings(sdk: AsyncOpenAI) -> tuple[object, ...]:
+    """What the URL and the headers of a request depend on, besides the request."""
+    return sdk.api_key, sdk.base_url, sdk.timeout, dict(sdk._custom_headers), dict(sdk._custom_query)
 
 
 class Prepared:
@@ -24,16 +42,21 @@ class Prepared:
     that have nothing to do (options, retries, authentication flows, cookies) 0.1 ms: more than the request.
     """
 
-    __slots__ = ("_encoding", "_extensions", "_headers", "_http", "_sdk", "_transport", "_url")
+    __slots__ = ("_encoding", "_extensions", "_headers", "_http", "_sdk", "_settings", "_transport", "_url")
 
-    def __init__(self, sdk: AsyncOpenAI, http: httpx2.AsyncClient, request: httpx2.Request) -> None:
+    def __init__(self, sdk: AsyncOpenAI, request: httpx2.Request) -> None:
         self._sdk = sdk
-        self._http = http
-        self._transport = http._transport_for_url(request.url)  # a proxy's, where one is set
+        self._settings = _settings(sdk)
+        self._http = sdk._client
+        self._transport = sdk._client._transport_for_url(request.url)  # a proxy's, where one is set
         self._url = request.url
         self._headers = request.headers
         self._encoding = request.headers.encoding
         self._extensions = request.extensions
+
+    def stands(self) -> bool:
+        """Whether the SDK would still build the same request."""
+        return self._settings == _settings(self._sdk)
 
     async def send(self, content: bytes) -> httpx2.Response:
         """Send ``content``; the answer's body has not been read.
@@ -64,11 +87,6 @@ class Prepared:
         if not response.is_success:
             raise self._sdk._make_status_error_from_response(response)
         return response
-
-
-def watched() -> bool:
-    """Whether somebody wants the log of the SDK or of its HTTP client, which only they themselves can write."""
-    return any(log.isEnabledFor(logging.INFO) for log in _LOGS)
 
 
 class Body:
