@@ -78,6 +78,8 @@ class Transport:
         import anthropic
         import httpx2
 
+        from .connections import keep_nothing
+
         end = self._endpoint
         # Silence is watched per request (see Interrupt), so the transport has no timers but the one for connecting.
         self._timeout = httpx2.Timeout(None, connect=end.connect_timeout)
@@ -89,6 +91,7 @@ class Transport:
                 headers["Authorization"] = anthropic.omit
         # Never on to another place: it would get the key and the conversation.
         http = anthropic.DefaultAioHttpClient(timeout=self._timeout, proxy=end.proxy, follow_redirects=False)
+        keep_nothing(http)
         client = anthropic.AsyncAnthropic(
             api_key=api_key or None,
             base_url=end.base_url,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
+from contextvars import Context
 from types import TracebackType
 from typing import Literal, TypeVar
 
@@ -24,7 +25,8 @@ class Interrupt:
 
     As ``asyncio.timeout`` does, it cancels the task and takes the cancellation back; unlike it, it may be kept over the
     ``yield`` of a generator, because it never touches the task between two waits. The watch for silence is one timer
-    that looks at the clock now and then, where a transport's read timeout makes a timer for every piece of data.
+    that looks at the clock now and then, where a transport's read timeout makes a timer for every piece of data. A timer
+    that was cancelled stays with the event loop until its time, so none holds the context of the run.
     """
 
     __slots__ = ("_guard", "_loop", "_patience", "_remove", "_signal", "_since", "_task", "_timer", "reason")
@@ -57,20 +59,20 @@ class Interrupt:
             self._timer.cancel()
             self._timer = None
         if seconds is not None:
-            self._timer = self._loop.call_later(seconds, self._fire, "timeout")
+            self._timer = self._loop.call_later(seconds, self._fire, "timeout", context=Context())
 
     def watch(self, seconds: float) -> None:
         """End a wait that takes longer than ``seconds``, counted from now or from its start."""
         self._patience = seconds
         self._since = self._loop.time()
-        self._guard = self._loop.call_later(seconds, self._look)
+        self._guard = self._loop.call_later(seconds, self._look, context=Context())
 
     def _look(self) -> None:
         left = self._since + self._patience - self._loop.time() if self._task is not None else self._patience
         if left <= 0:
             self._fire("silence")
         else:
-            self._guard = self._loop.call_later(left, self._look)
+            self._guard = self._loop.call_later(left, self._look, context=Context())
 
     def _aborted(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more

@@ -70,12 +70,15 @@ class Client:
         import httpx2
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
+        from .connections import keep_nothing
+
         end = self.endpoint
         # Silence is watched per request (see Watch), so the transport has no timers but the one for connecting.
         timeout = httpx2.Timeout(None, connect=end.connect_timeout)
         options: dict[str, Any] = {} if end.proxy is None else {"proxy": end.proxy}
         # Never on to another place: it would get the key and the conversation.
         http = DefaultAioHttpClient(timeout=timeout, follow_redirects=False, **options)
+        keep_nothing(http)
         sdk = AsyncOpenAI(
             api_key=end.api_key,
             base_url=end.base_url,

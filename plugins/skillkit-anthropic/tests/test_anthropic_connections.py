@@ -1,0 +1,96 @@
+"""Connections outlive runs, and keep nothing of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import weakref
+from typing import Any
+
+import pytest
+from skillkit_anthropic.connections import _apart
+
+from skillkit_core import AgentConfig, AgentRunner, Host, ModelSettings, Tool
+
+CALL = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
+TOOL_TURN = {"type": "message", "id": "m", "content": [CALL], "stop_reason": "tool_use", "usage": {"input_tokens": 1}}
+
+
+class Witness:
+    """What a tool holds."""
+
+
+async def run(host: Host, url: str, stream: bool) -> list[weakref.ref[Any]]:
+    """A run with a call of a tool; what must be gone after it."""
+    witness = Witness()
+
+    async def look(args: Any, ctx: Any) -> str:
+        return type(witness).__name__
+
+    tool = Tool("look", "Look.", look, {"type": "object"}, timeout=600.0)
+    config = AgentConfig(
+        model="house-model",
+        provider="anthropic",
+        base_url=url,
+        api_key="sk-1",
+        settings=ModelSettings(timeout=600.0),
+        stream=stream,
+        tools=(tool,),
+        only_tools=frozenset(("look",)),
+    )
+
+    async def dawdle(event: Any) -> None:
+        for _ in range(100):
+            await asyncio.sleep(0)  # the answer comes in meanwhile, and fills what may be read ahead
+
+    async with AgentRunner(config, host=host, session=None) as agent:
+        agent.events.on("after_provider_response", dawdle)
+        assert (await agent.chat("hi")).outcome == "completed"
+        assert [m.role for m in agent.messages] == ["user", "assistant", "tool_result", "assistant"]
+        return [weakref.ref(thing) for thing in (agent, agent.session, witness)]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("size", [2, 4_000_000], ids=["short", "so long that reading is paused"])
+def test_an_open_connection_keeps_nothing_of_the_run_that_opened_it(loopback: Any, stream: bool, size: int) -> None:
+    async def main() -> list[bool]:
+        async with loopback() as server, contextlib.aclosing(Host()) as host:
+            server.json(TOOL_TURN)
+            if stream:
+                server.say("x" * size)
+            else:
+                server.json({**TOOL_TURN, "content": [{"type": "text", "text": "x" * size}], "stop_reason": "end"})
+            refs = await run(host, server.url, stream)
+            gc.collect()
+            assert (server.open, len(server.requests)) == (1, 2)
+            return [ref() is not None for ref in refs]
+
+    assert asyncio.run(main()) == [False, False, False]
+
+
+def test_work_that_is_done_apart_is_cancelled_and_fails_like_any_other() -> None:
+    seen: list[str] = []
+
+    async def work(ends: asyncio.Event, failure: Exception | None = None) -> str:
+        try:
+            await ends.wait()
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+        if failure is not None:
+            raise failure
+        return "done"
+
+    async def main() -> None:
+        never, now = asyncio.Event(), asyncio.Event()
+        now.set()
+        assert await _apart(work(now)) == "done"
+        with pytest.raises(LookupError, match="no such thing"):
+            await _apart(work(now, LookupError("no such thing")))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await _apart(work(never))
+        assert seen == ["cancelled"]
+
+    asyncio.run(main())

@@ -1,0 +1,75 @@
+"""Connections that know nothing of the run that opened them.
+
+The event loop keeps a copy of the current context variables with every callback. A connection outlives the run that opened it,
+and would keep alive what that run's variables lead to: agent, session, tools. So what stays behind a request is set up where no
+variable has a value.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Coroutine, Generator
+from contextvars import Context
+from functools import partial
+from typing import Any, TypeVar
+
+import aiohttp
+import httpx2
+from aiohttp.client_proto import ResponseHandler
+
+__all__ = ["keep_nothing"]
+
+T = TypeVar("T")
+
+
+def keep_nothing(http: httpx2.AsyncClient) -> None:
+    """Let the transports of ``http``, which go over aiohttp and have sent nothing yet, open such connections."""
+    for transport in (http._transport, *http._mounts.values()):
+        if transport is not None:
+            transport.client = partial(_session, transport)  # type: ignore[attr-defined]
+
+
+def _session(transport: Any) -> aiohttp.ClientSession:
+    """The session that the transport makes for itself, but for the connector."""
+    limits = transport.limits
+    most = {} if limits.max_connections is None else {"limit": limits.max_connections}
+    connector = _Connector(keepalive_timeout=limits.keepalive_expiry, ssl=transport.ssl_context, **most)
+    return aiohttp.ClientSession(connector=connector)
+
+
+class _Connector(aiohttp.TCPConnector):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]
+
+    async def _create_connection(self, *given: Any, **named: Any) -> ResponseHandler:
+        return await _apart(super()._create_connection(*given, **named))
+
+    def _release(self, *given: Any, **named: Any) -> None:
+        Context().run(super()._release, *given, **named)  # sets the timer that closes idle connections
+
+
+class _Protocol(ResponseHandler):
+    __slots__ = ()
+
+    def resume_reading(self, *given: Any, **named: Any) -> None:
+        if self._reading_paused:  # aiohttp asks after every piece of data, and would parse nothing each time
+            Context().run(super().resume_reading, *given, **named)
+
+
+@types.coroutine
+def _apart(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """The result of ``work``, done by this task in an empty context."""
+    run = Context().run
+    step: Any = work.send
+    value: Any = None
+    while True:
+        try:
+            awaited = run(step, value)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        try:
+            step, value = work.send, (yield awaited)
+        except BaseException as error:  # noqa: BLE001 - a cancellation, too, is for the work
+            step, value = work.throw, error
