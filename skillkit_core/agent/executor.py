@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextvars import Context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +184,9 @@ class ToolBatch:
 
         call = wrapped(self.run.agent.around.tool_call, event, body, self.bus.context)
         try:
-            async with asyncio.timeout(tool.timeout):
+            async with asyncio.timeout(None) as limit:
+                if tool.timeout is not None:  # its timer stays with the loop, and must not hold the context of the run
+                    Context().run(limit.reschedule, self.run.loop.time() + tool.timeout)
                 output = checked(tool, await call())
             return output, Outcome.error if output.is_error else Outcome.ok
         except TimeoutError as error:

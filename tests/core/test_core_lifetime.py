@@ -51,6 +51,32 @@ async def pause() -> None:
     await asyncio.sleep(0)
 
 
+def test_time_limits_of_tools_and_handlers_keep_nothing_behind_another_timer(kit: Any, go: Any) -> None:
+    """The loop drops a cancelled timer only when it is the next one."""
+
+    async def main() -> None:
+        async def slow(args: Any, ctx: Any) -> str:
+            await pause()
+            return "done"
+
+        async def handler(event: Any) -> None:
+            await pause()
+
+        asyncio.get_running_loop().call_later(60.0, gc.collect)
+        tool = Tool("slow", "d", slow, OBJECT, timeout=600.0)
+        agent = kit.agent(Reply("look", calls=[Call("slow")]), "ready", tools=[tool])
+        agent.events.on("turn_end", handler, timeout=600.0)
+        async with agent:
+            await agent.chat("go")
+        gone = [ref(agent), ref(agent.session), ref(agent.events)]
+        agent.scripted.requests.clear()
+        del agent
+        gc.collect()
+        assert [one() for one in gone] == [None] * 3
+
+    go(main, 5)
+
+
 @pytest.mark.usefixtures("no_collector")
 def test_an_agent_that_was_never_closed_is_freed_too(kit: Any, go: Any) -> None:
     async def main() -> None:
