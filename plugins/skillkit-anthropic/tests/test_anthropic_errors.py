@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from skillkit_anthropic import AnthropicAdapter
+from skillkit_anthropic.errors import error_of_body
 
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError, UsageError
@@ -262,6 +264,59 @@ def test_a_refusal_with_another_reason_is_no_overflow_however_long_the_request(s
     body = json.dumps({"error": {"type": kind_name, "message": "prompt is too long: 9 tokens > 8 maximum"}}).encode()
     request = ask(text="x" * 10_000, model=ModelDefinition("m", context_window=100))
     assert asyncio.run(answered(raw(status, JSON, body), request)).kind is not ErrorKind.overflow
+
+
+TOO_LONG = "prompt is too long: 209000 tokens > 200000 maximum"
+
+
+@pytest.mark.parametrize("message", [TOO_LONG, "input length and `max_tokens` exceed context limit: 190000 + 20000"])
+def test_the_two_sentences_of_the_api_for_an_overlong_prompt_are_an_overflow_without_a_known_window(
+    message: str,
+) -> None:
+    answer = said("invalid_request_error", message)
+    assert asyncio.run(answered(raw(400, JSON, answer))).kind is ErrorKind.overflow
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"messages.0: {TOO_LONG}",
+        f"the tool said: {TOO_LONG}",
+        "This request would exceed your rate limit of 400,000 input tokens per minute",
+    ],
+)
+def test_the_sentence_inside_another_is_no_overflow(message: str) -> None:
+    answer = said("invalid_request_error", message)
+    assert asyncio.run(answered(raw(400, JSON, answer))).kind is ErrorKind.invalid_request
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"type": "rate_limit_error", "message": "this would exceed your limit of 400,000 input tokens per minute"},
+        {"type": "rate_limit_error", "message": TOO_LONG},
+        {"type": "rate_limit_error", "message": TOO_LONG, "details": {"error_code": "ramp_limit_exceeded"}},
+        {"type": "invalid_request_error", "message": TOO_LONG},
+        {"message": TOO_LONG},
+    ],
+)
+def test_a_rate_limit_is_never_an_overflow_whatever_it_says_of_tokens(error: dict[str, Any]) -> None:
+    """However long the request is, and also in mid-stream, where the status is 200."""
+    body = {"type": "error", "error": error}
+    request = ask(text="x" * 10_000, model=ModelDefinition("m", context_window=100))
+    assert asyncio.run(answered(raw(429, JSON, json.dumps(body).encode()), request)).kind is ErrorKind.rate_limit
+    if error.get("type") == "rate_limit_error":
+        assert error_of_body(body, status=200).kind is ErrorKind.rate_limit
+
+
+def test_the_api_still_has_no_code_for_an_overlong_prompt() -> None:
+    """Once it has one, that is what to look at, and not the sentence."""
+    from anthropic.types.shared.error_details import ErrorDetails
+
+    kinds = [k for k in get_args(get_args(ErrorDetails)[0]) if hasattr(k, "model_fields")]
+    codes = [c for k in kinds for c in get_args(k.model_fields["error_code"].annotation)]
+    assert "ramp_limit_exceeded" in codes and "request_body_too_large_after_decoding" in codes
+    assert not [c for c in codes if re.search("prompt|token|too_long|context_(window|length|limit)", c)]
 
 
 # ---------------------------------------------------------------- connections
