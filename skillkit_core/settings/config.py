@@ -17,7 +17,7 @@ __all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer", "m
 
 CORE_KEYS = (
     "model", "provider", "api", "base_url", "system_prompt", "thinking", "distribution", "runtime",
-    "compactor", "plugins", "session", "limits", "tools",
+    "compactor", "plugins", "session", "limits", "retry", "tools",
 )  # fmt: skip
 _NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
 _ABSENT = object()

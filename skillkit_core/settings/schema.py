@@ -42,6 +42,17 @@ class LimitSettings(_Strict):
     depth: int = Field(default=4, ge=0, description="how deep agents may be nested")
 
 
+class RetrySettings(_Strict):
+    """When a request is made again after a failure that may pass."""
+
+    attempts: int = Field(default=4, ge=1, description="how often one request is made at most")
+    base_delay: float = Field(default=0.5, ge=0, description="seconds before the second attempt; doubled for each more")
+    max_delay: float = Field(default=30.0, ge=0, description="most seconds between two attempts")
+    max_server_delay: float = Field(
+        default=60.0, ge=0, description="most seconds that a server may ask to wait; more fails at once"
+    )
+
+
 class ToolSettings(_Strict):
     """Which tools a model may have."""
 
@@ -67,4 +78,5 @@ class CoreSettings(_Strict):
     plugins: PluginSettings = PluginSettings()
     session: SessionSettings = SessionSettings()
     limits: LimitSettings = LimitSettings()
+    retry: RetrySettings = RetrySettings()
     tools: ToolSettings = ToolSettings()

@@ -106,6 +106,31 @@ def test_the_key_reaches_no_child_no_session_and_no_output(workspace, skillkit_c
     assert key not in session + result.stdout + result.stderr
 
 
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_configuration_says_how_often_a_request_is_made(workspace, skillkit_cli, skillkit_home, llm_server, wire):
+    from skillkit_testkit.turns import Fail, Reply
+
+    failures = [Fail(status=500), Fail(status=529, retry_after=1)]
+    options, env = flags(llm_server, wire)
+    skillkit_home.write_config("retry: {attempts: 2, base_delay: 0, max_server_delay: 0.5}\n")
+    llm_server.script(failures[0], failures[0], Reply(text="too late"))
+    assert skillkit_cli("run", *options, "hello", env=env).exit_code == 1
+    assert len(llm_server.requests) == 2
+    llm_server.script(failures[0], failures[0], Reply(text="in time"))
+    more = {**env, "SKILLKIT_RETRY__ATTEMPTS": "3"}
+    assert "in time" in skillkit_cli("run", *options, "hello", env=more).ok().stdout
+    llm_server.script(failures[1], Reply(text="nobody waits"))
+    assert skillkit_cli("run", *options, "hello", env=env).exit_code == 1
+    assert len(llm_server.requests) == 6
+
+
+def test_a_wrong_number_of_attempts_is_an_error_with_file_line_and_key(skillkit_cli, skillkit_home):
+    skillkit_home.write_config("retry:\n  attempts: often\n")
+    result = skillkit_cli("run", "hello")
+    assert result.exit_code == 2
+    assert "config.yaml:2: retry.attempts: input should be a valid integer" in result.stderr
+
+
 def test_bash_is_no_tool_of_the_model_unless_it_is_allowed(workspace, skillkit_cli, llm_server):
     from skillkit_testkit.turns import Reply
 

@@ -108,8 +108,9 @@ def config_for(host: Host, options: Options) -> AgentConfig:
     Raises:
         UnknownName: ``--allow-tool`` names no tool.
     """
-    from skillkit_core import AgentConfig, Limits
+    from skillkit_core import AgentConfig, Limits, RetryPolicy
 
+    again = host.config.get("retry")
     found = host.config.get("limits")
     limits = Limits(found.turns, found.requests, found.tool_calls, found.tokens, found.cost, found.depth)
     if options.max_turns is not None:
@@ -127,6 +128,7 @@ def config_for(host: Host, options: Options) -> AgentConfig:
         stream=not options.no_stream,
         allow_tools=frozenset(options.allow),
         limits=limits,
+        retry=RetryPolicy(again.attempts, again.base_delay, again.max_delay, again.max_server_delay),
         skills=skills,
     )
 
