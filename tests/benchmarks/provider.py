@@ -34,9 +34,11 @@ PARAMETERS = {
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
     "required": ["a", "b"],
 }
-TARGETS = {  # the issue's limits over the SDK's own figures
+# The issue's limits over the SDK's own figures. Anthropic's SDK takes less than OpenAI's: where the issue has no figure of it,
+# these are the same times over what it takes.
+TARGETS = {
     "openai": {"turn": 0.62, "delta": 0.0625, "live delta": 0.4, "step": 0.058},
-    "anthropic": {"turn": 0.62, "delta": 0.23, "live delta": 0.4, "step": 0.058},
+    "anthropic": {"turn": 0.82, "delta": 0.23, "live delta": 0.6, "step": 0.43},
 }
 Work = Callable[[], Awaitable[int]]
 
