@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..config import AgentConfig
-from ..events.types import ModelSelectEvent
 from .part import Part
 from .target import Target, resolve_target
 
@@ -21,12 +20,12 @@ Wrapper: TypeAlias = "Callable[[LLMAdapter], LLMAdapter]"
 
 
 class TargetSelection(Part):
-    """Keeps the target of an agent; a change counts from the next request on and is told as ``model_select``."""
+    """Keeps the target of an agent; a change counts from the next request on."""
 
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
         self._chosen: tuple[str, LLMAdapter] | None = None
-        self._asked = False
+        self._asked = self._changed = False
         self._wrappers: tuple[Wrapper, ...] = ()
         self._plain: LLMAdapter | None = None  # what is inside the wrappers of the target
         self.target: Target | None = None
@@ -68,18 +67,17 @@ class TargetSelection(Part):
             name, adapter = self._chosen
             self._chosen = None
             self.target = self._wrapped(await self._retarget(name, adapter))
-            await self._announce(self.target)
+            self._changed = True
         if self.target is None:
             self.target = self._wrapped(await resolve_target(self._agent.host, self._effective_config()))
-            if self._asked:
-                await self._announce(self.target)
+            self._changed = self._changed or self._asked
         self._asked = True
         return self.target
 
-    async def _announce(self, target: Target) -> None:
-        bus = self._agent.events
-        if bus.has("model_select"):
-            await bus.emit(bus.make(ModelSelectEvent, model=target.model, provider=target.provider))
+    def take_change(self) -> bool:
+        """Whether the target was chosen anew since this was asked last."""
+        changed, self._changed = self._changed, False
+        return changed
 
     async def _retarget(self, name: str, adapter: LLMAdapter) -> Target:
         """The current model through another adapter: its default model where none was asked for."""

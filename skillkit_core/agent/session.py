@@ -16,9 +16,18 @@ from ..contracts.session_store import (
     new_session_id,
 )
 from ..errors import SessionCorrupt, SessionError
-from ..frozen import freeze
-from ..messages import AgentMessage, CustomMessage, blocks_of, message_from_dict, message_to_dict, with_time
+from ..frozen import EMPTY, freeze
+from ..messages import (
+    AgentMessage,
+    AssistantMessage,
+    CustomMessage,
+    blocks_of,
+    message_from_dict,
+    message_to_dict,
+    with_time,
+)
 from ..models import TokenUsage
+from .choice import NO_THINKING, ModelChoice
 from .memory import MemoryStore
 from .suspension import Suspension, find_suspension
 
@@ -71,6 +80,11 @@ class Session:
 
     ``context`` is the list of messages from the root to the leaf, cut at the newest compaction; it grows at its end and is
     replaced as a whole only by compaction and by moving the leaf (``generation`` counts those).
+
+    Attributes:
+        model: who answers on the current branch: what the last answer or ``model_change`` on the way to the root says;
+            ``None``: nobody has answered yet.
+        thinking_level: how hard it was last asked to think there: ``off`` (also: nobody asked), ``minimal`` to ``xhigh``.
     """
 
     def __init__(self, handle: SessionHandle, clock: Callable[[], float]) -> None:
@@ -82,6 +96,8 @@ class Session:
         self.context: list[AgentMessage] = []
         self.context_ids: list[str] = []
         self.generation = 0
+        self.model: ModelChoice | None = None
+        self.thinking_level = NO_THINKING
         self.usage = TokenUsage()
         self.cost = 0.0
         with no_collection():
@@ -188,9 +204,12 @@ class Session:
         path = self.path()
         start = 0
         summary: SessionEntry | None = None
+        self.model, self.thinking_level = self._model_on(path), NO_THINKING
         for entry in path:
             if entry.type == "compaction":
                 summary = entry
+            elif entry.type == "thinking_level_change":
+                self.thinking_level = str(entry.data.get("thinking_level") or NO_THINKING)
         if summary is not None:
             kept = summary.data.get("first_kept")
             start = next((i for i, e in enumerate(path) if e.id == kept), path.index(summary))
@@ -206,6 +225,17 @@ class Session:
                 ids.append(entry.id)
         self.context, self.context_ids = context, ids
         self.generation += 1
+
+    @staticmethod
+    def _model_on(path: Sequence[SessionEntry]) -> ModelChoice | None:
+        """What the last answer or change of a path says; one that names no model says nothing."""
+        for entry in reversed(path):
+            said: Mapping[str, Any] = entry.data if entry.type == "model_change" else EMPTY
+            if entry.type == "message" and isinstance(message := entry.data.get("message"), Mapping):
+                said = message if message.get("role") == "assistant" else EMPTY
+            if said.get("model"):
+                return ModelChoice(*(str(said.get(name, "")) for name in ModelChoice._fields))
+        return None
 
     def _message(self, entry: SessionEntry) -> AgentMessage | None:
         if entry.type in ("message", "custom_message"):
@@ -258,6 +288,20 @@ class Session:
         entry_id = await self.append(kind, MessageData(message), sync=sync, ts=message.ts)
         self.context.append(message)
         self.context_ids.append(entry_id)
+        if isinstance(message, AssistantMessage) and message.model:
+            self.model = ModelChoice(message.provider, message.api, message.model)
+        return entry_id
+
+    async def append_model_change(self, model: ModelChoice) -> str:
+        """Say at the leaf that another model answers from here on; gives the entry's id."""
+        entry_id = await self.append("model_change", model._asdict())
+        self.model = model
+        return entry_id
+
+    async def append_thinking_level_change(self, level: str) -> str:
+        """Say at the leaf how hard the model is asked to think from here on; gives the entry's id."""
+        entry_id = await self.append("thinking_level_change", {"thinking_level": level})
+        self.thinking_level = level
         return entry_id
 
     async def append_compaction(self, summary: str, keep_from: int, tokens_before: int, details: Any = None) -> str:

@@ -27,6 +27,7 @@ from ..http import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, TextBlock
 from ..stream import MessageBuilder, StreamEvent
 from .around import wrapped
+from .choice import keep_choice
 from .narration import Narration
 from .repair import repair
 from .run import Run
@@ -139,10 +140,12 @@ async def build_request(run: Run, turn_messages: Sequence[AgentMessage] | None) 
     """The request for the next answer."""
     agent = run.agent
     run.target = target = await agent.selection.current()
+    settings = _settings(run)
+    await keep_choice(run, target, settings.thinking)
     messages = agent.view.messages() if turn_messages is None else repair(tuple(turn_messages)) or agent.view.messages()
     if agent.events.has("context_transform"):
         messages = await _transformed(run, messages)
-    bus, settings = agent.events, _settings(run)
+    bus = agent.events
     return LLMRequest(
         model=target.model,
         messages=messages,

@@ -573,7 +573,8 @@ def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Awaitable[No
 def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Awaitable[None] | None:
     """Another model or adapter will answer.
 
-    When: ``set_adapter`` or ``set_model`` takes effect, before the next request.
+    When: a request is about to be built that asks another one: ``set_adapter`` or ``set_model`` takes effect, or the last
+    answer of the session's branch is another model's. A ``model_change`` entry is in the session by then.
 
     Returns: nothing; the event is only observed.
 

@@ -317,3 +317,52 @@ def test_an_abandoned_session_is_free_for_the_next_one(store, go):
         assert (await reading(store)).path()[-1].data["message"]["content"][0]["text"] == "three"
 
     go(work())
+
+
+# --- who answers ----------------------------------------------------------------------------------------------------
+
+
+SWITCH = """
+import asyncio
+from pathlib import Path
+from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, ModelSettings
+from skillkit_core.agent.session import Session
+from skillkit_core.descriptors import load_object
+from skillkit_core.testing import ScriptedModel
+
+
+async def main():
+    session = await Session.open(load_object({store!r})(Path({place!r})), "s1", lambda: 3000.0)
+    config = AgentConfig(model=ModelDefinition("new", "scripted", "scripted"), settings=ModelSettings(thinking="high"))
+    async with AgentRunner(config, host=Host(discover=False), session=session) as agent:
+        agent.set_adapter(ScriptedModel(["two", "three"]))
+        await agent.chat("b")
+        await agent.chat("c")
+
+
+asyncio.run(main())
+"""
+
+
+def test_a_switch_in_another_process_is_in_the_session_once_and_only_on_its_branch(
+    place: tuple[str, Path], store: JsonlStore | SqliteStore
+) -> None:
+    asyncio.run(said(store, "a", "one"))
+    script = SWITCH.format(store=place[0], place=str(place[1]))
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+    async def look_back() -> None:
+        branches = await reading(store)
+        kinds = [e.type for e in branches.path()]
+        assert kinds == ["message"] * 3 + ["model_change", "thinking_level_change"] + ["message"] * 3
+        session = await Session.open(store, "s1", lambda: 4000.0)
+        assert session.model is not None and session.model.model == "new" and session.thinking_level == "high"
+        await session.move_to(branches.path()[1].id)
+        assert session.model is not None and session.model.model == "model" and session.thinking_level == "off"
+        await session.close()
+        handle = await store.fork("s1", branches.path()[-1].id, new_id="copy")
+        forked = Session(handle, lambda: 5000.0)
+        assert forked.model is not None and forked.model.model == "new" and forked.thinking_level == "high"
+        await forked.close()
+
+    asyncio.run(look_back())

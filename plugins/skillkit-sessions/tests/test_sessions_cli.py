@@ -75,6 +75,22 @@ def test_show_prints_what_was_said(run, two):
     assert output.startswith("session abc1, ") and "[e1 user]\nhello\nthere\n" in output
 
 
+def test_a_change_of_the_model_reads_as_words_wherever_a_session_is_shown(run, write, entry):
+    model = {"provider": "acme", "api": "acme-chat", "model": "big"}
+    same = {"provider": "local", "api": "local", "model": "small"}
+    changes = [entry(2, type="model_change", **model), entry(3, type="thinking_level_change", thinking_level="high")]
+    write("s1", [entry(1), *changes, entry(4, type="model_change", **same)])
+    shown = run("show", "s1")
+    assert "[e2 model]\nacme/big (acme-chat)\n" in shown and "[e3 thinking]\nhigh\n" in shown
+    assert "[e4 model]\nlocal/small\n" in shown
+    tree = [line.split() for line in run("tree", "s1").splitlines()]
+    assert any({"model", "acme/big", "(acme-chat)"} <= set(line) for line in tree)
+    assert any({"thinking", "high"} <= set(line) for line in tree)
+    assert "acme/big (acme-chat)" in run("export", "s1", "--format", "html")
+    assert "## Model" in run("export", "s1", "--format", "markdown")
+    assert json.loads(run("show", "s1", "--json"))["entries"][1]["data"] == model
+
+
 def test_show_can_be_json(run, two):
     shown = json.loads(run("show", "abd2", "--json"))
     assert shown["session"]["id"] == "abd2" and [e["id"] for e in shown["entries"]] == ["e1", "e2"]

@@ -61,6 +61,10 @@ def parts_of(entry: SessionEntry) -> Iterator[Part]:
             yield Part("data", str(message.get("error") or f"stopped: {stop}"))
     elif entry.type in ("compaction", "branch_summary"):
         yield Part("text", str(entry.data.get("summary", "")))
+    elif entry.type == "model_change":
+        yield Part("text", _model(entry.data))
+    elif entry.type == "thinking_level_change":
+        yield Part("text", str(entry.data.get("thinking_level", "")))
     elif entry.type == "suspension":
         yield from _waiting(entry.data)
     elif is_decision(entry):
@@ -85,6 +89,13 @@ def _part(block: Mapping[str, Any]) -> Part:
         return Part("media", str(block.get("title") or block.get("url") or ""), str(kind))
     text = block.get("text")
     return Part("text", text) if isinstance(text, str) else Part("data", _json(block))
+
+
+def _model(data: Mapping[str, Any]) -> str:
+    """A model with its provider, and the wire protocol where that says more than the provider does."""
+    provider, api = str(data.get("provider", "")), str(data.get("api", ""))
+    name = "/".join(word for word in (provider, str(data.get("model", ""))) if word)
+    return f"{name} ({api})" if api and api != provider else name
 
 
 def _waiting(data: Mapping[str, Any]) -> Iterator[Part]:
