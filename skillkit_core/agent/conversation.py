@@ -56,9 +56,12 @@ class Conversation(Part):
 
     async def open(self) -> Session:
         """Open the session if it is not; raises as :class:`SessionStore`."""
+        if (opened := self._opened) and self.session is not None:  # other threads need not wait for the lock
+            return self.session
         async with self._opening:
-            if self._opened:
+            if not opened and self._opened:
                 return self.required
+            self._agent.events.loop = asyncio.get_running_loop()
             self._agent.host.learn_secrets()
             session, reason = await self._find(self._given)
             self.session = session

@@ -7,13 +7,15 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..errors import AgentError, AsyncHandlerError, NoActiveRun, UsageError
+from ..errors import AgentError, AsyncHandlerError, NoActiveRun, SkillKitError, UsageError
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, Handled, Transform
 from ..events.types import InputEvent, QueueUpdateEvent
 from ..messages import AgentMessage, Block, TextBlock, UserMessage, blocks_of
 from ..stream import StreamEvent
 from .part import Part
+from .receipt import Receipt
+from .response import AgentResponse
 from .run import Run
 from .text import clean
 
@@ -47,19 +49,48 @@ class Intake(Part):
         agent.compaction_off = False
         return [UserMessage(content=content, ts=agent.clock.time())]
 
-    async def queue(self, delivery: Delivery, text: str, images: Sequence[Block]) -> str:
-        """Queue something for the active run; gives the item's id, an empty one when a handler has dealt with it."""
+    async def trigger(self, delivery: Delivery, text: str, images: Sequence[Block]) -> Receipt:
+        """Queue something for the active run, or begin one with it; see :meth:`AgentRunner.steer`."""
+        agent, slot = self._agent, self._agent.slot
+        slot.require_free()
+        if slot.run is None:
+            await agent.open()
+        receipt = Receipt(slot)
+        if await self.queue(delivery, text, images, receipt):
+            try:
+                slot.begin_waiting()
+            except SkillKitError:
+                agent.queues.cancel(receipt.id)
+                raise
+        return receipt
+
+    async def queue(
+        self, delivery: Delivery, text: str, images: Sequence[Block], receipt: Receipt | None = None
+    ) -> str:
+        """Queue something for the active run; gives the item's id, an empty one when a handler has dealt with it.
+
+        With a ``receipt`` it is queued also while nothing runs.
+        """
+        agent, slot = self._agent, self._agent.slot
         if text.startswith("/"):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
         accepted = await self._asked(text, images, delivery)
         if isinstance(accepted, Handled):
+            if receipt is not None:
+                receipt.settle(AgentResponse(content=accepted.reply or "", session_id=agent.session_id))
             return ""
-        if not self._agent.slot.steerable:
-            raise NoActiveRun("the run ended before the message could be queued", hint="use chat()")
+        late = NoActiveRun("the run ended before the message could be queued", hint="use chat()")
+        if receipt is not None:
+            slot.require_free()
+        elif not slot.steerable:
+            raise late
         text, blocks = accepted
         if not text and not blocks:
             raise UsageError("there is nothing to say: the message is empty")
-        return self._agent.queues.put("steer" if delivery == "steer" else "follow_up", text, blocks)
+        item_id = agent.queues.put("steer" if delivery == "steer" else "follow_up", text, blocks, receipt)
+        if receipt is None and not slot.steerable and agent.queues.cancel(item_id) == "cancelled":
+            raise late  # it ended on its thread while this one queued
+        return item_id
 
     async def _asked(
         self, text: str, images: Sequence[Block], delivery: Delivery

@@ -32,6 +32,7 @@ from ..stream import StreamEvent
 from .compaction import compact_if_needed, compact_now
 from .executor import ToolBatch
 from .queues import Kind
+from .receipt import Receipt
 from .run import LimitReached, Run
 from .step import ask_model, close_message, drop_answer, open_message, redacted
 from .suspension import Resumption, Suspension, decisions_entry, resumption
@@ -44,11 +45,11 @@ MAX_CONTINUES = 3
 async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption | None = None) -> None:
     """Drive a run to its end. Sets ``run.outcome`` and emits ``agent_end`` exactly once; never raises but cancellation.
 
-    Begins with ``prompt``, or with the open calls of ``resume``.
+    Begins with ``prompt``, with what is queued, or with the open calls of ``resume``.
     """
     try:
         more = await _begin(run, prompt, resume)
-        if resume is None or await _take_up(run, resume, more):
+        if more is not None and (resume is None or await _take_up(run, resume, more)):
             await _turns(run)
         await run.checkpoint()
     except asyncio.CancelledError as cancelled:
@@ -73,19 +74,30 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption 
 # --- the beginning ------------------------------------------------------------------------------------------------
 
 
-async def _begin(run: Run, prompt: Sequence[AgentMessage], resume: Resumption | None = None) -> Sequence[AgentMessage]:
-    """Everything before the first turn; gives the handlers' messages that must wait for the results of open calls."""
+async def _begin(
+    run: Run, prompt: Sequence[AgentMessage], resume: Resumption | None = None
+) -> Sequence[AgentMessage] | None:
+    """Everything before the first turn; gives the handlers' messages that must wait for the results of open calls.
+
+    ``None``: the message that the run was begun for was taken back, so there is nothing to do.
+    """
     agent, bus = run.agent, run.agent.events
     later: Sequence[AgentMessage] = ()
     run.target = await agent.selection.current()
     run.system_prompt = agent.host.redact(agent.system_prompt())
+    if run.began_by is not None and not agent.queues:
+        return None
+    said: AgentMessage = prompt[-1] if prompt else UserMessage()
     if resume is None:
         await _deny_waiting(run)
-        await _take(run, "next_run", "all")
+        taken = await _take(run, "next_run", "all")
+        if run.began_by is not None:
+            if not taken + await _take_with(run, run.began_by):
+                return None
+            said = run.messages[-1]
     for message in prompt:
         await _say(run, message, sync=True)
     if bus.has("before_agent_start"):
-        said = prompt[-1] if prompt else UserMessage()
         images = tuple(block for block in said.content if not isinstance(block, TextBlock))
         event = bus.make(BeforeAgentStartEvent, prompt=said.text, images=images, system_prompt=run.system_prompt)
         answer = await bus.emit(event)
@@ -169,6 +181,7 @@ async def _take(run: Run, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> 
     agent = run.agent
     wanted = len(agent.queues.waiting(kind)) if mode == "all" else 1
     said = 0
+    await run.checkpoint()
     while said < wanted and (items := agent.queues.take(kind)):
         try:
             await _say(run, items[0].message(agent.clock.time()), sync=True)
@@ -176,9 +189,20 @@ async def _take(run: Run, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> 
             agent.queues.put_back(items[0])
             raise
         said += 1
+        if (receipt := items[0].receipt) is not None:
+            receipt.said, receipt.wants_run = True, False
+            run.receipts.append(receipt)
     if said:
         run.compacted_for_overflow = False  # a new input (spec, section 7: once per conversational input)
         agent.compaction_off = False
+    return said
+
+
+async def _take_with(run: Run, receipt: Receipt) -> int:
+    """Say the message that the run was begun for, and what waited before it."""
+    queues, mode, said = run.agent.queues, run.agent.config.queue_mode, 0
+    while not receipt.said and queues:
+        said += await _take(run, "steer" if queues.waiting("steer") else "follow_up", mode)
     return said
 
 
@@ -190,7 +214,8 @@ async def _turns(run: Run) -> None:
     while True:
         await run.checkpoint()
         await compact_if_needed(run)
-        await _take(run, "steer", run.agent.config.queue_mode)
+        if run.turns or run.began_by is None:  # one that a message began has said it
+            await _take(run, "steer", run.agent.config.queue_mode)
         try:
             run.require_room()
             message = await _answer(run, await _turn_start(run))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from ..errors import AgentError, RunAborted
 from ..messages import Block, TextBlock, UserMessage
+from .receipt import Receipt
 
 __all__ = ["QueueItem", "Queues"]
 
@@ -22,6 +24,7 @@ class QueueItem:
     kind: Kind
     text: str
     images: tuple[Block, ...] = ()
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)  # of one that may begin a run
 
     def message(self, ts: float) -> UserMessage:
         """The item as a user message."""
@@ -40,11 +43,13 @@ class Queues:
         self._changed = changed
         self._lock = threading.Lock()  # abort() clears from any thread
 
-    def put(self, kind: Kind, text: str, images: Sequence[Block] = ()) -> str:
+    def put(self, kind: Kind, text: str, images: Sequence[Block] = (), receipt: Receipt | None = None) -> str:
         """Queue a message; gives its id."""
         with self._lock:
             self._count += 1
-            item = QueueItem(f"q{self._count}", kind, text, tuple(images))
+            item = QueueItem(f"q{self._count}", kind, text, tuple(images), receipt)
+            if receipt is not None:
+                receipt.id = item.id
             self._queues[kind].append(item)
         self._changed()
         return item.id
@@ -78,6 +83,8 @@ class Queues:
             if item is None:
                 return "already_consumed" if item_id in (self._consumed or ()) else "already_cleared"
             self._queues[item.kind].remove(item)
+        if item.receipt is not None:
+            item.receipt.fail(AgentError("the message was taken back before it was said"))
         self._changed()
         return "cancelled"
 
@@ -87,9 +94,26 @@ class Queues:
             items = [*self._queues["steer"], *self._queues["follow_up"]]
             self._queues["steer"].clear()
             self._queues["follow_up"].clear()
+        for item in items:
+            if item.receipt is not None:
+                item.receipt.fail(RunAborted("the run was aborted before the message was said"))
         if items:
             self._changed()
         return items
+
+    def wanting(self) -> Receipt | None:
+        """Of the messages that may begin a run, the first one for which none has begun."""
+        with self._lock:
+            every = [*self._queues["steer"], *self._queues["follow_up"]]
+        return next((i.receipt for i in every if i.receipt is not None and i.receipt.wants_run), None)
+
+    def forsake(self, error: AgentError) -> None:
+        """Say to whoever waits for a response that there will be none."""
+        with self._lock:
+            every = [*self._queues["steer"], *self._queues["follow_up"]]
+        for item in every:
+            if item.receipt is not None:
+                item.receipt.fail(error)
 
     def waiting(self, kind: Kind) -> tuple[str, ...]:
         """The ids that wait, oldest first."""

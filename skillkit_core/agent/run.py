@@ -19,6 +19,7 @@ from .target import Target
 
 if TYPE_CHECKING:
     from .executor import ToolBatch
+    from .receipt import Receipt
     from .runner import AgentRunner
 
 __all__ = ["LimitReached", "Run"]
@@ -61,6 +62,9 @@ class Run:
         self.unaccounted: dict[MessageBuilder, Purpose] = {}  # requests that are not in the ledger yet
         self.refusal: Exception | None = None  # a guard failed while the adapter was about to send
         self.compacted_for_overflow = False
+        self.listens = True  # whether it looks into the queues
+        self.began_by: Receipt | None = None  # of the message that it was begun for
+        self.receipts: list[Receipt] = []  # of what it has said
         self.scratch: dict[str, Any] = agent.scratch
         self.above: Place | None = None  # the run that this one is a part of
         self.nested = 0  # agents that were put below this run

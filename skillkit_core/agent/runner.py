@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..abort import AbortSignal
 from ..config import AgentConfig
@@ -31,6 +31,7 @@ from .intake import Delivery, Intake
 from .loop import run_loop
 from .nesting import Nesting
 from .queues import QueueItem, Queues
+from .receipt import Receipt
 from .repair import repair
 from .response import AgentResponse
 from .run import Run
@@ -211,6 +212,7 @@ class AgentRunner:
         self.abort("the agent was closed")
         await self.wait_idle()
         await self.slot.wait_free()
+        self.queues.forsake(AgentError("the agent was closed before the message was said"))
         await self.conversation.shut_down()
         await self.slot.cancel_abandoned(self.config.abort_grace)
         await self.conversation.close()
@@ -244,7 +246,7 @@ class AgentRunner:
             return await self.slot.alone("chat", lambda run: self._prompted(run, message, images))
         self.slot.refuse_reentry("chat")
         await self.intake.queue(delivery, message, images)
-        await self.wait_idle()
+        await self.slot.wait_end(run)
         failure = run.failure()
         if failure is not None:
             raise failure
@@ -330,6 +332,11 @@ class AgentRunner:
         except AgentError as error:
             yield StreamEvent("error", error=error)
 
+    async def take_up_waiting(self, run: Run) -> None:
+        """The work of a run that a queued message began."""
+        await self.open()
+        await run_loop(run, ())
+
     async def _prompted(self, run: Run, text: str, images: Sequence[Block]) -> None:
         await self.open()
         prompt = await self.intake.prompt(run, text, images)
@@ -343,26 +350,55 @@ class AgentRunner:
             ReentrancyError: the caller is part of the run. AgentBusy: there is one. AgentError: the agent is closed.
         """
         self.slot.refuse_reentry(what)
-        if self._closed:
-            raise AgentError("the agent is closed")
+        self.slot.require_free()
         self.slot.require_empty(what)
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`aclose` was called."""
+        return self._closed
 
     # --- control ----------------------------------------------------------------------------------------------
 
-    async def steer(self, message: str, *, images: Sequence[Block] = ()) -> str:
+    @overload
+    async def steer(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[False] = ...) -> str: ...
+    @overload
+    async def steer(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[True]) -> Receipt: ...
+    async def steer(self, message: str, *, images: Sequence[Block] = (), trigger: bool = False) -> str | Receipt:
         """Tell the active run something now; calls that have not started are skipped. Gives the id of the queued item.
 
+        Args:
+            trigger: begin a run with the message if none is active, or after one that ends without it. Several messages that
+                come at once begin one run. Gives a :class:`Receipt`, which has the id and waits for the response. The
+                message stays queued when the run fails before it is said. In a suspended session what waits is denied first,
+                as with any input. Works from any thread once the agent is open; the run is on the loop that opened it.
+
         Raises:
-            NoActiveRun: nothing runs. UsageError: the message is a ``/command``.
+            NoActiveRun: nothing runs (not with ``trigger``). UsageError: the message is a ``/command``. With ``trigger`` besides:
+            AgentError: the agent is closed. AgentBusy: a switch, fork, move or reload is going on.
         """
-        self.directives.tell("steer", message=message, images=images)
+        given = {"trigger": True} if trigger else {}
+        self.directives.tell("steer", message=message, images=images, **given)
+        if trigger:
+            return await self.intake.trigger("steer", message, images)
         if not self.slot.steerable:
-            raise NoActiveRun("there is no run to steer", hint="use chat()")
+            raise NoActiveRun("there is no run to steer", hint="use chat(), or trigger=True")
         return await self.intake.queue("steer", message, images)
 
-    async def follow_up(self, message: str, *, images: Sequence[Block] = ()) -> str:
-        """Say something when the active run would end; without a run it waits for the next one. Gives the item's id."""
-        self.directives.tell("follow_up", message=message, images=images)
+    @overload
+    async def follow_up(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[False] = ...) -> str: ...
+    @overload
+    async def follow_up(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[True]) -> Receipt: ...
+    async def follow_up(self, message: str, *, images: Sequence[Block] = (), trigger: bool = False) -> str | Receipt:
+        """Say something when the active run would end; without a run it waits for the next one. Gives the item's id.
+
+        Args:
+            trigger: without a run it begins one, as in :meth:`steer`.
+        """
+        given = {"trigger": True} if trigger else {}
+        self.directives.tell("follow_up", message=message, images=images, **given)
+        if trigger:
+            return await self.intake.trigger("follow_up", message, images)
         if not self.slot.steerable:
             return self.queues.put("next_run", clean(message), images)
         return await self.intake.queue("follow_up", message, images)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from ..errors import AgentBusy, AgentError, ReentrancyError
+from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
 from ..stream import StreamEvent
 from .nesting import leave, work_in
 from .part import Part
 from .queues import QueueItem
+from .receipt import Receipt
 from .response import AgentResponse
 from .run import Run
 
@@ -41,6 +43,8 @@ class RunSlot(Part):
         super().__init__(agent)
         self.run: Run | None = None
         self._held: Held | None = None
+        self._task: asyncio.Task[None] | None = None  # of the last run
+        self._starting = threading.Lock()
         self._count = 0
         self._idle: list[Callable[[], Any]] = []
         self._abandoned: list[asyncio.Task[Any]] = []
@@ -68,13 +72,8 @@ class RunSlot(Part):
         """The one generator behind everything that runs: the run's events, then its response or error."""
         self.refuse_reentry(what)
         await self._let_go()
-        self._agent.require_idle(what)
-        self._count += 1
-        run = Run(self._agent, f"r{self._count}", streaming=streaming)
-        self._agent.nesting.begin(run)
-        self.run = run
-        self._agent.events.loop, self._agent.events.run_id = run.loop, run.id
-        run.task = asyncio.create_task(self._drive(run, work), name=f"skillkit run {run.id}")
+        run = self._start(what, work, streaming=streaming)
+        assert run.task is not None
         finished = False
         try:
             async with contextlib.aclosing(run.events()) as events:
@@ -88,6 +87,51 @@ class RunSlot(Part):
             if not finished:
                 self.abort(run, "the caller stopped listening", clear=False)  # nobody would get what is queued
                 await self._settle(run)
+
+    def _start(self, what: str, work: Work, *, streaming: bool = False, began_by: Receipt | None = None) -> Run:
+        """Take the slot for a new run and let it begin; raises as :meth:`AgentRunner.require_idle`."""
+        with self._starting:  # threads with loops of their own may try at the same time
+            self._agent.require_idle(what)
+            self._count += 1
+            run = Run(self._agent, f"r{self._count}", streaming=streaming)
+            run.listens, run.began_by = what != "compact", began_by
+            self._agent.nesting.begin(run)
+            self.run = run
+            self._agent.events.loop, self._agent.events.run_id = run.loop, run.id
+            run.task = self._task = asyncio.create_task(self._drive(run, work), name=f"skillkit run {run.id}")
+        return run
+
+    def begin_waiting(self) -> None:
+        """Begin a run for a message that asks for one and waits, if nothing else goes on; on the loop of the agent."""
+        run, loop = self.run, self._agent.events.loop
+        home = run.loop if run is not None else loop if loop is not None and loop.is_running() else None
+        if home is None or home is asyncio.get_running_loop():
+            self._begin_waiting()
+            return
+        try:
+            home.call_soon_threadsafe(self._begin_later)
+        except RuntimeError:  # it was closed a moment ago
+            self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        receipt = self._agent.queues.wanting()
+        if receipt is None or self.run is not None or self._held is not None or self._agent.closed:
+            return  # what is going on looks here when it ends
+        receipt.wants_run = False
+        try:
+            self._start("steer", self._agent.take_up_waiting, began_by=receipt)
+        except AgentBusy:
+            receipt.wants_run = True  # another thread was faster; its run takes the message, or what comes after it
+        except SkillKitError as error:
+            receipt.fail(error)
+            raise
+
+    def _begin_later(self) -> None:
+        """As :meth:`_begin_waiting`, where nobody hears of an error but who waits for the response."""
+        try:
+            self._begin_waiting()
+        except SkillKitError as error:
+            log.warning("a message could not begin a run: %s", error)
 
     async def _let_go(self) -> None:
         """Let a run end whose listener has left: a loop that was broken out of is closed at the next turn of the loop."""
@@ -128,6 +172,9 @@ class RunSlot(Part):
             finally:
                 leave(place)
             await self._call_idle()
+        self._begin_later()
+        if self._task is run.task:
+            self._task = None  # it leads back here
 
     async def _settled(self, run: Run) -> None:
         events = self._agent.events
@@ -139,6 +186,21 @@ class RunSlot(Part):
             events.run_id = events.deadline = None
             run.end()
             self._agent.nesting.end(run)
+            self._answer(run)
+
+    def _answer(self, run: Run) -> None:
+        """Give the response to whoever waits for it."""
+        failure, began = run.failure(), run.began_by
+        for receipt in run.receipts:
+            if failure is None:
+                receipt.settle(run.response())
+            else:
+                receipt.fail(failure)
+        if began is None or failure is None:
+            return
+        began.fail(failure)
+        if run.outcome == "failed" and not began.watched:
+            log.warning("a run that a message began has failed: %s", failure)
 
     async def _call_idle(self) -> None:
         callbacks, self._idle = self._idle, []
@@ -149,6 +211,12 @@ class RunSlot(Part):
                     await answer
             except Exception as error:  # noqa: BLE001 - the run is over; what comes after it cannot change its outcome
                 await self._agent.complain("when_idle", f"{type(error).__name__}: {error}")
+
+    async def wait_end(self, run: Run) -> None:
+        """Wait for the end of ``run``."""
+        if run.task is not None:
+            self.refuse_reentry("wait_idle")
+            await asyncio.wait([run.task])
 
     # --- whether there is one -----------------------------------------------------------------------------------
 
@@ -161,8 +229,19 @@ class RunSlot(Part):
         self.refuse_reentry(what)
         if self.run is not None:
             raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
-        if self._held is not None:
-            raise AgentBusy(f"{self._held.what} is going on", hint="await it first")
+        self.require_free()
+
+    def require_free(self) -> None:
+        """Refuse what is said to an agent that cannot hear it, whether or not a run is active.
+
+        Raises:
+            AgentError: it is closed. AgentBusy: something else happens to the conversation.
+        """
+        if self._agent.closed:
+            raise AgentError("the agent is closed")
+        held = self._held
+        if held is not None:
+            raise AgentBusy(f"{held.what} is going on", hint="await it first")
 
     def refuse_reentry(self, what: str) -> None:
         """Raise :class:`ReentrancyError` where a handler or a tool of the run would wait for the run's own end."""
@@ -184,7 +263,7 @@ class RunSlot(Part):
     def steerable(self) -> bool:
         """Whether the active run will still look into its queues."""
         run = self.run
-        return run is not None and not run.closing and not run.signal.aborted
+        return run is not None and run.listens and not run.closing and not run.signal.aborted
 
     @contextlib.asynccontextmanager
     async def hold(self, what: str) -> AsyncIterator[None]:
@@ -196,6 +275,7 @@ class RunSlot(Part):
         finally:
             self._held = None
             held.over.set_result(None)
+            self._begin_later()
 
     async def wait_free(self) -> None:
         """Wait until nothing is held."""
@@ -240,11 +320,16 @@ class RunSlot(Part):
         return items
 
     async def wait_idle(self) -> None:
-        """Wait until no run is active."""
-        run = self.run
-        if run is not None and run.task is not None:
-            self.refuse_reentry("wait_idle")
-            await asyncio.wait([run.task])
+        """Wait until no run is active, nor one that a waiting message begins when it is over."""
+        self.refuse_reentry("wait_idle")
+        while (task := self._busy()) is not None:
+            await asyncio.wait([task])
+
+    def _busy(self) -> asyncio.Task[None] | None:
+        """The task of the active run, or the one that begins another one when it is over."""
+        pending = self._agent.queues.wanting() is not None and not self._agent.closed
+        task = self.run.task if self.run is not None else self._task if pending else None
+        return None if task is None or task.done() or task is asyncio.current_task() else task
 
     def when_idle(self, callback: Callable[[], Any]) -> None:
         """Call ``callback()`` after the active run, or soon when nothing runs."""

@@ -198,6 +198,24 @@ def test_agents_inside_tools_count_in_the_replay_as_they_did(tmp_path: Path) -> 
     assert sorted((e["agent"], e["below"]) for e in below)[:4] == [(1, 1), (2, 1), (3, 2), (4, 2)]
 
 
+def test_runs_that_a_message_began_are_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+
+    async def main() -> None:
+        async with scripted("One.", "Two.", "Three.") as agent:
+            with Recorder(agent, path):
+                await (await agent.steer("First.", trigger=True)).response()
+                await (await agent.follow_up("Second.", trigger=True)).response()
+                await agent.chat("Third.")
+
+    asyncio.run(main())
+    told = [(line.name, line.idle, line.refused) for line in Recording.load(path).directives]
+    assert told == [("steer", True, False), ("follow_up", True, False), ("chat", True, False)]
+    again = asyncio.run(replay(path))
+    assert again.matches, again.report()
+    assert [response.content for response in again.responses] == ["One.", "Two.", "Three."]
+
+
 def test_a_suspension_and_its_decision_are_replayed(tmp_path: Path) -> None:
     path, ran = tmp_path / "session.jsonl", []
 

@@ -26,7 +26,7 @@ from .forms import EventForms, MessageForms, RequestForms, event_about
 from .order import Order
 from .players import PlayedAdapter
 from .records import Request
-from .script import STARTS_A_RUN, Asked, Called, Script
+from .script import Asked, Called, Script
 from .sessions import PlayedConversation
 from .user import LEAVING, User
 from .values import model_from_json, tool_from_json
@@ -102,7 +102,7 @@ class Performance:
             conversation.coming = self.script.session_of(played)
             await self._user.leave(line)
             return
-        if line.name not in STARTS_A_RUN:
+        if not line.begins:
             await self._user.say(played)
             return
         self._prompt(played.place)

@@ -239,7 +239,8 @@ class Recorder:
 
     def _refused(self, name: str, arguments: JSON) -> bool:
         """Whether something cannot be queued."""
-        steerable = self.agent.slot.steerable or name == "follow_up"  # which waits for the next run then
+        # follow_up waits for the next run then, and with a trigger they begin one
+        steerable = self.agent.slot.steerable or name == "follow_up" or bool(arguments.get("trigger"))
         return not steerable or str(arguments.get("message", "")).startswith("/")
 
     def _cannot_leave(self, directive: Directive) -> bool:

@@ -76,6 +76,9 @@ def _event(value: JSON) -> JSON:
     return value
 
 
+STARTS_A_RUN = frozenset({"chat", "resume", "compact"})
+
+
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -156,6 +159,11 @@ class Told(_Line):
     during: tuple[str, str, int] | None = None
     handler: bool = False
     refused: bool = False
+
+    @property
+    def begins(self) -> bool:
+        """Whether it begins a run while none is active."""
+        return self.name in STARTS_A_RUN or bool(self.arguments.get("trigger"))
 
 
 class Request(_Line):

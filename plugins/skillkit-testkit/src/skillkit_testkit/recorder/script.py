@@ -13,6 +13,7 @@ from typing import Any
 from .entrances import Entrances, Key, Played
 from .recording import Recording
 from .records import (
+    STARTS_A_RUN,
     Answered,
     Decision,
     Line,
@@ -31,14 +32,13 @@ from .records import (
     Woke,
 )
 
-__all__ = ["STARTS_A_RUN", "Asked", "Called", "Script", "Waited"]
+__all__ = ["Asked", "Called", "Script", "Waited"]
 
 JSON = dict[str, Any]
 NOTHING_TO_DO = frozenset({"add_tool"})  # requests tell which tools there were
 MODEL = ("id", "provider", "api", "display_name", "context_window", "cost")
 SIDE_BY_SIDE = frozenset({"after_tool_result", "tool_execution_end"})  # tools of one answer have them at the same time
 UPDATE = "message_update"
-STARTS_A_RUN = frozenset({"chat", "resume", "compact"})
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class Script:
         self._settled = [place for place, event in self.events if event["type"] == "agent_settled"]
         begun = {str(event["run"]) for _, event in self.events if "run" in event}
         over = {str(event.get("run")) for _, event in self.events if event["type"] == "agent_settled"}
-        starts = max((played.place for played in self.idle if played.line.name in STARTS_A_RUN), default=-1)
+        starts = max((played.place for played in self.idle if played.line.begins), default=-1)
         self.complete = begun <= over and starts < max((place for place, _ in self.events), default=0)
 
     def _nth(self, *key: Any) -> int:
@@ -232,9 +232,9 @@ class Script:
             return None
         if line.name in ("set_adapter", "set_model"):
             self._chosen = min(self._chosen, place)
-        if line.idle and (line.name in STARTS_A_RUN or not line.handler):
+        if line.idle and (line.begins or not line.handler):
             self.idle.append(Played(place, line))
-            return ("start", place) if line.name in STARTS_A_RUN else None
+            return ("start", place) if line.begins else None
         if line.name in STARTS_A_RUN and line.arguments.get("delivery") is None:
             return None  # it was refused
         self.told[place] = line

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from skillkit_core import UNSET, AgentResponse, AgentRunner, Directive, EventBus, SkillKitError
+from skillkit_core import UNSET, AgentResponse, AgentRunner, Directive, EventBus, Receipt, SkillKitError
 
 from .entrances import Entrances, Key, Played
 from .order import Order
@@ -72,6 +72,9 @@ class User:
         if name == "resume":
             decisions = {call: decision_from_json(d) for call, d in arguments.get("decisions", {}).items()}
             return await agent.resume(decisions or None)
+        if name in ("steer", "follow_up"):
+            receipt = await self._queue(name, arguments)
+            return None if isinstance(receipt, str) else await receipt.response()
         message, delivery = str(arguments.get("message", "")), arguments.get("delivery", "prompt")
         return await agent.chat(message, images=_images(arguments), delivery=delivery)
 
@@ -191,10 +194,8 @@ class User:
         if name == "chat":
             name = given.get("delivery", name)
         self._own = name
-        if name == "steer":
-            await agent.steer(text, images=_images(given))
-        elif name == "follow_up":
-            await agent.follow_up(text, images=_images(given))
+        if name in ("steer", "follow_up"):
+            await self._queue(name, given)
         elif name == "next_run":
             agent.next_run(text, images=_images(given))
         elif name == "cancel":
@@ -205,6 +206,13 @@ class User:
         elif name in ("set_adapter", "set_model"):
             self._own = "set_adapter"
             self._retarget(played.place)
+
+    async def _queue(self, name: str, given: Mapping[str, Any]) -> str | Receipt:
+        tell = self._agent.steer if name == "steer" else self._agent.follow_up
+        text, images = str(given.get("message", "")), _images(given)
+        if given.get("trigger"):
+            return await tell(text, images=images, trigger=True)
+        return await tell(text, images=images)
 
 
 def _images(arguments: Mapping[str, Any]) -> Any:
