@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from .containment import call_contained
 from .errors import RunAborted
 
 __all__ = ["AbortSignal"]
@@ -47,7 +48,7 @@ class AbortSignal:
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             try:
-                callback()
+                call_contained(callback)
             except Exception:  # one that fails must not keep the others from ending their work
                 log.exception("a callback of an abort signal failed")
         return True

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
+from ..containment import run_in_thread
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
 from ..errors import ToolError
@@ -66,7 +67,7 @@ class InProcessExecutor(ToolExecutor):
         if inspect.iscoroutinefunction(function):
             answer = await function(args, ctx)
         else:  # a plain function must not hold up the loop; one that gives an awaitable has it awaited here
-            answer = await asyncio.to_thread(function, args, ctx)
+            answer = await asyncio.to_thread(run_in_thread, function, args, ctx)
             answer = await answer if inspect.isawaitable(answer) else answer
         if isinstance(answer, ToolOutput):
             return answer

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from ..containment import as_failure, await_contained, call_contained, in_words, working_task
 from ..contracts.adapter import LLMRequest
 from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
 from ..events.results import BeforeCompactResult
@@ -70,11 +71,13 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
         )
         builder = MessageBuilder()
         run.unaccounted[builder] = "compaction"
+        task = working_task()
         try:
             async with contextlib.aclosing(target.adapter.stream(asked)) as stream:  # type: ignore[type-var]
                 async for event in stream:
                     builder.add(event)
-        except Exception as error:  # noqa: BLE001 - an adapter must not raise; a request that it made costs all the same
+        except BaseException as raised:  # noqa: BLE001 - an adapter must not raise; a request that it made costs all the same
+            error = as_failure(raised, task)
             builder.error = builder.error or error
         await run.account_for(builder)
         if builder.error is not None:
@@ -113,7 +116,9 @@ async def compact_now(run: Run, reason: Reason) -> bool:
     try:
         if bus.has("compaction_start"):
             await bus.emit(bus.make(CompactionStartEvent, reason=reason, before_tokens=before))
-        result = supplied if supplied is not None else await compactor.compact(request)  # type: ignore[union-attr]
+        result = supplied
+        if compactor is not None:
+            result = await await_contained(call_contained(compactor.compact, request))
         outcome = "no_progress"
         if result is not None:
             keep = _legal_cut(agent.session.messages, result.keep_from)
@@ -126,7 +131,7 @@ async def compact_now(run: Run, reason: Reason) -> bool:
                     await run.account(result.usage, purpose="compaction")
     except Exception as error:  # noqa: BLE001 - a compactor that fails leaves the context as it was
         outcome = "failed"
-        await agent.complain("compaction", f"the compactor failed: {type(error).__name__}: {error}")
+        await agent.complain("compaction", f"the compactor failed: {in_words(error)}")
     finally:
         agent.compaction_off = outcome != "completed"
         if bus.has("compaction_end"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..containment import await_contained, call_contained, in_words
 from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Question
 from ..events.tool_call import same_json
 from ..events.types import ApprovalRequestEvent, ApprovalResolvedEvent
@@ -81,9 +82,9 @@ async def _ask(run: Run, item: Prepared, questions: Sequence[Question]) -> Appro
 
 async def _answer_of(approver: Approver, about: ApprovalRequest) -> ApprovalDecision:
     try:
-        answer = await approver.approve(about)
+        answer = await await_contained(call_contained(approver.approve, about))
         if not isinstance(answer, ApprovalDecision) or answer.decision not in ("allow", "deny", "defer"):
             raise TypeError(f"it answered {answer!r} instead of an ApprovalDecision of allow, deny or defer")
     except Exception as error:  # noqa: BLE001 - fails closed: who cannot answer has not agreed
-        return ApprovalDecision("deny", f"the approver failed: {type(error).__name__}: {error}")
+        return ApprovalDecision("deny", f"the approver failed: {in_words(error)}")
     return answer

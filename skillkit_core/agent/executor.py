@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..containment import Carried, Escaped, await_contained, call_contained, carried, in_words, working_task
 from ..contracts.approver import ApprovalDecision, Question
 from ..errors import SkillKitError, ToolError
 from ..events.bus import EventBus, GuardFailed
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolBatch"]
 
+log = logging.getLogger("skillkit.agent")
 WITHHELD = "The result was withheld because a guard failed."
 
 
@@ -179,8 +182,11 @@ class ToolBatch:
         executor = self.run.agent.config.executor or IN_PROCESS
         event, args = item.event, item.args
 
+        source = self.run.agent.toolbox.source(tool.name)
+        where = f"plugin {source!r}, tool {tool.name!r}" if source else f"tool {tool.name!r}"
+
         async def body() -> ToolOutput:
-            return await executor.execute(tool, args, ctx)
+            return await await_contained(call_contained(executor.execute, tool, args, ctx, where=where), where)
 
         call = wrapped(self.run.agent.around.tool_call, event, body, self.bus.context)
         try:
@@ -201,7 +207,10 @@ class ToolBatch:
         except ToolError as error:
             return ToolOutput(str(error), is_error=True), Outcome.error
         except Exception as error:  # noqa: BLE001 - a tool's failure is a result (spec, section 9.20)
-            said = str(error) if isinstance(error, SkillKitError) else f"{type(error).__name__}: {error}"
+            if isinstance(error, Escaped):
+                log.warning("%s", error)
+                error.where = error.where or where
+            said = str(error) if isinstance(error, SkillKitError) else in_words(error)
             return ToolOutput(said, is_error=True), Outcome.error
 
     # --- after ------------------------------------------------------------------------------------------------
@@ -304,11 +313,17 @@ class ToolBatch:
         await self._whole(self._one_by_one(steered) if alone else self._together(steered))
 
     async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work; if that ends early, whatever ends it, every call has its result before it passes (I1)."""
+        task = working_task()
         try:
             await work
-        except asyncio.CancelledError:
+        except BaseException as error:
+            if isinstance(error, GeneratorExit) and working_task() is not task:
+                raise  # nobody will go on here
             self.run.closing = True
-            await self._interrupt()
+            if isinstance(error, KeyboardInterrupt):
+                self.run.signal.abort("interrupted by the user")
+            await self._interrupt("failed" if isinstance(error, Exception) else "was aborted")
             raise
 
     async def _one_by_one(self, steered: Callable[[], bool]) -> None:
@@ -324,7 +339,7 @@ class ToolBatch:
                     later.deferred = later.stored.questions if later.stored is not None else ()
                 return
             if item.result is None:
-                await self._wait([asyncio.create_task(self.run_one(item))])
+                await self._run([item])
 
     async def _together(self, steered: Callable[[], bool]) -> None:
         for item in self.items:
@@ -334,15 +349,20 @@ class ToolBatch:
             await self.skip()
             return
         runnable = [item for item in self.items if item.result is None and item.deferred is None]
-        if len(runnable) == 1:
-            await self._wait([asyncio.create_task(self.run_one(runnable[0]))])
-        elif runnable:
-            await self._wait([asyncio.create_task(self.run_one(item)) for item in runnable])
+        if runnable:
+            await self._run(runnable)
 
-    async def _wait(self, tasks: list[asyncio.Task[None]]) -> None:
+    async def _run(self, items: Sequence[Prepared]) -> None:
+        """Run prepared calls at the same time; a ``KeyboardInterrupt`` in one passes at once, another error when all are done."""
+        tasks = [asyncio.create_task(carried(self.run_one(item))) for item in items]
         self.run.tasks.update(tasks)
-        await asyncio.wait(tasks)
-        self.run.tasks.difference_update(tasks)
+        left: set[asyncio.Task[None]] = set(tasks)
+        while left:
+            done, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
+            self.run.tasks.difference_update(done)
+            for task in done:
+                if not task.cancelled() and isinstance(found := task.exception(), Carried):
+                    raise found.error
         for task in tasks:
             task.result()
 
@@ -352,8 +372,8 @@ class ToolBatch:
             if item.result is None:
                 await self._refuse(item, Outcome.skipped, "Skipped: the user sent a new instruction.")
 
-    async def _interrupt(self) -> None:
-        """End what runs, wait for it within the grace time, and settle what is left."""
+    async def _interrupt(self, how: str = "was aborted") -> None:
+        """End what runs, wait for it within the grace time, and settle what is left; ``how`` the run ended."""
         agent = self.run.agent
         tasks = {t for t in self.run.tasks if not t.done()}
         for task in tasks:
@@ -362,11 +382,18 @@ class ToolBatch:
             _, left = await asyncio.wait(tasks, timeout=self.run.abort_grace)
             agent.abandon(left)
         self._updates.end()
+        interrupted: KeyboardInterrupt | None = None
         for item in self.items:
-            if item.result is None:
-                await self._refuse(item, Outcome.interrupted, "Interrupted: the run was aborted.")
-            elif not item.ended:
-                await self._end(item, item.result.details, 0.0)
+            while item.result is None or not item.ended:  # each handler is asked once; one may interrupt again
+                try:
+                    if item.result is None:
+                        await self._refuse(item, Outcome.interrupted, f"Interrupted: the run {how}.")
+                    else:
+                        await self._end(item, item.result.details, 0.0)
+                except KeyboardInterrupt as error:
+                    interrupted = error
+        if interrupted is not None:
+            raise interrupted
 
     # --- suspension -------------------------------------------------------------------------------------------
 

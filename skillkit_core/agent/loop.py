@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from ..containment import as_failure
 from ..contracts.approver import ApprovalDecision
 from ..errors import AgentError, ErrorKind, ProviderError
 from ..events.results import (
@@ -40,6 +42,7 @@ from .suspension import Resumption, Suspension, decisions_entry, resumption
 __all__ = ["run_loop"]
 
 MAX_CONTINUES = 3
+MAX_INTERRUPTS = 10
 
 
 async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption | None = None) -> None:
@@ -61,7 +64,12 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption 
             raise
         else:  # nobody cancelled the run: a plugin let a CancelledError of its own escape
             await _close_failed(run, AgentError("something in the run was cancelled from the inside"), cancelled)
-    except Exception as error:  # noqa: BLE001 - whatever fails a run is its outcome
+    except KeyboardInterrupt:
+        run.signal.abort("interrupted by the user")
+        await _close_interrupted(run)
+        raise
+    except BaseException as raised:  # noqa: BLE001 - whatever fails a run is its outcome
+        error = as_failure(raised, run.task)
         if run.signal.aborted:
             await _close_aborted(run)
         else:
@@ -328,17 +336,20 @@ async def _execute(run: Run, batch: ToolBatch, *, truncated: bool = False) -> No
 
 async def _keep_results(run: Run, results: Sequence[ToolResultMessage]) -> None:
     """Say and persist the results; an abort in the middle is passed on when all of them are kept (I1)."""
-    cancelled: asyncio.CancelledError | None = None
+    passing: BaseException | None = None
     for result in results:
         for step in (_result_start, _result_end, _result_kept):
             try:
                 result = await step(run, result)
-            except asyncio.CancelledError as error:
-                run.closing, cancelled = True, error
-                if step is _result_kept:
+            except (asyncio.CancelledError, KeyboardInterrupt) as error:
+                run.closing, passing = (
+                    True,
+                    error if passing is None or isinstance(error, KeyboardInterrupt) else passing,
+                )
+                if step is _result_kept and (not run.messages or run.messages[-1] is not result):
                     await _result_kept(run, result)
-    if cancelled is not None:
-        raise cancelled
+    if passing is not None:
+        raise passing
 
 
 async def _result_start(run: Run, result: ToolResultMessage) -> ToolResultMessage:
@@ -457,6 +468,14 @@ async def _close_aborted(run: Run) -> None:
     await run.account_for_aborted()
     await _keep_partial(run, StopReason.aborted)
     await _close_calls(run)
+
+
+async def _close_interrupted(run: Run) -> None:
+    """As :func:`_close_aborted`; handlers that are told of the end may interrupt it again, each once."""
+    for _ in range(MAX_INTERRUPTS):
+        with contextlib.suppress(KeyboardInterrupt):
+            await _close_aborted(run)
+            return
 
 
 async def _finish(run: Run) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..abort import AbortSignal
 from ..config import AgentConfig
+from ..containment import call_contained
 from ..context import ContextTransformer
 from ..descriptors import load_object
 from ..errors import AgentError, NoActiveRun, UsageError
@@ -470,7 +471,7 @@ class AgentRunner:
         entries = sorted(self.host.context_providers.entries(), key=lambda e: e.item.order)
         for entry in entries:
             try:
-                parts.append(load_object(entry.item.provide)(self))
+                parts.append(call_contained(load_object(entry.item.provide), self))
             except Exception as error:  # noqa: BLE001 - a part that fails is left out, and said
                 self.host.note(entry.source or "application", f"context provider {entry.name!r} failed: {error}")
         return "\n\n".join(part for part in parts if part)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
+from ..containment import as_failure, await_contained, call_contained, in_words
 from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
 from ..stream import StreamEvent
@@ -146,6 +147,8 @@ class RunSlot(Part):
         while not run.task.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([run.task])
+        if not run.task.cancelled():
+            run.task.exception()  # an interrupt has been seen: it has stopped the loop
 
     async def _drive(self, run: Run, work: Work) -> None:
         """The task of a run."""
@@ -160,8 +163,12 @@ class RunSlot(Part):
             run.reason = run.reason or run.signal.reason or "cancelled"
             if not run.signal.aborted:
                 raise
-        except Exception as error:  # noqa: BLE001 - the caller gets it as the run's failure
-            run.outcome, run.error = "failed", error
+        except KeyboardInterrupt:
+            if not run.closing:
+                run.outcome, run.reason = "aborted", "interrupted by the user"
+            raise
+        except BaseException as error:  # noqa: BLE001 - the caller gets it as the run's failure
+            run.outcome, run.error = "failed", as_failure(error, run.task)
         finally:
             run.closing = True
             failure = run.failure()
@@ -206,11 +213,11 @@ class RunSlot(Part):
         callbacks, self._idle = self._idle, []
         for callback in callbacks:
             try:
-                answer = callback()
+                answer = call_contained(callback)
                 if asyncio.iscoroutine(answer):
-                    await answer
+                    await await_contained(answer)
             except Exception as error:  # noqa: BLE001 - the run is over; what comes after it cannot change its outcome
-                await self._agent.complain("when_idle", f"{type(error).__name__}: {error}")
+                await self._agent.complain("when_idle", in_words(error))
 
     async def wait_end(self, run: Run) -> None:
         """Wait for the end of ``run``."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..containment import as_failure, in_words, working_task
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse
 from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError
 from ..events.bus import GuardFailed
@@ -177,7 +178,7 @@ async def _read(run: Run, request: LLMRequest, builder: MessageBuilder, narratio
     """Read one stream to its end; whatever the adapter does wrong becomes an error event."""
     bus, add, push = run.agent.events, builder.add, run.push
     assert run.target is not None
-    started = False
+    started, task = False, working_task()
     try:
         async with contextlib.aclosing(run.target.adapter.stream(request)) as stream:  # type: ignore[type-var]
             async for event in stream:
@@ -194,7 +195,8 @@ async def _read(run: Run, request: LLMRequest, builder: MessageBuilder, narratio
                     await run.breathe()
                 if run.signal.aborted:
                     await run.checkpoint()
-    except Exception as error:  # noqa: BLE001 - an adapter must not raise; one that does is an error of its own
+    except BaseException as raised:  # noqa: BLE001 - an adapter must not raise; one that does is an error of its own
+        error = as_failure(raised, task)
         if builder.stop_reason is None:
             wrapped = error if isinstance(error, ProviderError) else _unexpected(run, error)
             add(StreamEvent("error", error=wrapped))
@@ -209,7 +211,7 @@ async def _read(run: Run, request: LLMRequest, builder: MessageBuilder, narratio
 def _unexpected(run: Run, error: Exception) -> ProviderError:
     assert run.target is not None
     wrapped = ProviderError(
-        f"the adapter failed: {type(error).__name__}: {error}",
+        f"the adapter failed: {in_words(error)}",
         kind=ErrorKind.unknown,
         provider=run.target.provider,
         hint="report it to the provider plugin's author",
@@ -266,7 +268,7 @@ async def _attempt(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Me
             raise run.refusal from None
         builder = run.builder = run.builder or MessageBuilder()
         if not isinstance(error, ProviderError):
-            error = AgentError(f"a wrap_model_call hook failed: {type(error).__name__}: {error}")
+            error = AgentError(f"a wrap_model_call hook failed: {in_words(error)}")
         builder.error = error
         builder.stop_reason = StopReason.error
         return builder

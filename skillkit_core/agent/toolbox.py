@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..containment import call_contained, in_words
 from ..descriptors import load_object
 from ..registry import Entry
 from ..tools import Tool, ToolSet
@@ -35,12 +36,12 @@ class Toolbox(Part):
         if found is None:
             found = self._factories[id(item)] = (item, load_object(item.factory))
         try:
-            answer = found[1](self._agent)
-            return answer if type(answer) is tuple else tuple(answer)
+            answer = call_contained(found[1], self._agent)
+            return answer if type(answer) is tuple else call_contained(tuple, answer)
         except Exception as error:  # noqa: BLE001 - a plugin that cannot list its tools now has none now
             if id(item) not in self._failed:
                 self._failed.append(id(item))
-                text = f"tool set {item.name!r} failed: {type(error).__name__}: {error}"
+                text = f"tool set {item.name!r} failed: {in_words(error)}"
                 self._agent.host.note(source or "application", text, stage="tools")
             return ()
 

@@ -15,6 +15,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
+from ..containment import PASSING, Escaped, call_contained, in_words
 from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError
 from ..frozen import freeze
 from ..hookspecs.markers import Phase
@@ -344,7 +345,14 @@ class EventBus:
                     if watched:
                         answer = self._watched(record, event)
                     else:
-                        answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+                        try:
+                            answer = (
+                                record.function(event, self.context) if record.takes_ctx else record.function(event)
+                            )
+                        except PASSING:
+                            raise
+                        except BaseException as error:
+                            raise Escaped(error) from error
                     if answer is None:
                         continue
                     if type(answer) is CoroutineType:
@@ -352,6 +360,10 @@ class EventBus:
                             pending = answer.send(None)
                         except StopIteration as stop:
                             answer = stop.value
+                        except PASSING:
+                            raise
+                        except BaseException as error:
+                            raise Escaped(error) from error
                         else:
                             answer = await drive_on(answer, pending, self._limit(record.timeout), self._overdue)
                     elif not isinstance(answer, EventResult):
@@ -424,7 +436,9 @@ class EventBus:
         return answer
 
     def _plain(self, record: HandlerRecord, event: Any) -> Any:
-        return record.function(event, self.context) if record.takes_ctx else record.function(event)
+        if record.takes_ctx:
+            return call_contained(record.function, event, self.context)
+        return call_contained(record.function, event)
 
     async def observed(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
         """Show an event to those who only look; what they return does not matter."""
@@ -465,14 +479,14 @@ class EventBus:
         trace = "".join(traceback.format_exception(error))
         log.debug("handler %s failed on %s\n%s", record.label, event.type, trace)
         if event.type == "handler_error" or not self.has("handler_error"):
-            log.warning("handler %s failed on %s: %s: %s", record.label, event.type, type(error).__name__, error)
+            log.warning("handler %s failed on %s: %s", record.label, event.type, in_words(error))
             return
         problem = self.make(
             HandlerErrorEvent,
             event=event.type,
             source=record.label,
             plugin=record.plugin,
-            error=f"{type(error).__name__}: {error}",
+            error=in_words(error),
             traceback=trace,
         )
         if _in_sync.get() and not self.all_sync("handler_error"):

@@ -9,6 +9,7 @@ from contextvars import Context
 from types import CoroutineType
 from typing import Any
 
+from ..containment import PASSING, Escaped
 from ..errors import HandlerTimeout
 
 __all__ = ["drive", "drive_on"]
@@ -18,7 +19,7 @@ __all__ = ["drive", "drive_on"]
 def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable[[], bool]) -> Generator[Any, Any, Any]:
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
-    fired = False
+    fired = closing = False
     requested = task.cancelling() if task is not None else 0
 
     def expire() -> None:
@@ -49,6 +50,7 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
                 throw = getattr(iterator, "throw", None)
                 if throw is None:
                     raise
+                closing = isinstance(error, GeneratorExit)
                 pending = throw(error)
             else:
                 if fired:  # something below the handler swallowed the cancellation
@@ -56,6 +58,12 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
                 pending = iterator.send(sent) if sent is not None else next(iterator)
     except StopIteration as stop:
         return stop.value
+    except PASSING:
+        raise
+    except BaseException as error:
+        if closing:  # nobody goes on here
+            raise
+        raise Escaped(error) from error
     finally:
         if timer is not None:
             timer.cancel()
@@ -66,7 +74,7 @@ def _end(iterator: Any, error: BaseException) -> None:
     for end in (lambda: iterator.throw(error), iterator.close):
         try:
             end()
-        except (KeyboardInterrupt, SystemExit):
+        except KeyboardInterrupt:
             raise
         except BaseException:  # noqa: BLE001 - the handler's answer to its own cancellation does not matter
             return
@@ -78,13 +86,18 @@ async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Calla
     A cancellation that comes when ``overdue()`` holds ends it, whether it wants to or not.
 
     Raises:
-        HandlerTimeout: the time is over; the awaitable was cancelled. A cancellation from outside passes unchanged.
+        HandlerTimeout: the time is over; the awaitable was cancelled. A cancellation from outside passes unchanged. Escaped: it
+        raised what is no ``Exception``.
     """
     iterator = awaitable.__await__()
     try:
         pending = next(iterator)
     except StopIteration as stop:
         return stop.value
+    except PASSING:
+        raise
+    except BaseException as error:
+        raise Escaped(error) from error
     return await _drive(iterator, pending, timeout, overdue)
 
 

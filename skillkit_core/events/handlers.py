@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from ..containment import in_words
 from ..errors import SkillKitError, UsageError
 from ..hookspecs.markers import EXTRAS
 from ..messages import StopReason
@@ -28,7 +29,7 @@ class GuardFailed(SkillKitError):
     """A handler in phase ``guard`` failed: what it guards must not happen."""
 
     def __init__(self, record: HandlerRecord, event: str, error: BaseException) -> None:
-        super().__init__(f"guard {record.label} failed on {event}: {type(error).__name__}: {error}")
+        super().__init__(f"guard {record.label} failed on {event}: {in_words(error)}")
         self.record = record
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..containment import in_words
 from ..contracts.approver import Question
 from ..frozen import freeze
 from .handlers import GUARD, HandlerRecord
@@ -72,7 +73,7 @@ class _Decider:
             answer: ToolCallEventResult | None = await self.bus.call(record, self.event)
         except Exception as error:  # noqa: BLE001 - fails closed
             await self.bus.failed(record, self.event, error)
-            reason = f"{record.label} failed, so the call is blocked: {type(error).__name__}: {error}"
+            reason = f"{record.label} failed, so the call is blocked: {in_words(error)}"
             self.blocks.append((reason, record.plugin))
             return None
         self.answers[record] = answer or NOTHING  # a second answer, on the final arguments, replaces the first

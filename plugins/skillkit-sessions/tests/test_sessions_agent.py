@@ -366,3 +366,58 @@ def test_a_switch_in_another_process_is_in_the_session_once_and_only_on_its_bran
         await forked.close()
 
     asyncio.run(look_back())
+
+
+# --- the user interrupts --------------------------------------------------------------------------------------------
+
+
+INTERRUPTED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, Tool
+from skillkit_core.agent.session import Session
+from skillkit_core.descriptors import load_object
+from skillkit_core.testing import Call, Reply, ScriptedModel
+
+
+async def work(args, ctx):
+    if args["n"] == 0:
+        return "real"
+    if args["n"] == 2:
+        os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.Event().wait()
+
+
+async def main():
+    session = await Session.create(load_object({store!r})(Path({place!r})), lambda: 1000.0, session_id="s1")
+    tool = Tool("work", "", work, {{"type": "object", "properties": {{}}, "additionalProperties": True}})
+    agent = AgentRunner(AgentConfig(tools=(tool,)), host=Host(discover=False), session=session)
+    agent.set_adapter(ScriptedModel([Reply("Wait.", calls=[Call("work", {{"n": n}}) for n in range(3)])]))
+    await agent.chat("go")
+
+
+if {how!r} == "run":
+    asyncio.run(main())
+else:
+    asyncio.new_event_loop().run_until_complete(main())
+"""
+
+
+@pytest.mark.spec("I1", "9.9")
+@pytest.mark.parametrize("how", ["run", "loop"])
+def test_a_signal_of_the_user_ends_the_process_when_every_call_is_answered(
+    place: tuple[str, Path], store: JsonlStore | SqliteStore, how: str
+) -> None:
+    script = INTERRUPTED.format(store=place[0], place=str(place[1]), how=how)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == -signal.SIGINT and "KeyboardInterrupt" in ended.stderr, ended.stderr
+
+    async def look_back() -> None:
+        messages = [e.data["message"] for e in (await reading(store)).path()]
+        assert [m["role"] for m in messages] == ["user", "assistant", *["tool_result"] * 3]
+        assert [m.get("outcome", "ok") for m in messages[2:]] == ["ok", "interrupted", "interrupted"]
+        session = await Session.open(store, "s1", lambda: 2000.0)
+        check_legal(session.messages)
+        await session.close()
+
+    asyncio.run(look_back())

@@ -1,0 +1,145 @@
+"""Calling code of plugins: what it raises that is no ``Exception`` becomes one, so that nothing of a plugin ends the program.
+
+``KeyboardInterrupt`` (the user's) and ``CancelledError`` (the task's) pass. So does a ``GeneratorExit`` that closes the coroutine
+that waits; one that the plugin raises does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from functools import partial
+from typing import Any, TypeVar
+
+from .errors import SkillKitError
+
+__all__ = [
+    "PASSING",
+    "Carried",
+    "Escaped",
+    "as_failure",
+    "await_contained",
+    "call_contained",
+    "carried",
+    "in_words",
+    "run_in_thread",
+    "working_task",
+]
+
+T = TypeVar("T")
+PASSING = (Exception, KeyboardInterrupt, asyncio.CancelledError)
+
+
+class Escaped(SkillKitError):
+    """Code of a plugin raised ``SystemExit``, ``GeneratorExit`` or a ``BaseException`` of its own; ``__cause__`` is that."""
+
+    def __init__(self, error: BaseException, where: str | None = None) -> None:
+        if isinstance(error, SystemExit):
+            message = f"it tried to end the program (SystemExit {error.code!r})"
+        else:
+            message = f"it raised {_plain(error)}, which is no Exception"
+        super().__init__(message, where=where)
+        self.__cause__ = error
+
+
+def _plain(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def in_words(error: BaseException) -> str:
+    """What failed, on one line: the type and the text."""
+    return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {error}"
+
+
+def call_contained(function: Callable[..., T], *args: Any, where: str | None = None) -> T:
+    """``function(*args)``. ``where`` says in an :class:`Escaped` whose it is."""
+    try:
+        return function(*args)
+    except PASSING:
+        raise
+    except BaseException as error:
+        raise Escaped(error, where) from error
+
+
+@types.coroutine
+def _contained(awaitable: Awaitable[Any], where: str | None) -> Generator[Any, Any, Any]:
+    iterator: Any = awaitable.__await__()
+    step: Callable[[], Any] = partial(next, iterator)
+    while True:
+        try:
+            pending = step()
+        except StopIteration as stop:
+            return stop.value
+        except PASSING:
+            raise
+        except BaseException as error:
+            raise Escaped(error, where) from error
+        try:
+            sent = yield pending
+        except GeneratorExit:
+            iterator.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - handed on
+            step = partial(iterator.throw, error)
+        else:
+            step = partial(next, iterator) if sent is None else partial(iterator.send, sent)
+
+
+async def await_contained(awaitable: Awaitable[T], where: str | None = None) -> T:
+    """``await awaitable``. ``where`` says in an :class:`Escaped` whose it is."""
+    found: T = await _contained(awaitable, where)
+    return found
+
+
+def working_task() -> asyncio.Task[Any] | None:
+    """The task that runs this code, ``None`` outside of one."""
+    with contextlib.suppress(RuntimeError):
+        return asyncio.current_task()
+    return None
+
+
+def as_failure(error: BaseException, task: asyncio.Task[Any] | None, where: str | None = None) -> Exception:
+    """``error`` as an ``Exception``; raises it again if it is nobody's failure.
+
+    Args:
+        task: the task that worked when it was raised: where it is another one now, a ``GeneratorExit`` closes the coroutine.
+    """
+    if isinstance(error, Exception):
+        return error
+    if isinstance(error, PASSING) or (isinstance(error, GeneratorExit) and working_task() is not task):
+        raise error
+    return Escaped(error, where)
+
+
+def run_in_thread(function: Callable[..., T], *args: Any) -> T:
+    """Call a plain function in a thread that is not the main one: no signal of the user arrives there, all it raises is its own.
+
+    Raises:
+        Escaped: no ``Exception``. RuntimeError: a ``StopIteration``, which no future takes, so that nobody would hear of it.
+    """
+    try:
+        return function(*args)
+    except StopIteration as error:
+        raise RuntimeError("it raised StopIteration") from error
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise Escaped(error) from error
+
+
+class Carried(Exception):
+    """A ``KeyboardInterrupt`` on its way from one task to the one that waits for it."""
+
+    def __init__(self, error: KeyboardInterrupt) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+async def carried(work: Coroutine[Any, Any, T]) -> T:
+    """``await work`` in a task of its own; a ``KeyboardInterrupt`` must not leave that: it would stop the loop at once."""
+    try:
+        return await work
+    except KeyboardInterrupt as error:
+        raise Carried(error) from error

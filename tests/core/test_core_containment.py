@@ -1,0 +1,426 @@
+"""What a plugin raises that is no ``Exception`` is a failure of that plugin; what the user interrupts is closed first (I1)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from skillkit_core import (
+    AgentError,
+    Approver,
+    CompactionResult,
+    Compactor,
+    ContextProvider,
+    Factory,
+    LLMAdapter,
+    ModelDefinition,
+    StopReason,
+    StreamEvent,
+    ToolCallEventResult,
+    ToolSet,
+    hookimpl,
+)
+from skillkit_core.testing import Call, Reply
+
+
+class Own(BaseException):
+    """No ``Exception``."""
+
+
+KINDS = [Own, GeneratorExit, SystemExit]
+THROWS = ("plain", "async", "after a wait")
+EVENTS = (
+    "session_start", "input", "before_agent_start", "agent_start", "turn_start", "context_transform", "message_start",
+    "message_update", "message_end", "before_tool_call", "tool_execution_start", "after_tool_result",
+    "tool_execution_end", "turn_end", "before_agent_end", "agent_end", "agent_settled",
+)  # fmt: skip
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def throwing(error: Callable[[], BaseException], how: str) -> Any:
+    """A handler or a tool that raises ``error()``: a plain function, or an async one, at once or after it waited."""
+
+    def plain(*args: Any) -> Any:
+        raise error()
+
+    async def late(*args: Any) -> Any:
+        if how == "after a wait":
+            await asyncio.sleep(0)
+        raise error()
+
+    return plain if how == "plain" else late
+
+
+def called(kind: type[BaseException]) -> str:
+    return "tried to end the program" if kind is SystemExit else kind.__name__
+
+
+def check_file(agent: Any) -> None:
+    """I1 and I2 in what is kept, without repair; the calls of an answer that was cut need no result."""
+    waiting: list[str] = []
+    for entry in agent.session.path():
+        message = entry.data.get("message", {})
+        if message.get("role") == "tool_result":
+            assert waiting and waiting.pop(0) == message["tool_call_id"]
+            continue
+        assert not waiting
+        if message.get("role") == "assistant" and message.get("stop_reason") not in ("aborted", "error"):
+            waiting = [b["id"] for b in message["content"] if b["type"] == "tool_call"]
+    assert not waiting
+
+
+def outcomes(agent: Any) -> list[str]:
+    return [str(m.outcome) for m in agent.messages if m.role == "tool_result"]
+
+
+# --- tools ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("I1", "9.20")
+@kinds
+@pytest.mark.parametrize("how", THROWS)
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_tool_that_raises_no_exception_gives_an_error_result(
+    kit: Any, go: Any, kind: type[BaseException], how: str, parallel: bool
+) -> None:
+    async def main() -> None:
+        tool = kit.tool("a", "fine")
+        bad = type(tool)("bad", "", throwing(lambda: kind(3), how), tool.parameters)
+        calls = [Call("a"), Call("bad"), Call("a")]
+        agent = kit.agent(Reply(calls=calls), "end", tools=[tool, bad], parallel_tools=parallel)
+        assert (await agent.chat("go")).content == "end"
+        assert outcomes(agent) == ["ok", "error", "ok"]
+        said = kit.results(agent)[1].text
+        assert called(kind) in said and said.startswith("tool 'bad': it ")
+        check_file(agent)
+        kit.check(agent)
+
+    go(main)
+
+
+@kinds
+def test_the_result_names_the_plugin_that_brought_the_tool_or_went_around_it(
+    kit: Any, go: Any, kind: type[BaseException]
+) -> None:
+    class Brings:
+        @hookimpl
+        def register_tools(self, register: Any) -> None:
+            tool = kit.tool("good", "fine")
+            register(tool)
+            register(type(tool)("bad", "", throwing(kind, "async"), tool.parameters))
+
+    class Around:
+        @hookimpl
+        async def wrap_tool_call(self, call: Any, call_next: Any) -> Any:
+            if call.tool_name == "good":
+                raise kind
+            return await call_next()
+
+    async def main() -> None:
+        agent = kit.agent(
+            Reply(calls=[Call("bad"), Call("good")]), "end", plugins=[("acme", Brings()), ("around", Around())]
+        )
+        await agent.chat("go")
+        first, second = (result.text for result in kit.results(agent))
+        assert first.startswith("plugin 'acme', tool 'bad': it ") and called(kind) in first
+        assert second.startswith("plugin 'around', wrap_tool_call: it ") and called(kind) in second
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.20")
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, StopIteration])
+def test_what_a_plain_tool_raises_in_its_thread_is_its_own(kit: Any, go: Any, kind: type[BaseException]) -> None:
+    """No signal arrives there; and a future takes no ``StopIteration``, so nobody would ever hear of it."""
+
+    async def main() -> None:
+        tool = kit.tool("a", "fine")
+        bad = type(tool)("bad", "", throwing(kind, "plain"), tool.parameters)
+        agent = kit.agent(Reply(calls=[Call("bad"), Call("a")]), "end", tools=[tool, bad])
+        assert (await agent.chat("go")).content == "end"
+        assert outcomes(agent) == ["error", "ok"] and kind.__name__ in kit.results(agent)[0].text
+        kit.check(agent)
+
+    go(main)
+
+
+# --- handlers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("I13")
+@kinds
+@pytest.mark.parametrize("how", THROWS)
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_handler_that_raises_no_exception_is_reported_and_changes_nothing(
+    kit: Any, go: Any, kind: type[BaseException], how: str, event: str
+) -> None:
+    async def main() -> None:
+        agent = kit.agent(Reply("one", calls=[Call("a")]), "end", tools=[kit.tool("a", "fine")])
+        agent.events.on(event, throwing(kind, how))
+        assert (await agent.chat("go")).content == "end"
+        assert outcomes(agent) == ["blocked" if event == "before_tool_call" else "ok"]
+        told = agent.seen.of("handler_error")
+        assert told and all(problem.event == event and called(kind) in problem.error for problem in told)
+        check_file(agent)
+        kit.check(agent)
+        await agent.aclose()
+
+    go(main)
+
+
+@pytest.mark.spec("9.24")
+@kinds
+@pytest.mark.parametrize("how", THROWS)
+def test_guards_that_raise_no_exception_fail_closed(kit: Any, go: Any, kind: type[BaseException], how: str) -> None:
+    async def main() -> None:
+        bad, ran = throwing(kind, how), []
+        tool = kit.tool("a", lambda a, c: ran.append(1) or "secret")
+        guarded = {event: kit.agent(Reply(calls=[Call("a")]), "end", tools=[tool]) for event in EVENTS}
+        for event in ("input", "context_transform"):
+            guarded[event].events.on(event, bad, phase="guard")
+            with pytest.raises(AgentError, match=called(kind)):
+                await guarded[event].chat("go")
+            assert guarded[event].scripted.requests == []
+        guarded["before_tool_call"].events.on("before_tool_call", bad, phase="guard")
+        await guarded["before_tool_call"].chat("go")
+        assert outcomes(guarded["before_tool_call"]) == ["blocked"] and ran == []
+        assert called(kind) in kit.results(guarded["before_tool_call"])[0].text
+        guarded["after_tool_result"].events.on("after_tool_result", bad, phase="guard")
+        await guarded["after_tool_result"].chat("go")
+        assert ran == [1] and "withheld" in kit.results(guarded["after_tool_result"])[0].text
+        for agent in guarded.values():
+            if agent.open_session is not None:
+                kit.check(agent)
+
+    go(main)
+
+
+@kinds
+def test_an_approver_that_raises_no_exception_has_not_agreed(kit: Any, go: Any, kind: type[BaseException]) -> None:
+    class Bad(Approver):
+        async def approve(self, request: Any) -> Any:
+            raise kind
+
+    async def main() -> None:
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", "ran")], approver=Bad())
+        agent.events.on("tool_call", lambda e: ToolCallEventResult(ask="may it?"))
+        await agent.chat("go")
+        assert outcomes(agent) == ["denied"] and called(kind) in kit.results(agent)[0].text
+        kit.check(agent)
+
+    go(main)
+
+
+# --- whoever else is asked ------------------------------------------------------------------------------------------
+
+
+class Throwing(LLMAdapter):
+    """Says ``text`` and raises."""
+
+    api, provider = "scripted", "scripted"
+
+    def __init__(self, error: type[BaseException], text: str = "", answers: Sequence[str] = ()) -> None:
+        self.error, self.text, self.requests, self.answers = error, text, [], list(answers)
+
+    async def stream(self, request: Any) -> Any:
+        self.requests.append(request)
+        if self.answers:
+            yield StreamEvent("text_start", index=0)
+            yield StreamEvent("text_delta", self.answers.pop(0), index=0)
+            yield StreamEvent("text_end", index=0)
+            yield StreamEvent("done", stop_reason=StopReason.stop)
+            return
+        if self.text:
+            yield StreamEvent("text_start", index=0)
+            yield StreamEvent("text_delta", self.text, index=0)
+            await asyncio.sleep(0)
+        raise self.error
+
+
+@pytest.mark.spec("I7", "9.43")
+@kinds
+@pytest.mark.parametrize("text", ["", "half an ans"])
+def test_an_adapter_that_raises_no_exception_fails_the_run_and_what_it_said_is_kept(
+    kit: Any, go: Any, kind: type[BaseException], text: str
+) -> None:
+    async def main() -> None:
+        agent = kit.agent(adapter=Throwing(kind, text))
+        with pytest.raises(AgentError, match="the adapter failed: it .*" + called(kind)):
+            await agent.chat("go")
+        assert [m.text for m in agent.messages] == (["go", text] if text else ["go"]) and len(
+            agent.scripted.requests
+        ) == 1
+        assert agent.seen.one("agent_end").outcome == "failed"
+        kit.check(agent)
+
+    go(main)
+
+
+@kinds
+def test_a_wrapper_of_the_model_that_raises_no_exception_fails_the_step(
+    kit: Any, go: Any, kind: type[BaseException]
+) -> None:
+    class Around:
+        @hookimpl
+        async def wrap_model_call(self, request: Any, call_next: Any) -> Any:
+            await call_next()
+            raise kind
+
+    async def main() -> None:
+        agent = kit.agent("one", plugins=[("around", Around())])
+        with pytest.raises(AgentError, match="plugin 'around', wrap_model_call: it .*" + called(kind)):
+            await agent.chat("go")
+        kit.check(agent)
+
+    go(main)
+
+
+@pytest.mark.spec("9.37")
+@kinds
+@pytest.mark.parametrize("where", ["compactor", "model"])
+def test_a_compactor_that_raises_no_exception_leaves_the_context_as_it_was(
+    kit: Any, go: Any, kind: type[BaseException], where: str
+) -> None:
+    class Bad(Compactor):
+        async def compact(self, request: Any) -> CompactionResult:
+            if where == "model":
+                return CompactionResult(await request.complete("summarise", request.messages), 1)
+            raise kind
+
+    class Plugin:
+        @hookimpl
+        def register_compactors(self, register: Any) -> None:
+            register(Factory("bad", lambda host: Bad()))
+
+    async def main() -> None:
+        agent = kit.agent(adapter=Throwing(kind, answers=["one"]), plugins=[("bad", Plugin())])
+        await agent.chat("go")
+        before = agent.messages
+        assert not await agent.compact()
+        assert agent.messages == before and agent.seen.one("compaction_end").outcome == "failed"
+        assert called(kind) in agent.seen.one("handler_error").error
+        kit.check(agent)
+
+    go(main)
+
+
+@kinds
+def test_providers_of_context_tools_and_models_that_raise_no_exception_are_left_out(
+    kit: Any, go: Any, kind: type[BaseException]
+) -> None:
+    class Plugin:
+        @hookimpl
+        def register_context_providers(self, register: Any) -> None:
+            register(ContextProvider("bad", throwing(kind, "plain")))
+
+        @hookimpl
+        def register_tools(self, register: Any) -> None:
+            register(ToolSet("bad", throwing(kind, "plain")))
+
+        @hookimpl
+        async def resolve_adapter(self, provider: str) -> Any:
+            await asyncio.sleep(0)
+            raise kind
+
+    async def main() -> None:
+        agent, called_back = kit.agent("end", plugins=[("bad", Plugin())]), []
+        agent.events.on("agent_end", lambda e: agent.when_idle(throwing(kind, "async")))
+        agent.events.on("agent_start", lambda e: agent.signal.add_callback(throwing(kind, "plain")))
+        agent.events.on("agent_start", lambda e: agent.signal.add_callback(lambda: called_back.append(1)))
+        agent.directives.watch(throwing(kind, "plain"))
+        assert (await agent.chat("go")).content == "end"
+        agent.events.on("turn_start", lambda e: agent.abort())
+        with pytest.raises(AgentError):
+            await agent.chat("again")
+        assert called_back == [1] and any(p.plugin == "bad" for p in agent.host.problems)
+        kit.check(agent)
+
+    go(main)
+
+
+# --- the user's own interrupt ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("I1", "I9")
+@pytest.mark.parametrize("parallel", [True, False])
+def test_an_interrupt_in_a_tool_answers_every_call_in_the_file_before_it_passes(kit: Any, parallel: bool) -> None:
+    """The loop is not one of ``asyncio.run``, which would cancel what is left afterwards: nothing is left."""
+    done = threading.Event()
+
+    async def act(args: Any, ctx: Any) -> str:
+        if args["n"] == 0:
+            return "real"
+        if args["n"] == 1:
+            raise KeyboardInterrupt
+        try:
+            await asyncio.Event().wait()
+        finally:
+            done.set()
+        return "never"
+
+    calls = [Call("a", {"n": n}) for n in range(3)]
+    agent = kit.agent(Reply(calls=calls), tools=[kit.tool("a", act)], parallel_tools=parallel)
+    loop = asyncio.new_event_loop()
+    try:
+        task = loop.create_task(agent.chat("go"))
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(task)
+        assert outcomes(agent) == ["ok", "interrupted", "interrupted"] and done.is_set() == parallel
+        assert agent.seen.one("agent_end").outcome == "aborted" and agent.slot.run is None
+        check_file(agent)
+        kit.check(agent)
+        with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)):
+            loop.run_until_complete(task)
+    finally:
+        loop.close()
+
+
+@pytest.mark.spec("I1", "I8", "I9", "9.9")
+@pytest.mark.parametrize("how", THROWS)
+@pytest.mark.parametrize("event", [e for e in EVENTS if e not in ("session_start", "input")])
+def test_an_interrupt_in_a_handler_passes_when_the_file_is_whole(kit: Any, go: Any, how: str, event: str) -> None:
+    agent = kit.agent(Reply("one", calls=[Call("a"), Call("a")]), "end", "two", "three", tools=[kit.tool("a", "fine")])
+    off = agent.events.on(event, throwing(KeyboardInterrupt, how))
+    with pytest.raises(KeyboardInterrupt):
+        go(lambda: agent.chat("go"))
+    check_file(agent)
+    kit.check(agent)
+    assert len(agent.seen.of("agent_end")) == len(agent.seen.of("agent_start")) and agent.slot.run is None
+    off()
+    assert go(lambda: agent.chat("again")).outcome == "completed"
+    kit.check(agent)
+
+
+@pytest.mark.spec("I7")
+def test_an_interrupt_while_an_answer_arrives_keeps_what_was_said(kit: Any, go: Any) -> None:
+    agent = kit.agent(adapter=Throwing(KeyboardInterrupt, "half an ans"))
+    with pytest.raises(KeyboardInterrupt):
+        go(lambda: agent.chat("go"))
+    assert kit.texts(agent) == ["user:go", "assistant:half an ans"]
+    assert agent.messages[-1].stop_reason is StopReason.aborted and agent.seen.one("agent_end").outcome == "aborted"
+    kit.check(agent)
+
+
+def test_an_interrupt_of_a_compactor_leaves_the_context_and_ends_the_compaction(kit: Any, go: Any) -> None:
+    class Interrupted(Compactor):
+        async def compact(self, request: Any) -> CompactionResult:
+            raise KeyboardInterrupt
+
+    class Plugin:
+        @hookimpl
+        def register_compactors(self, register: Any) -> None:
+            register(Factory("bad", lambda host: Interrupted()))
+
+    small = ModelDefinition("model", "scripted", "scripted", context_window=400)
+    agent = kit.agent("word " * 300, "end", plugins=[("bad", Plugin())], model=small)
+    go(lambda: agent.chat("go"))
+    with pytest.raises(KeyboardInterrupt):
+        go(lambda: agent.chat("more"))
+    assert [m.role for m in agent.messages] == ["user", "assistant", "user"]
+    assert agent.seen.one("compaction_end").outcome == "aborted" and agent.slot.run is None
+    kit.check(agent)
