@@ -9,7 +9,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from ..containment import as_failure, await_contained, call_contained, in_words
+from ..containment import Carried, as_failure, await_contained, call_contained, carried, in_words
 from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
 from ..stream import StreamEvent
@@ -80,7 +80,10 @@ class RunSlot(Part):
             async with contextlib.aclosing(run.events()) as events:
                 async for event in events:  # none but the end, unless streaming
                     yield event
-            await asyncio.shield(run.task)
+            try:
+                await asyncio.shield(run.task)
+            except Carried as carrying:
+                raise carrying.error from None  # the user interrupts whoever waits for the run
             finished = True
             failure = run.failure()
             yield failure if failure is not None else run.response()
@@ -99,7 +102,10 @@ class RunSlot(Part):
             self._agent.nesting.begin(run)
             self.run = run
             self._agent.events.loop, self._agent.events.run_id = run.loop, run.id
-            run.task = self._task = asyncio.create_task(self._drive(run, work), name=f"skillkit run {run.id}")
+            driven = self._drive(run, work)
+            if began_by is None:  # somebody waits for it
+                driven = carried(driven)
+            run.task = self._task = asyncio.create_task(driven, name=f"skillkit run {run.id}")
         return run
 
     def begin_waiting(self) -> None:
@@ -147,8 +153,8 @@ class RunSlot(Part):
         while not run.task.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([run.task])
-        if not run.task.cancelled():
-            run.task.exception()  # an interrupt has been seen: it has stopped the loop
+        if not run.task.cancelled() and isinstance(found := run.task.exception(), Carried):
+            raise found.error
 
     async def _drive(self, run: Run, work: Work) -> None:
         """The task of a run."""

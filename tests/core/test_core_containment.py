@@ -374,10 +374,43 @@ def test_an_interrupt_in_a_tool_answers_every_call_in_the_file_before_it_passes(
         assert agent.seen.one("agent_end").outcome == "aborted" and agent.slot.run is None
         check_file(agent)
         kit.check(agent)
-        with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)):
-            loop.run_until_complete(task)
+        assert isinstance(task.exception(), KeyboardInterrupt)
     finally:
         loop.close()
+
+
+@pytest.mark.spec("I1", "9.49")
+def test_an_interrupt_in_an_agent_inside_a_tool_closes_both_runs_before_it_reaches_who_waits(kit: Any) -> None:
+    agents: list[Any] = []
+    seen: list[str] = []
+
+    async def interrupts(args: Any, ctx: Any) -> str:
+        raise KeyboardInterrupt
+
+    async def asks(args: Any, ctx: Any) -> str:
+        agents.append(kit.agent(Reply(calls=[Call("b"), Call("b")]), tools=[kit.tool("b", interrupts)]))
+        return (await agents[1].chat("deeper")).content
+
+    async def main() -> None:
+        agents.append(kit.agent(Reply(calls=[Call("a")]), tools=[kit.tool("a", asks)]))
+        try:
+            await agents[0].chat("go")
+        except KeyboardInterrupt:
+            seen.append("interrupted")
+            raise
+
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(main())
+    finally:
+        loop.close()
+    assert seen == ["interrupted"]
+    assert [outcomes(agent) for agent in agents] == [["interrupted"], ["interrupted"] * 2]
+    for agent in agents:
+        ends = [e.outcome for e in agent.seen.of("agent_end") if e.agent_path == agent.agent_path]
+        assert ends == ["aborted"] and agent.slot.run is None
+        check_file(agent)
 
 
 @pytest.mark.spec("I1", "I8", "I9", "9.9")

@@ -90,6 +90,21 @@ def test_an_agent_that_was_never_closed_is_freed_too(kit: Any, go: Any) -> None:
     go(main, 5)
 
 
+@pytest.mark.usefixtures("no_collector")
+def test_an_agent_whose_run_a_message_began_is_freed_also_while_the_receipt_is_kept(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("hello")
+        receipt = await agent.steer("go", trigger=True)
+        await agent.wait_idle()
+        await pause()
+        gone = ref(agent)
+        agent.scripted.requests.clear()
+        del agent
+        assert gone() is None and (await receipt.response()).content == "hello"
+
+    go(main, 5)
+
+
 def test_who_keeps_a_handlers_context_longer_than_the_agent_is_told_so(kit: Any, go: Any) -> None:
     async def main() -> None:
         kept: list[HandlerContext] = []
