@@ -25,6 +25,7 @@ __all__ = [
     "carried",
     "in_words",
     "run_in_thread",
+    "seen",
     "working_task",
 ]
 
@@ -143,3 +144,9 @@ async def carried(work: Coroutine[Any, Any, T]) -> T:
         return await work
     except KeyboardInterrupt as error:
         raise Carried(error) from error
+
+
+def seen(task: asyncio.Future[Any]) -> None:
+    """As a done callback: whoever waits for the task deals with its end, so that asyncio need not complain of an interrupt."""
+    if not task.cancelled():
+        task.exception()

@@ -9,7 +9,7 @@ from contextvars import Context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..containment import Carried, Escaped, await_contained, call_contained, carried, in_words, working_task
+from ..containment import Carried, Escaped, await_contained, call_contained, carried, in_words, seen, working_task
 from ..contracts.approver import ApprovalDecision, Question
 from ..errors import SkillKitError, ToolError
 from ..events.bus import EventBus, GuardFailed
@@ -356,6 +356,8 @@ class ToolBatch:
         """Run prepared calls at the same time; a ``KeyboardInterrupt`` in one passes at once, another error when all are done."""
         tasks = [asyncio.create_task(carried(self.run_one(item))) for item in items]
         self.run.tasks.update(tasks)
+        for task in tasks:
+            task.add_done_callback(seen)
         left: set[asyncio.Task[None]] = set(tasks)
         while left:
             done, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)

@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..containment import seen
 from ..events.types import MessageUpdateEvent
 from ..stream import MessageBuilder, StreamEvent
 
@@ -48,6 +49,7 @@ class Narration:
             self._pump = asyncio.create_task(self._deliver())
             self._run.tasks.add(self._pump)
             self._pump.add_done_callback(self._run.tasks.discard)
+            self._pump.add_done_callback(seen)
         if len(self._waiting) > self._run.MAX_WAITING:
             await self.end()
 

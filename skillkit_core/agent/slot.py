@@ -9,7 +9,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from ..containment import Carried, as_failure, await_contained, call_contained, carried, in_words
+from ..containment import Carried, as_failure, await_contained, call_contained, carried, in_words, seen
 from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
 from ..stream import StreamEvent
@@ -106,6 +106,8 @@ class RunSlot(Part):
             if began_by is None:  # somebody waits for it
                 driven = carried(driven)
             run.task = self._task = asyncio.create_task(driven, name=f"skillkit run {run.id}")
+            if began_by is None:
+                run.task.add_done_callback(seen)
         return run
 
     def begin_waiting(self) -> None:
