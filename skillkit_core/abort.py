@@ -46,11 +46,16 @@ class AbortSignal:
             self.reason = reason or "aborted"
             self.aborted = True
             callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+        passing: BaseException | None = None
+        for callback in callbacks:  # one that fails must not keep the others from ending their work
             try:
                 call_contained(callback)
-            except Exception:  # one that fails must not keep the others from ending their work
+            except Exception:
                 log.exception("a callback of an abort signal failed")
+            except BaseException as error:  # noqa: BLE001 - it passes when all are called
+                passing = passing or error
+        if passing is not None:
+            raise passing
         return True
 
     def add_callback(self, callback: Callable[[], object]) -> Callable[[], None]:

@@ -1,7 +1,9 @@
-"""Calling code of plugins: what it raises that is no ``Exception`` becomes one, so that nothing of a plugin ends the program.
+"""Calling code of plugins that may raise what is no ``Exception``.
 
-``KeyboardInterrupt`` (the user's) and ``CancelledError`` (the task's) pass. So does a ``GeneratorExit`` that closes the coroutine
-that waits; one that the plugin raises does not.
+It is never swallowed (spec, section 4): ``KeyboardInterrupt``, ``SystemExit`` and a ``BaseException`` of one's own are meant for
+the program, so they pass once the run is closed and its file is whole; ``CancelledError`` is the task's. The one exception is a
+``GeneratorExit`` that a plugin raises: it means nothing but "this generator is closed", and would close whatever waits above
+without a word, so it becomes a failure of that plugin. One that closes the coroutine that waits passes.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from typing import Any, TypeVar
 from .errors import SkillKitError
 
 __all__ = [
-    "PASSING",
     "Carried",
     "Escaped",
     "as_failure",
@@ -24,17 +25,18 @@ __all__ = [
     "call_contained",
     "carried",
     "in_words",
+    "interrupts",
+    "reason_of",
     "run_in_thread",
     "seen",
     "working_task",
 ]
 
 T = TypeVar("T")
-PASSING = (Exception, KeyboardInterrupt, asyncio.CancelledError)
 
 
 class Escaped(SkillKitError):
-    """Code of a plugin raised ``SystemExit``, ``GeneratorExit`` or a ``BaseException`` of its own; ``__cause__`` is that."""
+    """Code of a plugin raised ``GeneratorExit``, or in a thread what is meant for a program; ``__cause__`` is that."""
 
     def __init__(self, error: BaseException, where: str | None = None) -> None:
         if isinstance(error, SystemExit):
@@ -49,6 +51,16 @@ def _plain(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
+def interrupts(error: BaseException) -> bool:
+    """Whether ``error`` is meant for the program: nobody's failure, it must pass."""
+    return not isinstance(error, (Exception, GeneratorExit, asyncio.CancelledError))
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a run was aborted that ``error`` interrupted."""
+    return "interrupted by the user" if isinstance(error, KeyboardInterrupt) else f"ended by {_plain(error)}"
+
+
 def in_words(error: BaseException) -> str:
     """What failed, on one line: the type and the text."""
     return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {error}"
@@ -58,9 +70,7 @@ def call_contained(function: Callable[..., T], *args: Any, where: str | None = N
     """``function(*args)``. ``where`` says in an :class:`Escaped` whose it is."""
     try:
         return function(*args)
-    except PASSING:
-        raise
-    except BaseException as error:
+    except GeneratorExit as error:
         raise Escaped(error, where) from error
 
 
@@ -73,9 +83,7 @@ def _contained(awaitable: Awaitable[Any], where: str | None) -> Generator[Any, A
             pending = step()
         except StopIteration as stop:
             return stop.value
-        except PASSING:
-            raise
-        except BaseException as error:
+        except GeneratorExit as error:
             raise Escaped(error, where) from error
         try:
             sent = yield pending
@@ -109,41 +117,43 @@ def as_failure(error: BaseException, task: asyncio.Task[Any] | None, where: str 
     """
     if isinstance(error, Exception):
         return error
-    if isinstance(error, PASSING) or (isinstance(error, GeneratorExit) and working_task() is not task):
+    if not isinstance(error, GeneratorExit) or working_task() is not task:
         raise error
     return Escaped(error, where)
 
 
 def run_in_thread(function: Callable[..., T], *args: Any) -> T:
-    """Call a plain function in a thread that is not the main one: no signal of the user arrives there, all it raises is its own.
+    """Call a plain function in a thread that is not the main one.
+
+    No signal of the user arrives there, and ``SystemExit`` ends a thread and not the program: both are failures of the function.
 
     Raises:
-        Escaped: no ``Exception``. RuntimeError: a ``StopIteration``, which no future takes, so that nobody would hear of it.
+        Escaped: it raised one of these. RuntimeError: a ``StopIteration``, which no future takes: nobody would hear of it.
     """
     try:
         return function(*args)
     except StopIteration as error:
         raise RuntimeError("it raised StopIteration") from error
-    except (Exception, asyncio.CancelledError):
-        raise
-    except BaseException as error:
+    except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
         raise Escaped(error) from error
 
 
 class Carried(Exception):
-    """A ``KeyboardInterrupt`` on its way from one task to the one that waits for it."""
+    """What interrupts a run, on its way from one task to the one that waits for it."""
 
-    def __init__(self, error: KeyboardInterrupt) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__(error)
         self.error = error
 
 
 async def carried(work: Coroutine[Any, Any, T]) -> T:
-    """``await work`` in a task of its own; a ``KeyboardInterrupt`` must not leave that: it would stop the loop at once."""
+    """``await work`` in a task of its own; what interrupts it must not leave that: most of it would stop the loop at once."""
     try:
         return await work
-    except KeyboardInterrupt as error:
-        raise Carried(error) from error
+    except BaseException as error:
+        if interrupts(error):
+            raise Carried(error) from error
+        raise
 
 
 def seen(task: asyncio.Future[Any]) -> None:

@@ -9,7 +9,18 @@ from contextvars import Context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..containment import Carried, Escaped, await_contained, call_contained, carried, in_words, seen, working_task
+from ..containment import (
+    Carried,
+    Escaped,
+    await_contained,
+    call_contained,
+    carried,
+    in_words,
+    interrupts,
+    reason_of,
+    seen,
+    working_task,
+)
 from ..contracts.approver import ApprovalDecision, Question
 from ..errors import SkillKitError, ToolError
 from ..events.bus import EventBus, GuardFailed
@@ -321,8 +332,8 @@ class ToolBatch:
             if isinstance(error, GeneratorExit) and working_task() is not task:
                 raise  # nobody will go on here
             self.run.closing = True
-            if isinstance(error, KeyboardInterrupt):
-                self.run.signal.abort("interrupted by the user")
+            if interrupts(error):
+                self.run.signal.abort(reason_of(error))
             await self._interrupt("failed" if isinstance(error, Exception) else "was aborted")
             raise
 
@@ -353,7 +364,7 @@ class ToolBatch:
             await self._run(runnable)
 
     async def _run(self, items: Sequence[Prepared]) -> None:
-        """Run prepared calls at the same time; a ``KeyboardInterrupt`` in one passes at once, another error when all are done."""
+        """Run prepared calls at the same time; what interrupts the run passes at once, another error when all are done."""
         tasks = [asyncio.create_task(carried(self.run_one(item))) for item in items]
         self.run.tasks.update(tasks)
         for task in tasks:
@@ -384,7 +395,7 @@ class ToolBatch:
             _, left = await asyncio.wait(tasks, timeout=self.run.abort_grace)
             agent.abandon(left)
         self._updates.end()
-        interrupted: KeyboardInterrupt | None = None
+        interrupted: BaseException | None = None
         for item in self.items:
             while item.result is None or not item.ended:  # each handler is asked once; one may interrupt again
                 try:
@@ -392,7 +403,9 @@ class ToolBatch:
                         await self._refuse(item, Outcome.interrupted, f"Interrupted: the run {how}.")
                     else:
                         await self._end(item, item.result.details, 0.0)
-                except KeyboardInterrupt as error:
+                except BaseException as error:
+                    if not interrupts(error):
+                        raise
                     interrupted = error
         if interrupted is not None:
             raise interrupted

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ..containment import as_failure
+from ..containment import as_failure, interrupts, reason_of
 from ..contracts.approver import ApprovalDecision
 from ..errors import AgentError, ErrorKind, ProviderError
 from ..events.results import (
@@ -64,12 +63,12 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption 
             raise
         else:  # nobody cancelled the run: a plugin let a CancelledError of its own escape
             await _close_failed(run, AgentError("something in the run was cancelled from the inside"), cancelled)
-    except KeyboardInterrupt:
-        run.signal.abort("interrupted by the user")
-        await _close_interrupted(run)
-        raise
-    except BaseException as raised:  # noqa: BLE001 - whatever fails a run is its outcome
-        error = as_failure(raised, run.task)
+    except BaseException as raised:
+        if interrupts(raised):
+            run.signal.abort(reason_of(raised))
+            await _close_interrupted(run)
+            raise
+        error = as_failure(raised, run.task)  # whatever fails a run is its outcome
         if run.signal.aborted:
             await _close_aborted(run)
         else:
@@ -341,11 +340,12 @@ async def _keep_results(run: Run, results: Sequence[ToolResultMessage]) -> None:
         for step in (_result_start, _result_end, _result_kept):
             try:
                 result = await step(run, result)
-            except (asyncio.CancelledError, KeyboardInterrupt) as error:
-                run.closing, passing = (
-                    True,
-                    error if passing is None or isinstance(error, KeyboardInterrupt) else passing,
-                )
+            except BaseException as error:
+                if not interrupts(error) and not isinstance(error, asyncio.CancelledError):
+                    raise
+                run.closing = True
+                if passing is None or interrupts(error):
+                    passing = error
                 if step is _result_kept and (not run.messages or run.messages[-1] is not result):
                     await _result_kept(run, result)
     if passing is not None:
@@ -473,9 +473,12 @@ async def _close_aborted(run: Run) -> None:
 async def _close_interrupted(run: Run) -> None:
     """As :func:`_close_aborted`; handlers that are told of the end may interrupt it again, each once."""
     for _ in range(MAX_INTERRUPTS):
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             await _close_aborted(run)
             return
+        except BaseException as error:
+            if not interrupts(error):
+                raise
 
 
 async def _finish(run: Run) -> None:

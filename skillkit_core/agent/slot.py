@@ -9,7 +9,17 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from ..containment import Carried, as_failure, await_contained, call_contained, carried, in_words, seen
+from ..containment import (
+    Carried,
+    as_failure,
+    await_contained,
+    call_contained,
+    carried,
+    in_words,
+    interrupts,
+    reason_of,
+    seen,
+)
 from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
 from ..stream import StreamEvent
@@ -171,12 +181,12 @@ class RunSlot(Part):
             run.reason = run.reason or run.signal.reason or "cancelled"
             if not run.signal.aborted:
                 raise
-        except KeyboardInterrupt:
-            if not run.closing:
-                run.outcome, run.reason = "aborted", "interrupted by the user"
-            raise
-        except BaseException as error:  # noqa: BLE001 - the caller gets it as the run's failure
-            run.outcome, run.error = "failed", as_failure(error, run.task)
+        except BaseException as error:
+            if interrupts(error):
+                if not run.closing:
+                    run.outcome, run.reason = "aborted", reason_of(error)
+                raise
+            run.outcome, run.error = "failed", as_failure(error, run.task)  # the caller gets it as the run's failure
         finally:
             run.closing = True
             failure = run.failure()

@@ -15,7 +15,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
-from ..containment import PASSING, Escaped, call_contained, in_words
+from ..containment import Escaped, call_contained, in_words
 from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError
 from ..frozen import freeze
 from ..hookspecs.markers import Phase
@@ -349,9 +349,7 @@ class EventBus:
                             answer = (
                                 record.function(event, self.context) if record.takes_ctx else record.function(event)
                             )
-                        except PASSING:
-                            raise
-                        except BaseException as error:
+                        except GeneratorExit as error:
                             raise Escaped(error) from error
                     if answer is None:
                         continue
@@ -360,9 +358,7 @@ class EventBus:
                             pending = answer.send(None)
                         except StopIteration as stop:
                             answer = stop.value
-                        except PASSING:
-                            raise
-                        except BaseException as error:
+                        except GeneratorExit as error:
                             raise Escaped(error) from error
                         else:
                             answer = await drive_on(answer, pending, self._limit(record.timeout), self._overdue)

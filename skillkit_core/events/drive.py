@@ -9,7 +9,7 @@ from contextvars import Context
 from types import CoroutineType
 from typing import Any
 
-from ..containment import PASSING, Escaped
+from ..containment import Escaped, interrupts
 from ..errors import HandlerTimeout
 
 __all__ = ["drive", "drive_on"]
@@ -58,9 +58,7 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
                 pending = iterator.send(sent) if sent is not None else next(iterator)
     except StopIteration as stop:
         return stop.value
-    except PASSING:
-        raise
-    except BaseException as error:
+    except GeneratorExit as error:
         if closing:  # nobody goes on here
             raise
         raise Escaped(error) from error
@@ -74,10 +72,10 @@ def _end(iterator: Any, error: BaseException) -> None:
     for end in (lambda: iterator.throw(error), iterator.close):
         try:
             end()
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # noqa: BLE001 - the handler's answer to its own cancellation does not matter
-            return
+        except BaseException as said:
+            if interrupts(said):
+                raise
+            return  # the handler's answer to its own cancellation does not matter
 
 
 async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Callable[[], bool] = lambda: False) -> Any:
@@ -87,16 +85,14 @@ async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Calla
 
     Raises:
         HandlerTimeout: the time is over; the awaitable was cancelled. A cancellation from outside passes unchanged. Escaped: it
-        raised what is no ``Exception``.
+        raised a ``GeneratorExit`` of its own.
     """
     iterator = awaitable.__await__()
     try:
         pending = next(iterator)
     except StopIteration as stop:
         return stop.value
-    except PASSING:
-        raise
-    except BaseException as error:
+    except GeneratorExit as error:
         raise Escaped(error) from error
     return await _drive(iterator, pending, timeout, overdue)
 

@@ -102,8 +102,8 @@ def test_a_failing_handler_in_phase_guard_of_an_observed_event_guards_nothing() 
     emit(bus)
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, asyncio.CancelledError])
-def test_an_interrupt_and_a_cancellation_are_never_swallowed(kind: type[BaseException]) -> None:
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
+def test_base_exceptions_are_never_swallowed(kind: type[BaseException]) -> None:
     bus, errors, seen = EventBus(), [], []
 
     def handler(event: Any) -> None:
