@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import replace
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -16,6 +17,7 @@ from drive_plans import ARGS, Plan, Turn
 from drive_wires import check_wires
 
 from skillkit_core import (
+    AgentBusy,
     AgentError,
     ApprovalDecision,
     Approver,
@@ -197,15 +199,20 @@ class Drive:
 
     async def _say(self, agent: Any, way: Any, text: str) -> None:
         try:
-            self.books.accepted[agent, await way(text)] = text
-        except NoActiveRun:
-            pass
+            taken = await way(text)
+        except (NoActiveRun, AgentBusy):  # nothing runs, or the agent is about to leave its session
+            return
+        self.books.accepted[agent, getattr(taken, "id", taken)] = text
 
     async def _act(self, action: str, n: int, task: asyncio.Task[Any]) -> None:
         agent, books = self.agent, self.books
         if action in ("steer", "follow_up"):
             way = agent.steer if action == "steer" else agent.follow_up
             self.asking.append(asyncio.create_task(self._say(agent, way, f"{action} {n}")))
+        elif action == "trigger":
+            self.asking.append(
+                asyncio.create_task(self._say(agent, partial(agent.steer, trigger=True), f"trigger {n}"))
+            )
         elif action == "next_run":
             books.accepted[agent, agent.next_run(f"next {n}")] = f"next {n}"
         elif action == "cancel_item" and books.accepted:
@@ -243,6 +250,7 @@ class Drive:
             return
         self.gate.release_all()
         await asyncio.gather(*self.asking)
+        await self.agent.wait_idle()  # the last of them may have begun a run
         await self._again()
 
     async def _attached(self, turns: tuple[Turn, ...], session: Session) -> Any:
@@ -268,7 +276,10 @@ class Drive:
                 stop.release()
                 self._stops += 1
                 assert self._stops < MOST_STOPS, "it does not end"
-            return await self._result(task)
+            outcome = await self._result(task)
+            if self.agent.slot.run is not None:  # a message came too late for the run, and has begun one of its own
+                await self._drive(self.agent.wait_idle())
+            return outcome
         except Crashed:
             self.left = self.place.snapshot()
             self.books.crashed = True
@@ -277,6 +288,9 @@ class Drive:
             self.gate.release_all()
             await self._result(task)
             await asyncio.gather(*self.asking, return_exceptions=True)
+            while self.agent.slot.run is not None:
+                self.agent.abort()
+                await self.agent.wait_idle()
             await self.agent.session.close()
             raise
 

@@ -19,7 +19,7 @@ FAILING = ("session_start", "input", "turn_start", "context_transform", "message
            "turn_end", "tool_execution_start", "before_agent_end", "agent_end", "usage", "queue_update", "agent_settled",
            "approval_request", "approval_resolved", "before_compact", "compaction_start", "compaction_end",
            "session_shutdown")  # fmt: skip
-ACTIONS = ("steer", "abort", "crash", "follow_up", "next_run", "cancel_item", "cancel_task", "read")
+ACTIONS = ("steer", "abort", "crash", "follow_up", "next_run", "cancel_item", "cancel_task", "read", "trigger")
 KINDS = ("tool", "persist", "request", "mark", "persist suspension", "persist custom", "persist compaction",
          "persist tool_result", "hook", "timer", "mark in an approver", "mark in a compactor", "mark in a watcher",
          "persist user")  # fmt: skip
