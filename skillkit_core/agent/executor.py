@@ -1,4 +1,7 @@
-"""The one door to every tool: checks, guards, execution, and exactly one result per call in the order of the calls."""
+"""The one door to every tool: the calls of an answer are run, and have results in the order of the calls.
+
+What a call passes before it may run is in ``preparation.py``, how it comes to its one result in ``settlement.py``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..containment import (
@@ -21,36 +23,21 @@ from ..containment import (
     seen,
     working_task,
 )
-from ..contracts.approver import ApprovalDecision, Question
+from ..contracts.approver import ApprovalDecision
 from ..errors import SkillKitError, ToolError
-from ..events.bus import EventBus, GuardFailed
-from ..events.results import UNSET, ToolResultEventResult
-from ..events.tool_call import ToolCallDecision
-from ..events.types import (
-    ToolCallEvent,
-    ToolExecutionEndEvent,
-    ToolExecutionStartEvent,
-    ToolResultEvent,
-)
+from ..events.bus import EventBus
+from ..events.results import UNSET
 from ..frozen import EMPTY
-from ..messages import (
-    Block,
-    Outcome,
-    TextBlock,
-    ToolCall,
-    ToolResultMessage,
-    blocks_of,
-)
-from ..models import TokenUsage
-from ..schema import validate
+from ..messages import Outcome, ToolCall, ToolResultMessage
 from ..tools import ToolOutput
 from .around import wrapped
-from .call import IN_PROCESS, CallContext, Prepared, as_output, checked, plain_details
-from .consent import agreement, tell_decision
-from .nesting import beyond, work_in
+from .call import IN_PROCESS, CallContext, Prepared, as_output, checked
+from .consent import tell_decision
+from .nesting import work_in
+from .preparation import Preparation
 from .repair import NO_RESULT
+from .settlement import Settlement
 from .suspension import Resumption, SuspendedCall
-from .text import clean, limit_text
 from .updates import Updates
 
 if TYPE_CHECKING:
@@ -59,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["ToolBatch"]
 
 log = logging.getLogger("skillkit.agent")
-WITHHELD = "The result was withheld because a guard failed."
 
 
 class ToolBatch:
@@ -69,102 +55,9 @@ class ToolBatch:
         self.run = run
         self.bus: EventBus = run.agent.events
         self.items = [Prepared(call, i) for i, call in enumerate(calls)]
+        self._settlement = Settlement(run)
+        self._preparation = Preparation(run, self._settlement, len(self.items))
         self._updates = Updates(run)
-
-    # --- before -----------------------------------------------------------------------------------------------
-
-    async def prepare(self, item: Prepared) -> None:
-        """Check one call and ask the handlers; a call that must not run gets its result here."""
-        call, name = item.call, item.call.name
-        tool = self.run.agent.toolbox.get(name)
-        if tool is None:
-            await self._refuse(item, Outcome.error, self._unknown(name))
-            return
-        if call.args is None:
-            await self._refuse(
-                item, Outcome.error, f"The arguments of {name!r} are not a JSON object: {call.raw_args[:200]!r}"
-            )
-            return
-        problem = validate(tool.parameters, call.args if item.stored is None else item.stored.args)
-        if problem is not None:
-            await self._refuse(item, Outcome.error, f"The arguments of {name!r} do not fit: {problem}")
-            return
-        item.tool, item.args = tool, item.stored.args if item.stored is not None else call.args
-        item.event = self.bus.make(
-            ToolCallEvent,
-            tool_name=name,
-            tool_call_id=call.id,
-            args=item.args,
-            raw_args=call.args,
-            index=item.index,
-            batch_size=len(self.items),
-            annotations=tool.annotations,
-        )
-        questions = await self._guarded(item) if self.bus.has("before_tool_call") else ()
-        if questions is None or not await self._allowed(item, questions):
-            return
-        await self.run.checkpoint()
-        await self._start(item)
-
-    def _unknown(self, name: str) -> str:
-        from ..errors import close_matches
-
-        names = [tool.name for tool in self.run.agent.toolbox.tools()]
-        close = close_matches(name, names)
-        return f"There is no tool {name!r}." + (f" Did you mean {', '.join(close)}?" if close else "")
-
-    async def _guarded(self, item: Prepared) -> Sequence[Question] | None:
-        """Ask the handlers of ``before_tool_call``: what must be asked before the call may go on; ``None``: it may not."""
-        assert item.event is not None and item.tool is not None
-        decision = await self.bus.emit(item.event)
-        if not isinstance(decision, ToolCallDecision):
-            return ()
-        if decision.args is not None:
-            item.args = decision.args
-        item.terminate = decision.terminate
-        if decision.block:
-            await self._refuse(item, Outcome.blocked, f"Blocked: {decision.reason}")
-            return None
-        if decision.changed_by is not None:
-            problem = validate(item.tool.parameters, item.args)
-            if problem is not None:
-                who = f"plugin {decision.plugin!r}" if decision.plugin else decision.changed_by
-                await self._refuse(
-                    item, Outcome.error, f"{who} changed the arguments so that they do not fit: {problem}"
-                )
-                return None
-        if item.args is not item.event.args:
-            item.event = replace(item.event, args=item.args)
-        item.substitute = decision.result
-        return decision.questions
-
-    async def _allowed(self, item: Prepared, questions: Sequence[Question]) -> bool:
-        """Whether everybody who must be asked agrees; else the call is denied or waits."""
-        if not questions and item.stored is None:
-            return True
-        answer = await agreement(self.run, item, questions)
-        if answer.decision == "deny":
-            await self._deny(item, answer)
-        return answer.decision == "allow"
-
-    async def _deny(self, item: Prepared, answer: ApprovalDecision) -> None:
-        await self._refuse(item, Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
-
-    async def _start(self, item: Prepared) -> None:
-        item.started = True
-        if self.bus.has("tool_execution_start"):
-            await self.bus.emit(
-                self.bus.make(
-                    ToolExecutionStartEvent, tool_name=item.call.name, tool_call_id=item.call.id, args=item.args
-                )
-            )
-
-    async def _refuse(self, item: Prepared, outcome: Outcome, text: str) -> None:
-        """Give a call that does not run its result."""
-        if not item.started:
-            item.args = item.args or item.call.args or EMPTY
-            await self._start(item)
-        await self._settle(item, ToolOutput(text, is_error=True), outcome, 0.0)
 
     # --- running ----------------------------------------------------------------------------------------------
 
@@ -182,8 +75,8 @@ class ToolBatch:
             return  # it came too late: the run was aborted, and the call has its result
         duration = clock.monotonic() - item.begun_at
         await self._updates.drain()
-        output, outcome = await self._patched(item, output, outcome, duration)
-        await self._settle(item, output, outcome, duration)
+        output, outcome = await self._settlement.patched(item, output, outcome, duration)
+        await self._settlement.settle(item, output, outcome, duration)
 
     async def _execute(self, item: Prepared) -> tuple[ToolOutput, Outcome]:
         tool = item.tool
@@ -224,92 +117,6 @@ class ToolBatch:
             said = str(error) if isinstance(error, SkillKitError) else in_words(error)
             return ToolOutput(said, is_error=True), Outcome.error
 
-    # --- after ------------------------------------------------------------------------------------------------
-
-    async def _patched(
-        self, item: Prepared, output: ToolOutput, outcome: Outcome, duration: float
-    ) -> tuple[ToolOutput, Outcome]:
-        """What the handlers of ``after_tool_result`` make of the answer."""
-        if not self.bus.has("after_tool_result"):
-            return output, outcome
-        event = self.bus.make(
-            ToolResultEvent,
-            tool_name=item.call.name,
-            tool_call_id=item.call.id,
-            args=item.args,
-            raw_args=item.call.args or EMPTY,
-            content=self._content(item, output),
-            details=output.details,
-            is_error=output.is_error,
-            terminate=output.terminate,
-            usage=output.usage,
-            outcome=outcome,
-            duration=duration,
-        )
-        try:
-            patch = await self.bus.emit(event)
-        except GuardFailed:
-            return ToolOutput(WITHHELD, is_error=True), Outcome.error
-        if not isinstance(patch, ToolResultEventResult):
-            return output, outcome
-        values = dict(patch.set_fields())
-        output = replace(output, **values)
-        if "is_error" in values and outcome in (Outcome.ok, Outcome.error):
-            outcome = Outcome.error if output.is_error else Outcome.ok
-        return output, outcome
-
-    def _content(self, item: Prepared, output: ToolOutput) -> tuple[Block, ...]:
-        """The answer as blocks: clean text, secrets redacted, not longer than the tool allows."""
-        room = item.tool.max_output if item.tool is not None else 100_000
-        redact = self.run.agent.host.redact
-        blocks: list[Block] = []
-        for block in blocks_of(output.content):
-            if isinstance(block, TextBlock):
-                text = limit_text(redact(clean(block.text)), room)
-                block = block if text == block.text else TextBlock(text)
-                room = max(0, room - len(text))
-            blocks.append(block)
-        return tuple(blocks)
-
-    async def _settle(self, item: Prepared, output: ToolOutput, outcome: Outcome, duration: float) -> None:
-        """Fix the one result of a call; whatever comes later is dropped."""
-        if item.result is not None:
-            return
-        if item.ctx is not None:
-            item.ctx.settled = True
-        item.terminate = item.terminate or output.terminate
-        content = self._content(item, output)
-        item.result = ToolResultMessage(
-            tool_call_id=item.call.id,
-            tool_name=item.call.name,
-            content=content,
-            is_error=outcome is not Outcome.ok or output.is_error,
-            outcome=outcome,
-            details=plain_details(output.details),
-            ts=self.run.agent.clock.time(),
-        )
-        if output.usage is not None:
-            counted = item.ctx.nested if item.ctx is not None else TokenUsage()
-            await self.run.account(beyond(output.usage, counted), purpose="tool")
-        await self._end(item, output.details, duration)
-
-    async def _end(self, item: Prepared, details: Any, duration: float) -> None:
-        item.ended = True
-        result = item.result
-        if result is not None and self.bus.has("tool_execution_end"):
-            await self.bus.emit(
-                self.bus.make(
-                    ToolExecutionEndEvent,
-                    tool_name=item.call.name,
-                    tool_call_id=item.call.id,
-                    content=result.content,
-                    details=details,
-                    is_error=result.is_error,
-                    outcome=result.outcome,
-                    duration=duration,
-                )
-            )
-
     # --- the batch --------------------------------------------------------------------------------------------
 
     async def execute(self, steered: Callable[[], bool]) -> None:
@@ -344,7 +151,7 @@ class ToolBatch:
                 return
             if item.result is not None:
                 continue
-            await self.prepare(item)
+            await self._preparation.prepare(item)
             if item.deferred is not None:  # what comes after it may build on it
                 for later in self.items[self.items.index(item) + 1 :]:
                     later.deferred = later.stored.questions if later.stored is not None else ()
@@ -355,7 +162,7 @@ class ToolBatch:
     async def _together(self, steered: Callable[[], bool]) -> None:
         for item in self.items:
             if item.result is None:
-                await self.prepare(item)
+                await self._preparation.prepare(item)
         if steered():
             await self.skip()
             return
@@ -383,7 +190,7 @@ class ToolBatch:
         """Give every call that has not started the outcome ``skipped``."""
         for item in self.items:
             if item.result is None:
-                await self._refuse(item, Outcome.skipped, "Skipped: the user sent a new instruction.")
+                await self._settlement.refuse(item, Outcome.skipped, "Skipped: the user sent a new instruction.")
 
     async def _interrupt(self, how: str = "was aborted") -> None:
         """End what runs, wait for it within the grace time, and settle what is left; ``how`` the run ended."""
@@ -400,9 +207,9 @@ class ToolBatch:
             while item.result is None or not item.ended:  # each handler is asked once; one may interrupt again
                 try:
                     if item.result is None:
-                        await self._refuse(item, Outcome.interrupted, f"Interrupted: the run {how}.")
+                        await self._settlement.refuse(item, Outcome.interrupted, f"Interrupted: the run {how}.")
                     else:
-                        await self._end(item, item.result.details, 0.0)
+                        await self._settlement.end(item, item.result.details, 0.0)
                 except BaseException as error:
                     if not interrupts(error):
                         raise
@@ -426,7 +233,7 @@ class ToolBatch:
             if item.deferred is not None and item.result is None:
                 answer = ApprovalDecision("deny", reason)
                 await tell_decision(self.run, item, answer)
-                await self._deny(item, answer)
+                await self._preparation.deny(item, answer)
 
     async def interrupt_waiting(self) -> list[ToolResultMessage]:
         """Give every call that waits for a decision the outcome ``interrupted``; their results."""
@@ -441,7 +248,7 @@ class ToolBatch:
             item.decision = resumption.decisions.get(item.call.id)
             tool = self.run.agent.toolbox.get(item.call.name)
             if item.stored is None and (tool is None or tool.replay != "safe"):
-                await self._refuse(item, Outcome.interrupted, NO_RESULT)
+                await self._settlement.refuse(item, Outcome.interrupted, NO_RESULT)
 
     async def truncated(self) -> None:
         """Answer every call of an answer that was cut off by its length limit."""
@@ -450,7 +257,7 @@ class ToolBatch:
     async def _truncate(self) -> None:
         for item in self.items:
             text = "The answer was cut off by its length limit, so this call was not run. Make the call again, shorter."
-            await self._refuse(item, Outcome.truncated, text)
+            await self._settlement.refuse(item, Outcome.truncated, text)
 
     @property
     def results(self) -> list[ToolResultMessage]:
