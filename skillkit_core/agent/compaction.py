@@ -19,7 +19,7 @@ from .run import Run
 if TYPE_CHECKING:
     from .runner import AgentRunner
 
-__all__ = ["can_compact", "compact_if_needed", "compact_now", "find_compactor"]
+__all__ = ["can_compact", "compact_alone", "compact_if_needed", "compact_now", "find_compactor"]
 
 PROGRESS = 0.10  # what a compaction must free at least
 Reason = Literal["threshold", "overflow", "manual"]
@@ -44,6 +44,17 @@ async def compact_if_needed(run: Run) -> None:
         return
     if can_compact(agent):
         await compact_now(run, "threshold")
+
+
+async def compact_alone(run: Run) -> bool:
+    """The work of a run that does nothing else; whether it freed enough."""
+    agent = run.agent
+    run.target = await agent.selection.current()
+    run.system_prompt = agent.host.redact(agent.system_prompt())
+    try:
+        return await compact_now(run, "manual")
+    finally:
+        await run.account_for_aborted()
 
 
 async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | None:

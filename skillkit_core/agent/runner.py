@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..abort import AbortSignal
 from ..config import AgentConfig
-from ..containment import call_contained
 from ..context import ContextTransformer
-from ..descriptors import load_object
 from ..errors import AgentError, NoActiveRun, UsageError
 from ..events.bus import EventBus
 from ..events.context import HandlerContext
@@ -25,12 +23,13 @@ from ..stream import StreamEvent
 from ..tools import Tool
 from .around import AroundHooks
 from .clock import Clock, SystemClock
-from .compaction import can_compact, compact_now
+from .compaction import can_compact, compact_alone
 from .conversation import Conversation
 from .directives import Directives
 from .intake import Delivery, Intake
 from .loop import run_loop
 from .nesting import Nesting
+from .prompt import system_prompt
 from .queues import QueueItem, Queues
 from .receipt import Receipt
 from .repair import repair
@@ -291,12 +290,7 @@ class AgentRunner:
         freed: list[bool] = []
 
         async def work(run: Run) -> None:
-            run.target = await self.selection.current()
-            run.system_prompt = self.host.redact(self.system_prompt())
-            try:
-                freed.append(await compact_now(run, "manual"))
-            finally:
-                await run.account_for_aborted()
+            freed.append(await compact_alone(run))
 
         await self.slot.alone("compact", work)
         return freed[0]
@@ -467,14 +461,7 @@ class AgentRunner:
 
     def system_prompt(self) -> str:
         """The configured prompt and what context providers add."""
-        parts = [self.config.system_prompt or self.host.config.get("system_prompt", "")]
-        entries = sorted(self.host.context_providers.entries(), key=lambda e: e.item.order)
-        for entry in entries:
-            try:
-                parts.append(call_contained(load_object(entry.item.provide), self))
-            except Exception as error:  # noqa: BLE001 - a part that fails is left out, and said
-                self.host.note(entry.source or "application", f"context provider {entry.name!r} failed: {error}")
-        return "\n\n".join(part for part in parts if part)
+        return system_prompt(self)
 
     def system_prompt_cached(self) -> str:
         """The system prompt of the active run."""
