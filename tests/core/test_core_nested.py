@@ -1,4 +1,4 @@
-"""Runs inside runs: guards, budgets, abort, questions and books (spec, section 7; section 9, edge case 49)."""
+"""Runs inside runs: what they share, what is their own, and how they end (spec, section 7; section 9, edge case 49)."""
 
 from __future__ import annotations
 
@@ -8,69 +8,20 @@ import weakref
 from typing import Any
 
 import pytest
+from core_team import DELEGATE, Team
 
 from skillkit_core import (
     AgentConfig,
     AgentError,
     AgentRunner,
-    ApprovalDecision,
-    Approver,
     Limits,
-    ModelCost,
-    ModelDefinition,
     RunAborted,
     StreamEvent,
-    TokenUsage,
     ToolCallEventResult,
-    ToolOutput,
     UsageError,
-    hookimpl,
 )
 from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Reply, ScriptedModel
-
-PRICED = ModelDefinition("model", "scripted", "scripted", cost=ModelCost(input=1_000_000.0, output=0.0))
-
-
-class Team:
-    """A parent whose tool ``delegate`` asks an agent of its own; both answer by script."""
-
-    def __init__(
-        self, kit: Any, parent: Any, child: Any, *, tools: Any = (), child_tools: Any = (), **options: Any
-    ) -> None:
-        self.kit = kit
-        self.children: list[AgentRunner] = []
-        self.answers: list[Any] = []
-        self.scripted = ScriptedModel(child) if isinstance(child, (list, tuple)) else child
-        self.child_config: dict[str, Any] = options.pop("child_config", {})
-        self.child_tools = tuple(child_tools)
-        self.ran: list[Any] = []
-
-        async def delegate(args: Any, ctx: Any) -> Any:
-            agent = self.child()
-            try:
-                response = await agent.chat(str(args.get("task", "do it")))
-            finally:
-                await agent.aclose()
-            self.answers.append(response)
-            return response.content
-
-        self.parent = kit.agent(*parent, tools=(kit.tool("delegate", delegate), *tools), **options)
-
-    def child(self) -> AgentRunner:
-        agent = AgentRunner(AgentConfig(model=self.parent.config.model, tools=self.child_tools, **self.child_config))
-        agent.set_adapter(self.scripted)
-        self.children.append(agent)
-        return agent
-
-    def results(self) -> list[tuple[str, str]]:
-        return [(m.outcome.value, m.text) for m in self.parent.messages if m.role == "tool_result"]
-
-    def events(self, depth: int) -> list[Any]:
-        return [event for event in self.parent.seen.events if len(event.agent_path) == depth]
-
-
-DELEGATE = Reply(calls=[Call("delegate", {"task": "look"})])
 
 
 @pytest.mark.spec("9.49")
@@ -105,124 +56,6 @@ def test_two_nested_agents_at_once_are_told_apart(kit: Any, go: Any) -> None:
     go(main)
 
 
-@pytest.mark.spec("9.49", "13.12")
-def test_guards_of_the_run_above_see_the_calls_of_a_nested_agent(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        ran: list[Any] = []
-        tool = kit.tool("delete", lambda args, ctx: ran.append(args) or "deleted")
-        team = Team(kit, [DELEGATE, "done"], [Reply(calls=[Call("delete", {"path": "/"})]), "ok"], child_tools=[tool])
-
-        @team.parent.events.on("before_tool_call", tools=["delete"])
-        def no(event: Any) -> Any:
-            return ToolCallEventResult(block=True, reason=f"not by {event.agent_path[-1][:3]}")
-
-        await team.parent.chat("go")
-        assert ran == []
-        blocked = next(m for m in team.children[0].messages if m.role == "tool_result")
-        assert blocked.outcome.value == "blocked" and "not by sub" in blocked.text
-
-    go(main)
-
-
-def test_a_guard_that_comes_and_goes_during_a_nested_run_counts_from_then_on(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        seen: list[str] = []
-        stop: list[Any] = []
-        team = Team(
-            kit,
-            [DELEGATE, "done"],
-            [Reply(calls=[Call("step", {"n": n})]) for n in range(3)] + ["ok"],
-        )
-
-        def step(args: Any, ctx: Any) -> str:
-            if args["n"] == 0:
-                stop.append(
-                    team.parent.events.on("before_tool_call", lambda e: seen.append(str(e.args["n"])), tools=["step"])
-                )
-            elif args["n"] == 1:
-                stop[0]()
-            return "ok"
-
-        team.child_tools = (kit.tool("step", step),)
-        await team.parent.chat("go")
-        assert seen == ["1"]
-
-    go(main)
-
-
-@pytest.mark.spec("9.49", "13.12")
-def test_a_failing_guard_of_the_run_above_blocks_and_one_on_input_rejects(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        team = Team(kit, [DELEGATE, DELEGATE, "done"], ["never"])
-
-        def reject(event: Any) -> Any:
-            if event.agent_path != ("main",):
-                raise ValueError("nothing goes down")
-
-        team.parent.events.on("input", reject, phase="guard")
-        await team.parent.chat("go")
-        assert [kind for kind, _ in team.results()] == ["error", "error"]
-        assert all("nothing goes down" in text for _, text in team.results())
-        assert team.scripted.requests == []
-
-    go(main)
-
-
-def test_handlers_without_a_say_in_safety_are_not_inherited(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        team = Team(kit, [DELEGATE, "done"], ["ok"])
-        asked: list[tuple[str, ...]] = []
-        team.parent.events.on("before_agent_start", lambda e: asked.append(e.agent_path))
-        await team.parent.chat("go")
-        assert asked == [("main",)]
-
-    go(main)
-
-
-def test_a_plugin_guards_a_nested_agent_once(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        calls: list[tuple[str, int]] = []
-
-        class Plugin:
-            @hookimpl
-            def before_tool_call(self, event: Any) -> None:
-                calls.append((event.tool_name, len(event.agent_path)))
-
-        team = Team(
-            kit,
-            [DELEGATE, "done"],
-            [Reply(calls=[Call("inner")]), "ok"],
-            child_tools=[kit.tool("inner", "x")],
-            plugins=[("watch", Plugin())],
-        )
-        await team.parent.chat("go")
-        assert calls == [("delegate", 1), ("inner", 2)]
-
-    go(main)
-
-
-@pytest.mark.spec("13.12")
-def test_guards_hold_also_with_a_host_of_its_own(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        class Plugin:
-            @hookimpl
-            def before_tool_call(self, event: Any) -> Any:
-                return ToolCallEventResult(block=True, reason="policy") if event.tool_name == "inner" else None
-
-        inner = kit.tool("inner", "ran")
-
-        async def delegate(args: Any, ctx: Any) -> str:
-            child = kit.agent(Reply(calls=[Call("inner")]), "ok", tools=[inner], host=kit.host())
-            await child.chat("go")
-            return next(m for m in child.messages if m.role == "tool_result").outcome.value
-
-        parent = kit.agent(DELEGATE, "done", tools=[kit.tool("delegate", delegate)], plugins=[("policy", Plugin())])
-        await parent.chat("go")
-        assert next(m for m in parent.messages if m.role == "tool_result").text == "blocked"
-
-    go(main)
-
-
 def test_an_agent_made_elsewhere_is_nested_while_it_answers_and_free_again_afterwards(kit: Any, go: Any) -> None:
     async def main() -> None:
         helper = kit.agent(
@@ -240,161 +73,6 @@ def test_an_agent_made_elsewhere_is_nested_while_it_answers_and_free_again_after
         await helper.chat("alone")
         assert [m.outcome.value for m in helper.messages if m.role == "tool_result"] == ["blocked", "ok"]
         assert [len(e.agent_path) for e in helper.seen.of("agent_start")] == [2, 1]
-
-    go(main)
-
-
-@pytest.mark.spec("13.12")
-def test_an_agent_left_behind_by_a_tool_keeps_its_guards(kit: Any, go: Any) -> None:
-    """A tool cannot get rid of the guards by waiting until its run is over."""
-
-    async def main() -> None:
-        over = asyncio.Event()
-        late: list[asyncio.Task[Any]] = []
-
-        async def linger() -> list[str]:
-            await over.wait()
-            child = kit.agent(Reply(calls=[Call("inner")]), "ok", tools=[kit.tool("inner", "x")], host=parent.host)
-            child.set_adapter(ScriptedModel([Reply(calls=[Call("inner")]), "ok"]))
-            await child.chat("go")
-            return [m.outcome.value for m in child.messages if m.role == "tool_result"]
-
-        async def leave(args: Any, ctx: Any) -> str:
-            late.append(asyncio.create_task(linger()))
-            return "left"
-
-        parent = kit.agent(Reply(calls=[Call("leave")]), "done", tools=[kit.tool("leave", leave)])
-        parent.events.on("before_tool_call", lambda e: ToolCallEventResult(block=True), tools=["inner"])
-        response = await parent.chat("go")
-        over.set()
-        assert await late[0] == ["blocked"]
-        assert parent.session.usage.total == response.usage.total  # its books were closed
-
-    go(main)
-
-
-# --- books and budgets ------------------------------------------------------------------------------------------------
-
-
-def ledger(agent: AgentRunner) -> list[dict[str, Any]]:
-    return [dict(e.data) for e in agent.session.entries if e.type == "usage"]
-
-
-@pytest.mark.spec("9.49", "I17")
-def test_usage_rolls_up_once_whatever_the_tool_reports(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        async def delegate(args: Any, ctx: Any) -> ToolOutput:
-            child = AgentRunner(AgentConfig(model=parent.config.model))
-            child.set_adapter(ScriptedModel([Reply("found", usage=TokenUsage(input=100, output=7))]))
-            response = await child.chat("look")
-            extra = TokenUsage(input=1000) if args["more"] else TokenUsage()
-            return ToolOutput(response.content, usage=response.usage + extra)
-
-        parent = kit.agent(
-            Reply(calls=[Call("delegate", {"more": False})]),
-            Reply(calls=[Call("delegate", {"more": True})]),
-            "done",
-            tools=[kit.tool("delegate", delegate)],
-            model=PRICED,
-        )
-        response = await parent.chat("go")
-        own = 3 * TokenUsage(input=10, output=5).total
-        assert response.usage.total == own + 2 * 107 + 1000 == parent.session.usage.total
-        purposes = [e["purpose"] for e in ledger(parent)]
-        assert purposes.count("nested") == 2 and purposes.count("turn") == 3
-        nested = next(e for e in ledger(parent) if e["purpose"] == "nested")
-        assert nested["agent_path"][0] == "main" and nested["input"] == 100 and nested["session"]
-        assert response.cost == pytest.approx(3 * 10 + 2 * 100 + 1000)
-
-    go(main)
-
-
-def test_the_budget_of_the_run_above_stops_a_nested_run(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        calls = [Reply(calls=[Call("inner")], usage=TokenUsage(input=100))] * 20
-        team = Team(kit, [DELEGATE, "never"], calls, child_tools=[kit.tool("inner", "x")], limits=Limits(tokens=350))
-        response = await team.parent.chat("go")
-        assert response.outcome == "limit" and "350 tokens" in response.reason
-        (answer,) = team.answers
-        assert answer.outcome == "limit" and "the run that this one is a part of" in answer.reason
-        assert len(team.scripted.requests) == 4  # 15 + 4 * 100 is over 350, and was seen before the fifth
-        assert response.usage.total == 15 + 400
-
-    go(main)
-
-
-def test_a_cost_budget_counts_grandchildren(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        spent: list[Any] = []
-
-        def tool(level: int) -> Any:
-            async def delegate(args: Any, ctx: Any) -> str:
-                inner = (tool(level + 1),) if level < 2 else ()
-                child = AgentRunner(AgentConfig(model=PRICED, tools=inner))
-                first = [Reply(calls=[Call("delegate")], usage=TokenUsage(input=1))] if inner else []
-                child.set_adapter(ScriptedModel([*first, *[Reply("x", usage=TokenUsage(input=1))]]))
-                response = await child.chat("go")
-                spent.append((len(child.agent_path), response.outcome, response.cost))
-                return response.content
-
-            return kit.tool("delegate", delegate)
-
-        parent = kit.agent(
-            Reply(calls=[Call("delegate")], usage=TokenUsage(input=1)),
-            Reply("never"),
-            tools=[tool(1)],
-            model=PRICED,
-            limits=Limits(cost=3.0),
-        )
-        response = await parent.chat("go")
-        assert response.outcome == "limit" and response.cost == 3.0
-        assert spent == [(3, "completed", 1.0), (2, "limit", 2.0)]
-
-    go(main)
-
-
-@pytest.mark.spec("9.49")
-def test_a_budget_holds_for_what_a_tool_left_behind(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        late: list[asyncio.Task[Any]] = []
-        child = ScriptedModel([Reply(calls=[Call("inner")], usage=TokenUsage(input=15))], repeat=True)
-
-        async def leave(args: Any, ctx: Any) -> str:
-            agent = AgentRunner(AgentConfig(model=parent.config.model, tools=(kit.tool("inner", "x"),)))
-            agent.set_adapter(child)
-            late.append(asyncio.create_task(agent.chat("go")))
-            return "left"
-
-        parent = kit.agent(
-            Reply(calls=[Call("leave")]), "done", tools=[kit.tool("leave", leave)], limits=Limits(tokens=300)
-        )
-        await parent.chat("go")
-        response = await late[0]
-        assert response.outcome == "limit" and len(child.requests) == 18  # 30 of its own and 18 times 15 are 300
-
-    go(main)
-
-
-def test_depth_is_limited_by_the_outermost_run(kit: Any, go: Any) -> None:
-    async def main() -> None:
-        depths: list[int] = []
-        errors: list[str] = []
-
-        async def dig(args: Any, ctx: Any) -> str:
-            depths.append(len(ctx.agent_path))
-            child = AgentRunner(AgentConfig(model=parent.config.model, tools=(digger,), limits=Limits(depth=99)))
-            child.set_adapter(ScriptedModel([Reply(calls=[Call("dig")]), "up"]))
-            try:
-                return (await child.chat("deeper")).content
-            except AgentError as error:
-                errors.append(str(error))
-                raise
-
-        digger = kit.tool("dig", dig)
-        parent = kit.agent(Reply(calls=[Call("dig")]), "done", tools=[digger], limits=Limits(depth=2))
-        await parent.chat("go")
-        assert depths == [1, 2, 3]
-        assert len(errors) == 1 and "nested more than 2 deep" in errors[0] and "main > sub:" in errors[0]
 
     go(main)
 
@@ -495,58 +173,6 @@ def test_an_agent_on_another_loop_is_refused(kit: Any, go: Any) -> None:
         parent = kit.agent(Reply(calls=[Call("delegate")]), "done", tools=[kit.tool("delegate", delegate)])
         await parent.chat("go")
         assert next(m for m in parent.messages if m.role == "tool_result").text == "refused"
-
-    go(main)
-
-
-# --- questions --------------------------------------------------------------------------------------------------------
-
-
-class Says(Approver):
-    def __init__(self, *decisions: str) -> None:
-        self.decisions = list(decisions)
-        self.asked: list[tuple[str, int]] = []
-
-    async def approve(self, request: Any) -> ApprovalDecision:
-        self.asked.append((request.tool_name, len(request.agent_path)))
-        return ApprovalDecision(self.decisions.pop(0))  # type: ignore[arg-type]
-
-
-def asking(kit: Any, above: Any, own: Any = None) -> Team:
-    team = Team(
-        kit,
-        [DELEGATE, "done"],
-        [Reply(calls=[Call("inner")]), "ok"],
-        child_tools=[kit.tool("inner", "ran")],
-        approver=above,
-        child_config={"approver": own},
-    )
-    team.parent.events.on("before_tool_call", lambda e: ToolCallEventResult(ask="really?"), tools=["inner"])
-    return team
-
-
-@pytest.mark.parametrize(
-    ("above", "own", "outcome"),
-    [
-        (["allow"], None, "ok"),
-        (["deny"], None, "denied"),
-        (["defer"], None, "denied"),
-        (["allow"], ["allow"], "ok"),
-        ([], ["deny"], "denied"),
-        (["deny"], ["allow"], "denied"),
-        (None, ["allow"], "denied"),
-        (None, None, "denied"),
-    ],
-)
-def test_who_is_asked(kit: Any, go: Any, above: Any, own: Any, outcome: str) -> None:
-    async def main() -> None:
-        asked = Says(*above) if above is not None else None
-        team = asking(kit, asked, Says(*own) if own is not None else None)
-        await team.parent.chat("go")
-        result = next(m for m in team.children[0].messages if m.role == "tool_result")
-        assert result.outcome.value == outcome, result.text
-        if asked is not None:
-            assert asked.asked == [("inner", 2)] * len(above) and asked.decisions == []
 
     go(main)
 
