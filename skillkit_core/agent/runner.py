@@ -105,7 +105,6 @@ class AgentRunner:
         self.directives = Directives()
         self.scratch: dict[str, Any] = {}
         self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
-        self.transformers: list[ContextTransformer] = []
         self.compaction_off = False
         self._closed = False
         self.nesting.settle()
