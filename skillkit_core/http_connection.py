@@ -36,6 +36,7 @@ def connection_failure(error: BaseException, url: str, *, proxy_status: int | No
     No connection: ``connection``; none in time: ``timeout``. What fails the same way each time (a certificate, a name that
     does not exist, a proxy's refusal) is not tried again. An exception that names another host than ``url`` in its
     attributes ``host`` and ``port``, as aiohttp's do, is about the proxy. ``proxy_status``: with which the proxy refused.
+    An answer that is cut off is an ``asyncio.IncompleteReadError``, one that is no HTTP an ``http.client.HTTPException``.
     """
     if proxy_status is not None:
         return _refused_by_proxy(proxy_status, host_of(url))
@@ -72,11 +73,15 @@ def _rules() -> tuple[tuple[tuple[type[BaseException], ...], _Say], ...]:
     """Which exception says what, the most exact first."""
     import socket
     import ssl
+    from asyncio import IncompleteReadError
+    from http.client import HTTPException
 
     lost = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
     return (
         ((ssl.SSLCertVerificationError,), _certificate),
         (lost, _lost),
+        ((IncompleteReadError,), _cut),
+        ((HTTPException,), _no_http),
         ((ssl.SSLError,), _no_tls),
         ((socket.gaierror,), _no_name),
         ((TimeoutError,), _late),
@@ -100,6 +105,15 @@ def _certificate(error: ssl.SSLCertVerificationError, place: _Place) -> Provider
 
 def _lost(error: OSError, place: _Place) -> ProviderError:
     return _failed(f"{place.words} closed the connection", "try again")
+
+
+def _cut(error: EOFError, place: _Place) -> ProviderError:
+    return _failed(f"{place.words} closed the connection in the middle of the answer", "try again")
+
+
+def _no_http(error: Exception, place: _Place) -> ProviderError:
+    reason = " ".join(str(error).split())[:_MOST_WORDS] or type(error).__name__
+    return _failed(f"{place.words} sent what is no HTTP answer: {reason}", f"try again, or check {place.setting}")
 
 
 def _no_tls(error: ssl.SSLError, place: _Place) -> ProviderError:

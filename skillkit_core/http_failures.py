@@ -86,10 +86,13 @@ def advice(kind: ErrorKind, retry_after: float | None = None) -> str | None:
 
 
 def body_in_words(content_type: str, body: bytes) -> str:
-    """What a body is that is not what an API answers: empty, a page, or a text, of which the beginning is shown."""
+    """What a body is that is not what an API answers: empty, a page, a stream of comments, or a text, of which the beginning
+    is shown."""
     text = body[:20_000].decode("utf-8", "replace").strip()
     if not text:
         return "an empty body"
+    if all(line.startswith(":") or not line for line in text.splitlines()):  # comments, which keep a connection open
+        return "an event stream without an event"
     if "html" in content_type.lower() or _PAGE.match(text):
         title = _TITLE.search(text)
         words = " ".join(title.group(1).split()) if title else ""

@@ -308,7 +308,7 @@ def _delay(run: Run, error: ProviderError, attempt: int) -> float | None:
     policy = run.agent.config.retry
     if not error.retryable or attempt >= policy.attempts:
         return None
-    if error.retry_after is not None:
+    if error.retry_after:  # "at once" is no answer to a server that has just refused: our own delay, as the SDKs do
         return error.retry_after if error.retry_after <= policy.max_server_delay else None
     wait: float = min(policy.max_delay, policy.base_delay * 2.0 ** (attempt - 1))
     return wait * (0.75 + random.random() / 2)  # noqa: S311 - spreads retries, guards nothing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from http.client import HTTPException
 from typing import Any
 
 import pytest
@@ -84,6 +85,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
         ("text/html", b"<html><title>\n 502 Bad\tGateway </title>...", "an HTML page (502 Bad Gateway)"),
         ("text/plain", b"  <!DOCTYPE html><body>hi", "an HTML page"),
         ("application/json", b" \n", "an empty body"),
+        ("text/event-stream", b": hello\n\n: hello\n\n", "an event stream without an event"),
         ("", b"404 page\nnot found", "a text that is not JSON (404 page not found)"),
         ("text/plain", b"x" * 5_000, f"a text that is not JSON ({'x' * 200}...)"),
         ("", b"\xff\x00\x01", "a text that is not JSON (\ufffd\x00\x01)"),
@@ -207,6 +209,18 @@ def _wrapped(error: BaseException) -> RuntimeError:
         (OSError(101, "Network is unreachable"), ErrorKind.connection, True, "Network is unreachable"),
         (FileNotFoundError(2, "No such file"), ErrorKind.connection, False, "SSL_CERT_FILE"),
         (_AtProxy(101, "Network is unreachable"), ErrorKind.connection, True, "the proxy proxy.example:3128"),
+        (
+            asyncio.IncompleteReadError(b"", 9),
+            ErrorKind.connection,
+            True,
+            "models.example closed the connection in the middle of the answer",
+        ),
+        (
+            HTTPException("bad\nstatus"),
+            ErrorKind.connection,
+            True,
+            "models.example sent what is no HTTP answer: bad status",
+        ),
         (EOFError("gone"), ErrorKind.connection, True, "the connection to models.example failed"),
     ],
 )

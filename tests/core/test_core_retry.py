@@ -73,6 +73,15 @@ def test_the_servers_own_delay_is_kept_unless_it_is_too_long(kit: Any, go: Any) 
     go(main)
 
 
+def test_a_server_that_asks_to_come_back_at_once_is_asked_after_the_usual_delay(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(Fail(ErrorKind.rate_limit, retry_after=0.0, status=429), "ok")
+        await agent.chat("go")
+        assert len(agent.clock.slept) == 1 and agent.clock.slept[0] > 0
+
+    go(main)
+
+
 @pytest.mark.spec("9.44", "13.5")
 @pytest.mark.parametrize("kind", list(ErrorKind))
 def test_only_the_kind_of_an_error_decides_never_its_text(kit: Any, go: Any, kind: ErrorKind) -> None:

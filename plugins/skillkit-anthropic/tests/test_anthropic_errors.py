@@ -149,7 +149,14 @@ def test_a_list_of_models_is_not_fetched_from_another_server() -> None:
     [
         (200, "text/html", b"<title>Welcome to nginx!</title>", ErrorKind.protocol, False, "Welcome to nginx!"),
         (200, JSON, b"", ErrorKind.protocol, True, "an empty body"),
-        (200, "text/event-stream", b"", ErrorKind.protocol, True, "before the answer began"),
+        (200, "text/event-stream", b"", ErrorKind.protocol, True, "an empty body"),
+        (200, "text/event-stream", b": ping\n\n", ErrorKind.protocol, True, "an event stream without an event"),
+        (200, "text/event-stream", b"<html><title>Sign in</title>", ErrorKind.protocol, False, "an HTML page (Sign in)"),
+        (200, "text/event-stream", said("overloaded_error", "Busy"), ErrorKind.overloaded, True, "Busy; the server is"),
+        (200, "text/plain", said("authentication_error", "no"), ErrorKind.auth, False, "check ANTHROPIC_API_KEY"),
+        (200, JSON, b'{"detail": "Not authenticated"}', ErrorKind.protocol, True, '{"detail":"Not authenticated"}'),
+        (200, JSON, b'{"error": {"type": "rate_limit_error", "message": "\xff"}}', ErrorKind.rate_limit, True, "\ufffd"),
+        (200, "text/event-stream", b"data: {}x\n\n", ErrorKind.protocol, True, "an event that is not of the Messages API"),
         (200, JSON, b'{"content": [', ErrorKind.protocol, True, "not JSON"),
         (200, "text/plain", b"pong", ErrorKind.protocol, True, "not JSON (pong)"),
         (200, JSON, b"[]", ErrorKind.protocol, True, "no message of the Messages API"),
@@ -178,6 +185,51 @@ def test_each_answer_that_is_no_message_has_its_line(
     assert error.status in (status, None)
     assert words in str(error)
     assert len(str(error)) < 600
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n", " sent what is no HTTP answer: Bad status line; try again"),
+        (
+            raw(200, JSON, b"{}", x_long="x" * 10_000),
+            ": Got more than 8190 bytes when reading; try",
+        ),
+        (
+            raw(200, JSON, b"{}").replace(b"length: 2", b"length: 9"),
+            " in the middle of the answer",
+        ),
+        (raw(200, "text/event-stream", b"")[:30], " closed the connection; try again"),
+    ],
+    ids=[
+        "no HTTP",
+        "a header without end",
+        "a body that breaks off",
+        "a head that breaks off",
+    ],
+)
+@STREAM
+def test_an_answer_that_http_cannot_carry_is_told_in_words(stream: bool, answer: bytes, words: str) -> None:
+    error = asyncio.run(answered(answer, ask(stream)))
+    assert (error.kind, error.retryable) == (ErrorKind.connection, True)
+    assert words in str(error)
+    assert "400" not in str(error)
+    assert "<" not in str(error)
+
+
+def test_a_message_is_read_whatever_its_content_type() -> None:
+    body = b'{"id": "m", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn"}'
+
+    async def main(kind: str) -> list[str]:
+        async with Server(raw(200, kind, body)).running() as url:
+            adapter = AnthropicAdapter(None, base_url=url, api_key=KEY)
+            try:
+                return [e.type async for e in adapter.stream(ask())]
+            finally:
+                await adapter.close()
+
+    for kind in ("text/event-stream", "TEXT/EVENT-STREAM", "application/octet-stream", ""):
+        assert asyncio.run(main(kind)) == ["text_start", "text_delta", "text_end", "done"], kind
 
 
 def test_a_rate_limit_says_how_long_to_wait() -> None:

@@ -278,6 +278,29 @@ def test_zeros_and_halves_of_characters_are_text_that_can_be_kept():
     assert events[1].content == message_of(events).text == "a\x00b\ufffdc"
 
 
+def test_bytes_that_are_no_text_are_replaced_and_the_answer_goes_on():
+    data = '{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "caf?!"}}'
+    events = read(sse([data, '{"type": "message_stop"}']).replace(b"?", b"\xe9"))
+    check(events)
+    assert message_of(events).text == "caf\ufffd!"
+
+
+def test_blocks_that_never_end_are_ended_with_what_belongs_to_each():
+    texts = [f"text {n}" for n in range(50)]
+    starts = [{"type": "content_block_start", "index": n, "content_block": {"type": "text"}} for n in range(50)]
+    halves = [(n, part) for part in (slice(0, 3), slice(3, None)) for n in range(50)]
+    deltas = [
+        {"type": "content_block_delta", "index": n, "delta": {"type": "text_delta", "text": texts[n][part]}}
+        for n, part in halves
+    ]
+    cited = {"type": "citations_delta", "citation": {"url": "https://a"}}
+    deltas.append({"type": "content_block_delta", "index": 7, "delta": cited})
+    events = read(sse([*map(json.dumps, [*starts, *deltas]), '{"type": "message_stop"}']))
+    check(events)
+    assert [b.text for b in message_of(events).content] == texts
+    assert [bool(b.citations) for b in message_of(events).content].index(True) == 7
+
+
 def test_an_event_of_fifty_megabytes_is_an_event():
     text = "0123456789" * 5_000_000
     data = json.dumps({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}})

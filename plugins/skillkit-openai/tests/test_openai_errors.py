@@ -127,7 +127,24 @@ def test_a_list_of_models_is_not_fetched_from_another_server(loopback: Any) -> N
         (200, "text/plain", b"<!doctype html><p>hi", ErrorKind.protocol, False, "an HTML page"),
         (200, "application/json", b"", ErrorKind.protocol, True, "an empty body"),
         (200, "text/event-stream", b"", ErrorKind.protocol, True, "an empty body"),
-        (200, "text/event-stream", b": ping\n\n", ErrorKind.protocol, True, "not JSON (: ping)"),
+        (200, "text/event-stream", b": ping\n\n", ErrorKind.protocol, True, "an event stream without an event"),
+        (
+            200,
+            "application/json",
+            b'{"detail": "Log in"}',
+            ErrorKind.protocol,
+            True,
+            ': {"detail":"Log in"}; try again',
+        ),
+        (
+            200,
+            "text/event-stream",
+            b'{"error": {"code": "invalid_api_key", "message": "no"}}',
+            ErrorKind.auth,
+            False,
+            "OPENAI",
+        ),
+        (200, "application/json", b'{"error": {"code": 429, "message": "\xff"}}', ErrorKind.rate_limit, True, "\ufffd"),
         (200, "application/json", b'{"choices": [{"mess', ErrorKind.protocol, True, "not JSON"),
         (200, "text/plain", b"pong", ErrorKind.protocol, True, "not JSON (pong)"),
         (200, "application/json", b"[]", ErrorKind.protocol, True, "try again"),
@@ -567,6 +584,51 @@ def test_a_connection_that_is_closed_without_an_answer_is_tried_again(adapter_cl
             assert f"127.0.0.1:{port}" in str(error)
 
     asyncio.run(main())
+
+
+def _http(status: int, content_type: str, body: bytes, more: str = "") -> bytes:
+    head = f"HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\n{more}content-length: {len(body) + 5}\r\n\r\n"
+    return head.encode() + body
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n", ErrorKind.connection, " sent what is no HTTP answer: Bad status line; try again"),
+        (
+            _http(200, "x", b"", f"x: {'x' * 10_000}\r\n"),
+            ErrorKind.connection,
+            "more than 8190 bytes when reading; try",
+        ),
+        (_http(200, "application/json", b"{}"), ErrorKind.connection, " in the middle of the answer; try again"),
+        (_http(200, "text/event-stream", b"data: {"), ErrorKind.connection, " in the middle of the answer; try again"),
+        (b"HTTP/1.1 200 X\r\ncontent-ty", ErrorKind.connection, " closed the connection; try again"),
+        (_http(401, "application/json", b"{}"), ErrorKind.auth, "check OPENAI_API_KEY"),
+    ],
+    ids=["no HTTP", "a header without end", "a body", "a stream", "a head", "a refusal"],
+)
+@BOTH
+def test_an_answer_that_http_cannot_carry_is_told_in_words(
+    adapter_class: Any, answer: bytes, kind: ErrorKind, words: str
+) -> None:
+    async def main() -> None:
+        async with raw_server(answer) as port:
+            error = await fails(adapter_class(None, base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY))
+            assert error.kind is kind
+            assert words in str(error)
+            assert "400" not in str(error)
+            assert "<" not in str(error)
+
+    asyncio.run(main())
+
+
+@BOTH
+def test_a_stream_that_ends_inside_an_event_has_ended_early(adapter_class: Any, loopback: Any) -> None:
+    error = asyncio.run(
+        answered(loopback, 200, b'data: {"choi', SHORT, content_type="text/event-stream", cls=adapter_class)
+    )
+    assert (error.kind, error.retryable) == (ErrorKind.protocol, True)
+    assert "the stream ended" in str(error)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # how the SDK hands a password to aiohttp

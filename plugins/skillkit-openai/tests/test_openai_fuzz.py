@@ -329,6 +329,13 @@ def test_zeros_and_halves_of_characters_are_text_that_can_be_kept() -> None:
     assert events[1].content == message.text
 
 
+def test_bytes_that_are_no_text_are_replaced_and_the_answer_goes_on() -> None:
+    body = sse([json.dumps(chat({"content": "caf?!"})), json.dumps(chat({}, "stop")), "[DONE]"])
+    events = read("openai-chat", body.replace(b"?", b"\xe9"))
+    check("openai-chat", events)
+    assert message_of(events).text == "caf\ufffd!"
+
+
 @APIS
 def test_an_event_of_fifty_megabytes_is_an_event(api: str) -> None:
     text = "0123456789" * 5_000_000

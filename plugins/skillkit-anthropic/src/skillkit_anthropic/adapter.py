@@ -129,12 +129,8 @@ class AnthropicAdapter(LLMAdapter):
                 interrupt.check()
                 response = await interrupt.wait(self._send(request, interrupt))
                 body = _body(response)
-                if not _is_sse(response):
-                    for event in await self._whole(response, body, decoder, interrupt):
-                        yield event
-                    return
                 while not decoder.acc.finished:
-                    for event in await self._next(body, decoder, interrupt):
+                    for event in await self._next(response, body, decoder, interrupt):
                         yield event
             except Interrupted:
                 yield decoder.fail(self._interrupted(interrupt, request))
@@ -150,11 +146,23 @@ class AnthropicAdapter(LLMAdapter):
                     with suppress(Exception):
                         await body.close()
 
-    async def _next(self, body: Body, decoder: AnswerDecoder, interrupt: Interrupt) -> Sequence[StreamEvent]:
-        """The events of what has arrived since the last call; those of the end where nothing follows."""
+    async def _next(
+        self, response: httpx2.Response, body: Body, decoder: AnswerDecoder, interrupt: Interrupt
+    ) -> Sequence[StreamEvent]:
+        """The events of what has arrived since the last call; those of the end where nothing follows.
+
+        All at once where the answer is one JSON text, whatever its content type.
+
+        Raises:
+            ProviderError: it is no answer.
+        """
         interrupt.check()
         data = await interrupt.wait(body.read())
+        if data and not decoder.started and _is_whole(response, decoder.head + data):
+            return await self._whole(response, decoder.head + data, body, decoder, interrupt)
         events = decoder.feed(data) if data else decoder.close()
+        if not data and not decoder.started:
+            events = [decoder.fail(self._foreign(response, decoder.head))]
         if decoder.started:
             interrupt.limit(None)
         if decoder.acc.finished:
@@ -217,15 +225,14 @@ class AnthropicAdapter(LLMAdapter):
         return encoder
 
     async def _whole(
-        self, response: httpx2.Response, body: Body, decoder: AnswerDecoder, interrupt: Interrupt
+        self, response: httpx2.Response, begun: bytes, body: Body, decoder: AnswerDecoder, interrupt: Interrupt
     ) -> Sequence[StreamEvent]:
         """The events of an answer that is one JSON object.
 
         Raises:
             ProviderError: it is something else.
         """
-        parts = []
-        interrupt.check()
+        parts = [begun]
         while part := await interrupt.wait(body.read()):
             interrupt.check()
             parts.append(part)
@@ -239,8 +246,7 @@ class AnthropicAdapter(LLMAdapter):
         try:
             message = parse_json(data)
         except ValueError:
-            kind = response.headers.get("content-type", "")
-            raise self._origin.foreign(kind, data, response.status_code) from None
+            raise self._foreign(response, data) from None
         try:
             if isinstance(message, dict) and isinstance(message.get("content", 0), (list, NoneType)):
                 whole, decoder.acc = message_events(message)
@@ -249,8 +255,9 @@ class AnthropicAdapter(LLMAdapter):
             log.debug("the answer is no message: %r", error)
         if isinstance(message, dict) and "error" in message:
             raise error_of_body(message, status=response.status_code, headers=dict(response.headers))
+        said = f": {dumps(message)[:200].decode(errors='replace')}" if message else ""
         raise ProviderError(
-            "the server sent an answer that is no message of the Messages API",
+            f"the server sent an answer that is no message of the Messages API{said}",
             kind=ErrorKind.protocol,
             status=response.status_code,
             hint=f"try again; if it stays, {self._origin.path_hint()}",
@@ -266,6 +273,9 @@ class AnthropicAdapter(LLMAdapter):
                 pass
 
     # ------------------------------------------------------------ failures
+
+    def _foreign(self, response: httpx2.Response, body: bytes) -> ProviderError:
+        return self._origin.foreign(response.headers.get("content-type", ""), body, response.status_code)
 
     def _error(self, error: Exception, request: LLMRequest, origin: Origin | None = None) -> ProviderError:
         found: ProviderError
@@ -345,5 +355,7 @@ def _body(response: httpx2.Response) -> Body:
     return Body(response)
 
 
-def _is_sse(response: httpx2.Response) -> bool:
-    return "text/event-stream" in response.headers.get("content-type", "")
+def _is_whole(response: httpx2.Response, head: bytes) -> bool:
+    """Whether an answer that begins with ``head`` is one JSON text, or a page, and no stream."""
+    kind = response.headers.get("content-type", "").lower()
+    return "json" in kind or "html" in kind or head.lstrip()[:1] in (b"{", b"[")

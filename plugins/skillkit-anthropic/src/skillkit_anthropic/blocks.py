@@ -76,7 +76,7 @@ def finished(opened: Open, fragments: list[tuple[str, Any]]) -> Sequence[StreamE
             _fold(data, fragment)
     raw = _joined(fragments, "input_json_delta")
     if raw:
-        data["input"] = _json_ortext_in(raw)
+        data["input"] = _json_or_text(raw)
     return (StreamEvent("block", index=index, block=ProviderBlock(opened.type, freeze(data))),)
 
 
@@ -89,7 +89,7 @@ def _fold(data: dict[str, Any], delta: Mapping[str, Any]) -> None:
         data[key] = old + value if isinstance(old, str) and isinstance(value, str) else value
 
 
-def _json_ortext_in(raw: str) -> Any:
+def _json_or_text(raw: str) -> Any:
     try:
         return json.loads(raw)
     except ValueError:

@@ -11,6 +11,8 @@ from .wire import Accumulator, failure, messages_table
 
 __all__ = ["AnswerDecoder"]
 
+_HEAD = 4_096
+
 
 class AnswerDecoder:
     """Decodes one streamed answer; never raises, and gives exactly one terminal event, as the last.
@@ -18,17 +20,21 @@ class AnswerDecoder:
     Attributes:
         acc: what is known so far.
         started: an event of the provider has come.
+        head: the beginning of what came before it; if none comes, it says what came instead.
     """
 
-    __slots__ = ("_sse", "acc", "started")
+    __slots__ = ("_sse", "acc", "head", "started")
 
     def __init__(self) -> None:
         self._sse = SSEDecoder()
         self.acc = Accumulator()
         self.started = False
+        self.head = b""
 
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """The events that ``chunk`` completes."""
+        if not self.started and len(self.head) < _HEAD:
+            self.head += chunk
         return self._convert(self._sse.feed(chunk), ended=False)
 
     def close(self) -> list[StreamEvent]:
@@ -63,9 +69,12 @@ class AnswerDecoder:
                 if ended:
                     break  # the connection ended inside an event
                 self.acc = acc
-                failed = self.fail(f"the server sent an event that is not of the Messages API ({error!r})")
-                failed.error.__cause__ = error  # type: ignore[union-attr]
-                return [*out, failed]
+                hint = "try again; if it stays, check base_url"
+                wrong = ProviderError(
+                    "the server sent an event that is not of the Messages API", kind=ErrorKind.protocol, hint=hint
+                )
+                wrong.__cause__ = error
+                return [*out, self.fail(wrong)]
             out += events
         self.acc = acc
         return out

@@ -11,7 +11,7 @@ __all__ = ["parse_json"]
 
 
 def parse_json(data: bytes) -> Any:
-    """The JSON in ``data``. Lone surrogates, which the fast parser refuses, become U+FFFD.
+    """The JSON in ``data``. What the fast parser refuses becomes U+FFFD: lone surrogates, and bytes that are no UTF-8.
 
     Raises:
         ValueError: there is none, or it is nested more than 200 deep.
@@ -21,7 +21,8 @@ def parse_json(data: bytes) -> Any:
     except ValueError:
         pass
     try:
-        text = json.dumps(json.loads(data), ensure_ascii=False)  # accepts escaped lone surrogates
+        loaded = json.loads(data.decode("utf-8-sig", "replace"))  # accepts escaped lone surrogates
+        text = json.dumps(loaded, ensure_ascii=False)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return from_json(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))

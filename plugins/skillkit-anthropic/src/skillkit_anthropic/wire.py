@@ -174,10 +174,7 @@ def message_stop(event: Mapping[str, Any], acc: Accumulator) -> Converted:
     """The end: blocks that the server forgot to end are ended, then ``done``."""
     if acc.finished:
         return (), acc
-    out: list[StreamEvent] = []
-    for index in sorted(acc.open, key=lambda i: acc.open[i].position):
-        ended, acc = _end(index, acc)
-        out += ended
+    out = _end_all(acc)
     raw = acc.stop_reason
     out.append(
         StreamEvent(
@@ -188,7 +185,7 @@ def message_stop(event: Mapping[str, Any], acc: Accumulator) -> Converted:
             response_id=acc.response_id,
         )
     )
-    return out, acc._replace(finished=True)
+    return out, acc._replace(tail=None, open={}, finished=True)
 
 
 @messages_table.on("ping")
@@ -316,6 +313,20 @@ def _end(index: int, acc: Accumulator) -> Converted:
     fragments.reverse()
     still = {k: v for k, v in acc.open.items() if k != index}
     return finished(opened, fragments), acc._replace(tail=tail, open=still)
+
+
+def _end_all(acc: Accumulator) -> list[StreamEvent]:
+    """The ends of all open blocks, in order; one walk over the fragments, however many blocks there are."""
+    fragments: dict[int, list[tuple[str, Any]]] = {opened.position: [] for opened in acc.open.values()}
+    cell = acc.tail
+    while cell is not None:
+        cell, owner, kind, fragment = cell
+        if owner in fragments:
+            fragments[owner].append((kind, fragment))
+    out: list[StreamEvent] = []
+    for opened in sorted(acc.open.values(), key=lambda o: o.position):
+        out += finished(opened, fragments[opened.position][::-1])
+    return out
 
 
 # ---------------------------------------------------------------- answers that arrive whole

@@ -94,7 +94,10 @@ def completion(event: Mapping[str, Any], acc: ChatState) -> Converted:
         return out, acc
     if choice is None:
         acc = _refused(event, acc, out)
-        return (out, acc) if acc.rest.over else ([*out, _protocol("the answer has no choices", acc)], _over(acc))
+        if acc.rest.over:
+            return out, acc
+        said = {k: v for k, v in event.items() if k != "type"}  # which is the table's own
+        return [*out, _ended(protocol_error("the answer has no choices", said), acc)], _over(acc)
     return _finish(acc, out)
 
 
@@ -111,7 +114,7 @@ def eof(event: Mapping[str, Any], acc: ChatState) -> Converted:
         return (), acc
     if acc.rest.finish:
         return _finish(acc, [])
-    return [_protocol("the stream ended without a finish reason", acc)], _over(acc)
+    return [_ended(protocol_error("the stream ended without a finish reason"), acc)], _over(acc)
 
 
 def _refused(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
@@ -373,10 +376,6 @@ def _ended(error: ProviderError, acc: ChatState) -> StreamEvent:
         raw_stop_reason=rest.finish,
         response_id=rest.response_id,
     )
-
-
-def _protocol(message: str, acc: ChatState) -> StreamEvent:
-    return _ended(protocol_error(message), acc)
 
 
 def broken(acc: ChatState, error: ProviderError) -> StreamEvent:

@@ -16,7 +16,7 @@ from skillkit_core.http import classify_status, parse_retry_after
 from skillkit_core.http_failures import Origin, advice, body_in_words
 
 from .error_codes import BY_CODE, GENERIC, MINIMAX, NO_SUCH_MODEL, NO_SUCH_PATH
-from .jsontext import decode, dumps
+from .jsontext import decode, dumps, encode
 
 __all__ = ["minimax_error", "protocol_error", "status_error", "stream_error"]
 
@@ -232,8 +232,10 @@ def stream_error(body: Any) -> ProviderError:
     )
 
 
-def protocol_error(message: str) -> ProviderError:
-    """The error for an answer that is none, or that ends without its end."""
+def protocol_error(message: str, said: Any = None) -> ProviderError:
+    """The error for an answer that is none, or that ends without its end; ``said`` is what came instead, if that may help."""
+    if said:
+        message = f"{message}: {_shortened(encode(said).decode(), 200)}"
     return ProviderError(
         message, kind=ErrorKind.protocol, status=200, hint="try again; if it stays, check base_url and api"
     )
@@ -250,5 +252,5 @@ def minimax_error(reply: Any) -> ProviderError | None:
     return ProviderError(_shortened(said), kind=kind, status=200, type=str(code), hint=advice(kind))
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "..."
+def _shortened(text: str, most: int = _MOST_WORDS) -> str:
+    return text if len(text) <= most else text[:most] + "..."

@@ -42,10 +42,10 @@ class Failures:
             return error
         if isinstance(error, Interrupted):
             return self._interrupted(error.reason, request)
-        if isinstance(error, openai.APIStatusError):
-            answer = error.response
+        answer = error.response if isinstance(error, openai.APIStatusError) else _refusal(error)
+        if answer is not None:
             return status_error(
-                error.status_code,
+                answer.status_code,
                 answer.headers,
                 _content(answer),
                 self.origin,
@@ -78,7 +78,7 @@ class Failures:
             hint = "check base_url, and the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
             found = ProviderError(f"no request can go there: {cause}", kind=ErrorKind.invalid_request, hint=hint)
         elif isinstance(cause, (httpx2.TransportError, openai.APIConnectionError, aiohttp.ClientError, OSError)):
-            found = self.origin.lost(cause, proxy_status=refused)
+            found = self.origin.lost(_plain(cause), proxy_status=refused)
         elif isinstance(cause, httpx2.HTTPError):
             found = ProviderError(f"the answer cannot be read: {cause}", kind=ErrorKind.protocol, hint="try again")
         elif isinstance(cause, ValueError):
@@ -92,6 +92,34 @@ class Failures:
             found = ProviderError(words, kind=ErrorKind.unknown)
         found.__cause__ = error
         return found
+
+
+def _refusal(error: BaseException | None) -> httpx2.Response | None:
+    """The answer with an error status whose body broke off while the SDK read it; the status still says what it is."""
+    import httpx2
+
+    while error is not None:
+        if isinstance(error, httpx2.HTTPStatusError):
+            return error.response
+        error = error.__context__
+    return None
+
+
+def _plain(error: BaseException) -> BaseException:
+    """The standard library's word for a failure of the transport that has one: an answer cut short, or that is no HTTP."""
+    import asyncio
+    import http.client
+
+    import aiohttp
+
+    for one in (error, error.__cause__):
+        if isinstance(one, aiohttp.ClientPayloadError):
+            return asyncio.IncompleteReadError(b"", None)
+        if isinstance(one, aiohttp.ServerDisconnectedError):
+            return ConnectionResetError()
+        if isinstance(one, aiohttp.ClientResponseError) and not isinstance(one, aiohttp.ClientHttpProxyError):
+            return http.client.HTTPException(one.message.partition("\n")[0].partition(": b'")[0].rstrip(":"))
+    return error
 
 
 def _content(answer: httpx2.Response) -> bytes:

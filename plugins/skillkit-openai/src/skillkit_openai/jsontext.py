@@ -15,7 +15,7 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 def decode(data: bytes) -> Any:
-    """The value in ``data``. Lone surrogates, which the fast decoder refuses, become U+FFFD.
+    """The value in ``data``. What the fast decoder refuses becomes U+FFFD: lone surrogates, and bytes that are no UTF-8.
 
     Raises:
         ValueError: it is not JSON, or nested more than 200 deep.
@@ -25,7 +25,8 @@ def decode(data: bytes) -> Any:
     except ValueError:
         pass
     try:
-        text = json.dumps(json.loads(data), ensure_ascii=False)  # accepts escaped lone surrogates
+        loaded = json.loads(data.decode("utf-8-sig", "replace"))  # accepts escaped lone surrogates
+        text = json.dumps(loaded, ensure_ascii=False)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return jiter.from_json(clean_text(text).encode())

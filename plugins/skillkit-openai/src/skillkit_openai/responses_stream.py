@@ -179,7 +179,7 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
         return (), acc
     response = event.get("response")
     if not isinstance(response, Mapping):
-        return [_ended(protocol_error("the answer is not a response object"), acc, {})], _over(acc)
+        return [_ended(protocol_error("the answer is no response", response), acc, {})], _over(acc)
     acc = acc._replace(response_id=text_field(response, "id") or acc.response_id)
     out: Out = []
     output = response.get("output")
@@ -351,6 +351,8 @@ def _terminal(response: Mapping[str, Any], output: Any, acc: ResponsesState) -> 
     if status == "cancelled":
         return _ended(ProviderError("the response was cancelled", kind=ErrorKind.aborted), acc, response)
     if status not in ("completed", "incomplete") and not (status is None and isinstance(output, list)):
+        if status is None:
+            return _ended(protocol_error("the answer is no response", response), acc, response)
         return _ended(protocol_error(f"the response has the status {status!r}"), acc, response)
     usage = response.get("usage")
     return StreamEvent(

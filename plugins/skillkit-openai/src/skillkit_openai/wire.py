@@ -301,6 +301,9 @@ class _Reader:
                 events, acc = self._wire.end(acc, False)
                 out.extend(events)
         except _MALFORMED as error:
+            if last and isinstance(error, ValueError):  # the connection ended inside an event
+                events, acc = self._wire.end(acc, False)
+                return [*out, *events], acc
             over = any(e.terminal for e in out)
             return (out if over else [*out, self._malformed("an event", error, acc)]), acc
         if not self._hurried and getattr(acc, "error", None) is not None:
