@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 
 import pytest
 from anthropic_bodies import MODEL, SIGHTLESS, body, call, marks, result, said, tool, valid
@@ -75,6 +76,7 @@ def test_tool_choice(wanted, parallel, choice):
         (ModelSettings(stop=(" ",)), "stop"),
         (ModelSettings(response_schema={"type": "object"}), "structured output"),
         (ModelSettings(temperature=0.5), "temperature"),
+        (ModelSettings(thinking="much"), "thinking is 'much'; it must be one of off, minimal, low"),  # type: ignore[arg-type]
     ],
 )
 def test_settings_that_the_model_refuses_are_named_before_anything_is_sent(chosen, names):
@@ -85,6 +87,22 @@ def test_settings_that_the_model_refuses_are_named_before_anything_is_sent(chose
         body(settings=chosen, model=model)
     assert caught.value.kind is ErrorKind.invalid_request
     assert not caught.value.retryable
+
+
+def test_a_temperature_is_refused_where_a_thinking_budget_is_sent_with_it_and_only_there():
+    warm = ModelSettings(thinking="low", temperature=0.5)
+    with pytest.raises(ProviderError, match=r"temperature is 0\.5 beside a thinking budget"):
+        body(settings=warm, model=ModelDefinition("m", "anthropic"))
+    forced = replace(warm, tool_choice="required")  # goes without thinking
+    assert body(settings=forced, tools=(tool("a"),), model=ModelDefinition("m", "anthropic"))["temperature"] == 0.5
+    assert body(settings=replace(warm, temperature=1.0), model=ModelDefinition("m", "anthropic"))["thinking"]
+
+
+def test_a_chosen_tool_must_be_there():
+    with pytest.raises(ProviderError, match="tool_choice names 'b'; name one of the tools"):
+        body(settings=ModelSettings(tool_choice="b"), tools=(tool("a"),))
+    theirs = ModelSettings(tool_choice="web_search", extra={"tools": [{"type": "web_search_1", "name": "web_search"}]})
+    assert body(settings=theirs, tools=(tool("a"),))["tool_choice"]["name"] == "web_search"
 
 
 def test_the_length_of_an_answer_follows_the_model():

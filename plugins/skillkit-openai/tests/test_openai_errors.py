@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -674,6 +675,21 @@ def test_headers_that_cannot_be_sent_are_an_error_of_the_request(adapter_class: 
             error = await fails(adapter)
             assert error.kind is ErrorKind.invalid_request
             assert "the request cannot be sent" in str(error)
+            assert server.requests == []
+
+    asyncio.run(main())
+
+
+@BOTH
+def test_what_is_not_json_is_an_error_of_the_request(adapter_class: Any, loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            adapter = adapter_class(None, base_url=server.url, api_key=KEY)
+            request = replace(SHORT, settings=ModelSettings(extra={"user": object()}))
+            assert "not JSON serializable" in adapter.validate(request)[0]
+            error = await fails(adapter, request)
+            assert error.kind is ErrorKind.invalid_request
+            assert "the request cannot be sent: Object of type object is not JSON serializable; check" in str(error)
             assert server.requests == []
 
     asyncio.run(main())

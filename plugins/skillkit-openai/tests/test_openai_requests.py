@@ -526,6 +526,8 @@ def test_the_validators_find_what_servers_refuse() -> None:
     ]
     assert check_messages([answer]) == ["messages[0]: tool result 'a' follows no open call"]
     assert check_messages([{"role": "user", "content": ""}]) == ["messages[0]: user message without content"]
+    assert check_messages([]) == ["messages: at least one message is needed"]
+    assert check_items([]) == ["input: at least one item is needed"]
     made = {"type": "function_call", "call_id": "a"}
     assert check_items([made]) == ["input[0]: call 'a' has no output"]
     assert check_items([{"type": "function_call_output", "call_id": "a"}]) == [

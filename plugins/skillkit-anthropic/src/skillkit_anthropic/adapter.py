@@ -284,7 +284,10 @@ class AnthropicAdapter(LLMAdapter):
             found = ProviderError("no API key is known", kind=ErrorKind.auth)
             found.__cause__ = error
         elif isinstance(error, ValueError) and not isinstance(error, ProviderError):
-            found = ProviderError(f"the request cannot be sent: {error}", kind=ErrorKind.invalid_request)
+            hint = "check headers, settings.extra, and what handlers put into the request"
+            found = ProviderError(
+                f"the request cannot be sent: {str(error).rstrip('.')}", kind=ErrorKind.invalid_request, hint=hint
+            )
             found.__cause__ = error
         else:
             found = error_of_exception(error, origin, too_long=lambda: exceeds_window(request))

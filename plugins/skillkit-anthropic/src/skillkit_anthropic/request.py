@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError
@@ -12,7 +12,7 @@ from skillkit_core.models import ModelDefinition
 
 from .encode import Target, clean, dumps, tool_entries
 from .history import History
-from .thinking import LEAST_BUDGET, is_unknown, thinking_fields
+from .thinking import BUDGETS, LEAST_BUDGET, is_unknown, thinking_fields
 
 __all__ = ["CACHE_MARKS", "Body", "RequestEncoder"]
 
@@ -115,6 +115,8 @@ class RequestEncoder:
         if tools:
             choice = tool_choice(settings)
             if choice is not None:
+                if choice.get("name") not in (None, *(t.get("name") for t in tools)):
+                    _refuse(f"tool_choice names {choice['name']!r}", "name one of the tools of the request")
                 fields.setdefault("tool_choice", choice)
             if mark is not None:
                 tools[-1] = {**tools[-1], "cache_control": mark}
@@ -155,6 +157,8 @@ class RequestEncoder:
             budget = min(budget, fields["max_tokens"] - LEAST_BUDGET)
             if budget < LEAST_BUDGET:
                 return  # no room to think in
+            if settings.temperature not in (None, 1):
+                _refuse(f"temperature is {settings.temperature} beside a thinking budget", "leave one of the two out")
             wanted = {**wanted, "thinking": {**wanted["thinking"], "budget_tokens": budget}}
         fields |= wanted
 
@@ -195,27 +199,30 @@ def check_settings(settings: ModelSettings, model: ModelDefinition) -> None:
         ProviderError: of kind ``invalid_request``.
     """
 
-    def refuse(message: str, hint: str) -> None:
-        raise ProviderError(message, kind=ErrorKind.invalid_request, hint=hint)
-
     for name in ("temperature", "top_p"):
         value = getattr(settings, name)
         if value is None:
             continue
         if not 0 <= value <= 1:
-            refuse(f"{name} is {value}", f"the Messages API takes a {name} from 0 to 1")
+            _refuse(f"{name} is {value}", f"the Messages API takes a {name} from 0 to 1")
         if name in model.options.get("unsupported_parameters", ()):
-            refuse(f"model {model.id!r} does not take {name}", "leave the setting out")
+            _refuse(f"model {model.id!r} does not take {name}", "leave the setting out")
     most = settings.max_tokens
     if most is not None:
         if most < 1:
-            refuse(f"max_tokens is {most}", "it must be at least 1")
+            _refuse(f"max_tokens is {most}", "it must be at least 1")
         if model.max_output_tokens and most > model.max_output_tokens:
-            refuse(f"max_tokens is {most}", f"model {model.id!r} writes at most {model.max_output_tokens}")
+            _refuse(f"max_tokens is {most}", f"model {model.id!r} writes at most {model.max_output_tokens}")
+    if settings.thinking not in (None, "off", *BUDGETS):
+        _refuse(f"thinking is {settings.thinking!r}", f"it must be one of off, {', '.join(BUDGETS)}")
     if any(not s.strip() for s in settings.stop):
-        refuse("a stop sequence is empty or whitespace", "remove it")
+        _refuse("a stop sequence is empty or whitespace", "remove it")
     if settings.response_schema is not None:
         if not is_unknown(model) and "structured_output" not in model.capabilities:
-            refuse(f"model {model.id!r} has no structured output", "choose another model or leave response_schema out")
+            _refuse(f"model {model.id!r} has no structured output", "choose another model or leave response_schema out")
         if settings.response_schema.get("type", "object") != "object":
-            refuse("response_schema is not an object schema", "wrap it in an object")
+            _refuse("response_schema is not an object schema", "wrap it in an object")
+
+
+def _refuse(message: str, hint: str) -> NoReturn:
+    raise ProviderError(message, kind=ErrorKind.invalid_request, hint=hint)

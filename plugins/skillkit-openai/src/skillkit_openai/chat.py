@@ -130,8 +130,12 @@ class OpenAIAdapter(OpenAIWire):
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""
-        payload = decode(self.body(request))
-        return [*self.problems(request), *check_messages(payload["messages"])]
+        problems = self.problems(request)
+        try:
+            payload = decode(self.body(request))
+        except ValueError as error:
+            return [*problems, str(error)]
+        return [*problems, *check_messages(payload["messages"])]
 
     def start(self) -> ChatState:
         """The accumulator of a new answer."""

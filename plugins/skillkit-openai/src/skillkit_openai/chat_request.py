@@ -188,6 +188,7 @@ def check_messages(messages: Iterable[Mapping[str, Any]]) -> list[str]:
     """Why a server would refuse these wire messages: tool results must follow their calls at once, ids must agree."""
     problems: list[str] = []
     open_ids: list[str] = []
+    at = -1
     for at, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
@@ -204,6 +205,8 @@ def check_messages(messages: Iterable[Mapping[str, Any]]) -> list[str]:
             problems.append(f"messages[{at}]: two calls share an id")
         if not message.get("content") and not open_ids:
             problems.append(f"messages[{at}]: {role} message without content")
+    if at < 0:
+        problems.append("messages: at least one message is needed")
     if open_ids:
         problems.append(f"calls without a result at the end: {', '.join(map(repr, open_ids))}")
     return problems

@@ -82,7 +82,7 @@ class Failures:
         elif isinstance(cause, httpx2.HTTPError):
             found = ProviderError(f"the answer cannot be read: {cause}", kind=ErrorKind.protocol, hint="try again")
         elif isinstance(cause, ValueError):
-            hint = "check the headers of the configuration and of the request"
+            hint = "check headers, settings.extra, and what handlers put into the request"
             found = ProviderError(
                 f"the request cannot be sent: {str(cause).rstrip('.')}", kind=ErrorKind.invalid_request, hint=hint
             )

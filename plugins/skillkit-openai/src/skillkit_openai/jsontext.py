@@ -51,9 +51,14 @@ def encode(value: Any) -> bytes:
 
     What is no JSON becomes something that is: lone surrogates U+FFFD, ``NaN`` and infinities null. A server may have sent
     them in something that goes back to it.
+
+    Raises:
+        ValueError: it holds something that is not JSON.
     """
     try:
         text = dumps(value)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
     except ValueError:
         text = dumps(_finite(value))
     try:

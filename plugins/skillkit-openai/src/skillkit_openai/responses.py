@@ -110,8 +110,12 @@ class OpenAIResponsesAdapter(OpenAIWire):
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""
-        payload = decode(self.body(request))
-        return [*self.problems(request), *check_items(payload["input"])]
+        problems = self.problems(request)
+        try:
+            payload = decode(self.body(request))
+        except ValueError as error:
+            return [*problems, str(error)]
+        return [*problems, *check_items(payload["input"])]
 
     def start(self) -> ResponsesState:
         """The accumulator of a new answer."""

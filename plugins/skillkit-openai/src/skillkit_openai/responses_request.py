@@ -171,6 +171,8 @@ def check_items(items: Iterable[Mapping[str, Any]]) -> list[str]:
         elif kind == "message" and not item.get("content"):
             problems.append(f"input[{at}]: message without content")
         before = item
+    if not before:
+        problems.append("input: at least one item is needed")
     if before.get("type") == "reasoning":
         problems.append("the last reasoning item has no item that follows it")
     problems.extend(f"input[{at}]: call {id!r} has no output" for id, at in open_ids.items())
