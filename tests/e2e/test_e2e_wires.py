@@ -143,6 +143,35 @@ def test_bash_is_no_tool_of_the_model_unless_it_is_allowed(workspace, skillkit_c
     assert "bash" in offered[1]
 
 
+@pytest.mark.spec("9.19")
+@pytest.mark.parametrize("raw", ['{"city": ', "Oslo", "[1]", '{"city": NaN}'])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_model_that_writes_broken_arguments_is_told_so(llm_server, wire, raw):
+    from skillkit_testkit.turns import Call, Reply
+
+    from skillkit_core import AgentConfig, AgentRunner, Host, Tool
+
+    async def weather(args, ctx):
+        raise AssertionError("it must not run")
+
+    provider, api, place = WIRES[wire]
+    url = llm_server.url if place == "root" else f"{llm_server.url}/v1"
+    config = AgentConfig(
+        model="loop", provider=provider, api=api, base_url=url, api_key="k", tools=(Tool("weather", "It.", weather),)
+    )
+
+    async def ask():
+        host = Host()
+        async with AgentRunner(config, host=host) as agent:
+            await agent.chat("How warm is it?")
+        await host.aclose()
+
+    llm_server.script(Reply(tool_calls=[Call("weather", raw)]), Reply(text="Sorry."))
+    asyncio.run(ask())
+    (told,) = llm_server.requests[-1].tool_results
+    assert "not a JSON object" in told.text and raw in told.text
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_models_of_an_endpoint_are_listed_on_demand(skillkit_cli, llm_server, wire):
     llm_server.models = ("gpt-5-mini", "house-7b")

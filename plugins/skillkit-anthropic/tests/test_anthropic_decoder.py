@@ -329,10 +329,18 @@ def test_tool_arguments_are_kept_as_written_and_parsed_only_when_whole(raw, cut)
 
 
 @pytest.mark.parametrize(
-    ("raw", "incomplete"), [('{"a": 1', True), ("[1]", False), ('{"a": NaN}', False), ("nul", True)]
+    ("raw", "stop", "incomplete"),
+    [
+        ("[1]", "max_tokens", False),
+        ('{"a": NaN}', "max_tokens", False),
+        ('{"a": 1', "max_tokens", True),
+        ("nul", "max_tokens", True),
+        ('{"a": 1', "tool_use", False),
+        ("nul", "tool_use", False),
+    ],
 )
-def test_arguments_that_are_whole_but_no_object_are_wrong_and_not_incomplete(raw, incomplete):
-    message = {"id": "m", "content": [], "usage": {}, "stop_reason": "tool_use"}
+def test_arguments_that_are_no_object_are_wrong_unless_the_answer_was_cut_in_them(raw, stop, incomplete):
+    message = {"id": "m", "content": [], "usage": {}, "stop_reason": stop}
     events = as_stream(message)
     start = {"type": "tool_use", "id": "t", "name": "n", "input": {}}
     events[1:1] = [

@@ -44,8 +44,13 @@ def _joined(fragments: Iterable[tuple[str, Any]], kind: str) -> str:
     return "".join([f for k, f in fragments if k == kind])
 
 
-def finished(opened: Open, fragments: list[tuple[str, Any]]) -> Sequence[StreamEvent]:
-    """The events that end a block; ``fragments`` are its deltas in order: ``(kind of delta, what it carries)``."""
+def finished(opened: Open, fragments: list[tuple[str, Any]], *, cut: bool = True) -> Sequence[StreamEvent]:
+    """The events that end a block.
+
+    Args:
+        opened: the block. fragments: its deltas in order: ``(kind of delta, what it carries)``.
+        cut: arguments that are no whole JSON were cut off; otherwise the model wrote them like that.
+    """
     start, index = opened.start, opened.position
     if opened.type == "text":
         citations = tuple(freeze(f) for k, f in fragments if k == "citations_delta" and isinstance(f, Mapping))
@@ -63,7 +68,7 @@ def finished(opened: Open, fragments: list[tuple[str, Any]]) -> Sequence[StreamE
         if not raw and start.get("input"):
             raw = json.dumps(start["input"], ensure_ascii=False, separators=(",", ":"))
             out.append(StreamEvent("tool_call_delta", raw, index=index))
-        call = tool_call(start, raw)
+        call = tool_call(start, raw, cut=cut)
         out.append(StreamEvent("tool_call_end", tool_name=call.name, tool_call_id=call.id, index=index, block=call))
         return out
     if opened.type == "redacted_thinking":
@@ -96,7 +101,7 @@ def _json_or_text(raw: str) -> Any:
         return raw
 
 
-def tool_call(start: Mapping[str, Any], raw: str) -> ToolCall:
+def tool_call(start: Mapping[str, Any], raw: str, *, cut: bool = True) -> ToolCall:
     """A finished ``tool_use`` block. A whole text that is no JSON object is not incomplete, it is wrong (args ``None``)."""
     args = parse_tool_args(raw)
     extra = {k: v for k, v in start.items() if k not in ("type", "id", "name", "input") and v is not None}
@@ -105,7 +110,7 @@ def tool_call(start: Mapping[str, Any], raw: str) -> ToolCall:
         str(start.get("name") or ""),
         args,
         raw,
-        incomplete=args is None and not _whole(raw),
+        incomplete=cut and args is None and not _whole(raw),
         provider_data=freeze(extra) if extra else EMPTY,
     )
 

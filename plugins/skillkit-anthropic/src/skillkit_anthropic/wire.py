@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import EMPTY, FrozenDict, freeze
-from skillkit_core.messages import StopReason
+from skillkit_core.messages import StopReason, ToolCall
 from skillkit_core.models import TokenUsage
 from skillkit_core.stream import StreamEvent, StreamTable
 
@@ -283,8 +283,14 @@ def _unannounced(event: Mapping[str, Any], acc: Accumulator) -> Converted:
 
 @messages_table.on("content_block_stop")
 def content_block_stop(event: Mapping[str, Any], acc: Accumulator) -> Converted:
-    """A block ends: it is given whole, with everything the deltas did not say."""
-    return _end(_index(event, acc.blocks - 1), acc)
+    """A block ends: it is given whole, with everything the deltas did not say.
+
+    A tool call whose arguments are no JSON ends with the message: only its stop reason says whether they were cut off.
+    """
+    ended, rest = _end(_index(event, acc.blocks - 1), acc)
+    if any(isinstance(e.block, ToolCall) and e.block.incomplete for e in ended):
+        return (), acc
+    return ended, rest
 
 
 def _index(event: Mapping[str, Any], default: int) -> int:
@@ -323,9 +329,10 @@ def _end_all(acc: Accumulator) -> list[StreamEvent]:
         cell, owner, kind, fragment = cell
         if owner in fragments:
             fragments[owner].append((kind, fragment))
+    cut = STOP_REASONS.get(acc.stop_reason or "") is not StopReason.tool_calls
     out: list[StreamEvent] = []
     for opened in sorted(acc.open.values(), key=lambda o: o.position):
-        out += finished(opened, fragments[opened.position][::-1])
+        out += finished(opened, fragments[opened.position][::-1], cut=cut)
     return out
 
 
