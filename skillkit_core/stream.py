@@ -305,6 +305,8 @@ class MessageBuilder:
         self.error = event.error
         reason = event.stop_reason
         if event.type == "error":
+            if self.error is None:
+                self.error = ProviderError("the answer failed, and the adapter did not say why")
             aborted = isinstance(event.error, ProviderError) and event.error.kind is ErrorKind.aborted
             reason = reason or (StopReason.aborted if aborted else StopReason.error)
         self.stop_reason = reason or (StopReason.tool_calls if self._has_calls() else StopReason.stop)

@@ -107,6 +107,17 @@ def test_two_done_events_and_events_after_the_end_count_once(kit: Any, go: Any) 
     go(main)
 
 
+def test_an_error_event_without_an_error_fails_the_run(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent(Raw([StreamEvent("text_start", index=0), StreamEvent("error")]))
+        with pytest.raises(AgentError, match="the adapter did not say why"):
+            await agent.chat("go")
+        assert agent.seen.one("agent_end").outcome == "failed"
+        kit.check(agent)
+
+    go(main)
+
+
 def test_a_session_that_cannot_be_opened_or_written_is_an_error_and_never_a_hang(kit: Any, go: Any) -> None:
     async def main() -> None:
         agent = kit.agent("x", session="nope")

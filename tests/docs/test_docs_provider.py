@@ -1,5 +1,6 @@
 """The provider of docs/how-to/write-a-provider.md keeps what an adapter owes: the testkit's suite runs on the page's code."""
 
+import asyncio
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -9,8 +10,10 @@ from markdown_blocks import ROOT, files
 from skillkit_testkit import Reply
 from skillkit_testkit.conformance import AdapterConformance
 
+from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import UserMessage
-from skillkit_core.models import TokenUsage
+from skillkit_core.models import ModelDefinition, TokenUsage
 
 PAGE = ROOT / "docs" / "how-to" / "write-a-provider.md"
 
@@ -70,3 +73,31 @@ class TestEcho(AdapterConformance):
 
     def test_missing_usage_is_zero_and_no_error(self, scripted, stream):
         pytest.skip("its wire always counts")
+
+
+@pytest.mark.parametrize(
+    ("events", "kind"),
+    [
+        ([{"type": "begin"}], ErrorKind.protocol),
+        ([{"type": "begin", "id": "1"}, {"type": "word", "text": 7}], ErrorKind.protocol),
+        ([{"type": "begin", "id": "1"}, {"type": "word", "text": "half"}, None], ErrorKind.connection),
+        ([{"type": "begin", "id": "1"}, {"type": "word", "text": "half"}], ErrorKind.protocol),
+        ([{"type": "begin", "id": "1"}, {"type": "end", "asked": 1, "reason": "said"}, {"type": "word"}], None),
+    ],
+    ids=["a field is missing", "a wrong type", "the connection is lost", "no end", "more after the end"],
+)
+def test_whatever_its_wire_does_the_stream_ends_in_one_event(echo, events, kind):
+    class Spoiled(echo.EchoAdapter):
+        async def _ask(self, request):
+            for event in events:
+                if event is None:
+                    raise ConnectionResetError("gone")
+                yield event
+
+    async def ask():
+        request = LLMRequest(ModelDefinition("echo-1"), [UserMessage(content="hi")])
+        return [event async for event in Spoiled(None, provider="echo").stream(request)]
+
+    *_, last = got = asyncio.run(ask())
+    assert [e.terminal for e in got].count(True) == 1
+    assert (last.error and last.error.kind) == kind
