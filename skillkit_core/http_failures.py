@@ -176,6 +176,16 @@ class Origin:
             retryable=not page,
         )
 
+    def unlisted(self, body: bytes) -> ProviderError:
+        """The error for JSON that is no list of models where one was asked for."""
+        text = " ".join(body[:2_000].decode("utf-8", "replace").split())
+        return ProviderError(
+            f"the server answered with no list of models: {_shortened(text)}",
+            kind=ErrorKind.protocol,
+            status=200,
+            hint=self.path_hint(),
+        )
+
     def redirected(self, status: int, headers: Mapping[str, str]) -> ProviderError:
         """The error for a redirect, which an adapter never follows: whoever answers there would get key and conversation."""
         from urllib.parse import urljoin

@@ -186,6 +186,32 @@ def test_the_models_of_an_endpoint_are_listed_on_demand(skillkit_cli, llm_server
     assert {(r.method, r.path) for r in llm_server.requests} == {("GET", "/v1/models")}
 
 
+@pytest.mark.parametrize("body", [b"null", b'{"error": {"message": "no"}}', b'{"data": {"a": 1}}'])
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_answer_that_lists_no_models_is_said_to_be_none(skillkit_cli, wire, body):
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+    from threading import Thread
+    from types import SimpleNamespace
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever).start()
+        options, env = flags(SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}"), wire)
+        result = skillkit_cli("models", "list", "--remote", *options[: options.index("--model")], env=env)
+        server.shutdown()
+    assert result.exit_code == 1
+    assert f"the server answered with no list of models: {body.decode()}; check base_url" in result.stderr
+
+
 def test_asking_an_endpoint_needs_to_know_which(skillkit_cli):
     for options, words in ((["--remote"], "--provider"), (["--base-url", "http://x"], "--remote")):
         result = skillkit_cli("models", "list", *options)

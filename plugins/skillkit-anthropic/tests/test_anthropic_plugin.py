@@ -163,7 +163,7 @@ def test_the_models_that_an_endpoint_lists():
     assert full.thinking_levels["xhigh"] == "max"
     assert full.thinking_levels["off"] == "disabled"
     assert (bare.context_window, bare.reasoning, bare.capabilities) == (0, False, {"text", "tool_use"})
-    assert definitions("nonsense", "anthropic") == []
+    assert definitions("nonsense", "anthropic") is None
 
 
 def test_list_models_asks_the_endpoint():

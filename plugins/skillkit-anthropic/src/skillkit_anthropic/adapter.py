@@ -331,9 +331,12 @@ class AnthropicAdapter(LLMAdapter):
         except Exception as error:
             raise self._error(error, LLMRequest(ModelDefinition(""), ()), origin) from error
         try:
-            return definitions(parse_json(body), self.provider)
+            found = definitions(parse_json(body), self.provider)
         except ValueError:
             raise origin.sign(origin.foreign("", body)) from None
+        if found is None:
+            raise origin.sign(origin.unlisted(body))
+        return found
 
     async def close(self) -> None:
         """Close the connections."""

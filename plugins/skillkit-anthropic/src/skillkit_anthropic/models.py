@@ -12,11 +12,11 @@ from .thinking import BUDGETS
 __all__ = ["definitions"]
 
 
-def definitions(answer: Any, provider: str) -> list[ModelDefinition]:
-    """The models of a ``GET /v1/models`` answer; what it does not say stays unknown."""
+def definitions(answer: Any, provider: str) -> list[ModelDefinition] | None:
+    """The models of a ``GET /v1/models`` answer; what it does not say stays unknown. ``None``: it is no list."""
     listed = answer.get("data") if isinstance(answer, Mapping) else None
     if not isinstance(listed, list):
-        return []
+        return None
     return [_definition(m, provider) for m in listed if isinstance(m, Mapping) and m.get("id")]
 
 

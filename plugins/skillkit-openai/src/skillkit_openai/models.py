@@ -13,11 +13,14 @@ __all__ = ["definitions"]
 _WINDOWS = ("context_length", "context_window", "max_context_length", "max_model_len")
 
 
-def definitions(answer: Any, provider: str, api: str) -> tuple[ModelDefinition, ...]:
-    """The models of an answer, ``{"data": [{"id": ...}]}`` or the list alone; what it does not say stays unknown."""
+def definitions(answer: Any, provider: str, api: str) -> tuple[ModelDefinition, ...] | None:
+    """The models of an answer, ``{"data": [{"id": ...}]}`` or the list alone; what it does not say stays unknown.
+
+    ``None``: it is no list.
+    """
     listed = answer.get("data") if isinstance(answer, Mapping) else answer
     if not isinstance(listed, list):
-        return ()
+        return None
     named = (m for m in listed if isinstance(m, Mapping) and isinstance(m.get("id"), str) and m["id"])
     return tuple(ModelDefinition(m["id"], provider, api, context_window=_window(m)) for m in named)
 

@@ -237,9 +237,12 @@ class OpenAIWire(LLMAdapter):
         except Exception as error:  # noqa: BLE001  # every failure is told the same way
             raise origin.sign(failures.of(error, LLMRequest(ModelDefinition(""), ()))) from None
         try:
-            return definitions(decode(body), self.provider, self.api)
+            found = definitions(decode(body), self.provider, self.api)
         except ValueError:
             raise origin.sign(origin.foreign("", body)) from None
+        if found is None:
+            raise origin.sign(origin.unlisted(body))
+        return found
 
     async def close(self) -> None:
         """Close the connections."""
