@@ -110,7 +110,7 @@ class Drive:
         life = books.lives
 
         async def act(args: Any, ctx: Any) -> ToolOutput:
-            if life == books.lives:
+            if life == books.lives and not books.crashed:  # what still moves in a dead process has no effect
                 books.ran(ctx.tool_call_id, args, self.kept(), safe=ctx.tool_name == "safe")
             if ctx.tool_name == "waits":
                 ctx.on_output("waiting")
