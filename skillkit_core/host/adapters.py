@@ -66,7 +66,7 @@ class AdapterRegistry(Registry[Item]):
         api = API_ALIASES.get(api, api) if api else next(iter(item.apis))
         target = item.apis.get(api)
         if target is None:
-            raise UnknownName(f"api of provider {name!r}", api, item.apis)
+            raise UnknownName("api", api, hint=f"provider {name!r} speaks {', '.join(sorted(item.apis))}")
         own = base_url or self._own_base_url(item)
         if own is not None and not own.startswith(("http://", "https://")):
             raise UsageError(f"base URL {own!r} is not an http:// or https:// address")
