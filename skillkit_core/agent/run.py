@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ..abort import AbortSignal
 from ..errors import AgentError, RunAborted, SkillKitError
 from ..events.types import UsageEvent
+from ..frozen import freeze
 from ..messages import AgentMessage, AssistantMessage, StopReason, ToolResultMessage
 from ..models import TokenUsage
 from ..stream import MessageBuilder, StreamEvent
@@ -179,11 +180,15 @@ class Run:
             data["raw"] = usage.raw
         if error is not None:
             data["error"] = error
-        if session is not None:
-            await session.append("usage", data)
-        if request is not None:  # not before: an abort in the middle of the write must not lose the entry
-            del self.unaccounted[request]
-        self.add(usage, cost)
+        entry = freeze(data)
+        try:
+            if session is not None:
+                await session.append("usage", entry)
+        finally:  # an abort before the write must not lose the entry, one after it not write another
+            if session is None or session.holds(entry):
+                if request is not None:
+                    del self.unaccounted[request]
+                self.add(usage, cost)
         if self.above is not None:
             await count_above(self, usage, cost, data)
         if agent.events.has("usage"):

@@ -260,17 +260,39 @@ class Session:
     # --- writing ----------------------------------------------------------------------------------------------
 
     async def append(self, kind: str, data: Mapping[str, Any], *, sync: bool = False, ts: float | None = None) -> str:
-        """Write an entry after the leaf and give its id. When this returns, the entry is where it is kept."""
+        """Write an entry after the leaf and give its id. When this returns, the entry is where it is kept.
+
+        With ``sync`` it waits for the disk, too. Who is cancelled there, or told that the disk failed, finds the entry in the
+        session all the same: it is written, and a reload would find it.
+        """
         self._seq += 1
         data = data if type(data) is MessageData else freeze(data)
         entry = SessionEntry(self._seq, f"e{self._seq}", self.leaf_id, kind, self._clock() if ts is None else ts, data)
-        await self.handle.append(entry, sync=sync)
-        self._by_id[entry.id] = entry
-        if kind in ON_PATH:
-            self.leaf_id = entry.id
-        if kind == "usage":
-            self._count((data,))
+        try:
+            await self.handle.append(entry, sync=sync)
+        except BaseException:
+            if self._is_written(entry):  # only the wait for the disk was cut off
+                self._take_in(entry)
+                self.leaf_id = data.get("entry_id") if kind == "leaf" else self.leaf_id
+                self._rebuild()
+            raise
+        self._take_in(entry)
         return entry.id
+
+    def _is_written(self, entry: SessionEntry) -> bool:
+        """Whether the store has an entry that ``append`` failed on."""
+        return any(kept.id == entry.id for kept in reversed(self.handle.entries()))
+
+    def _take_in(self, entry: SessionEntry) -> None:
+        self._by_id[entry.id] = entry
+        if entry.type in ON_PATH:
+            self.leaf_id = entry.id
+        if entry.type == "usage":
+            self._count((entry.data,))
+
+    def holds(self, data: Mapping[str, Any]) -> bool:
+        """Whether an entry with this very object as its data was written."""
+        return any(entry.data is data for entry in reversed(self._by_id.values()))
 
     async def sync(self) -> None:
         """Have everything on the disk, as the store's policy is."""

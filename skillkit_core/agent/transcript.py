@@ -23,8 +23,18 @@ __all__ = ["keep_answer", "keep_results", "say", "take", "take_with"]
 async def say(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
     """Persist a message that is no answer of the model."""
     message = message if message.ts else replace(message, ts=run.agent.clock.time())
-    await run.agent.session.append_message(message, sync=sync)
-    run.messages.append(message)
+    await _persist(run, message, sync=sync)
+
+
+async def _persist(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
+    """Persist a message of the run. It is one also when this raises after it was written: while the disk is waited for."""
+    session = run.agent.session
+    before = session.leaf_id
+    try:
+        await session.append_message(message, sync=sync)
+    finally:
+        if session.leaf_id != before:
+            run.messages.append(message)
 
 
 async def take(run: Run, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> int:
@@ -34,15 +44,16 @@ async def take(run: Run, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> i
     said = 0
     await run.checkpoint()
     while said < wanted and (items := agent.queues.take(kind)):
+        kept = len(run.messages)
         try:
             await say(run, items[0].message(agent.clock.time()), sync=True)
-        except BaseException:
-            agent.queues.put_back(items[0])
-            raise
+        finally:
+            if len(run.messages) == kept:
+                agent.queues.put_back(items[0])
+            elif (receipt := items[0].receipt) is not None:
+                receipt.said, receipt.wants_run = True, False
+                run.receipts.append(receipt)
         said += 1
-        if (receipt := items[0].receipt) is not None:
-            receipt.said, receipt.wants_run = True, False
-            run.receipts.append(receipt)
     if said:
         run.compacted_for_overflow = False  # a new input (spec, section 7: once per conversational input)
         agent.compaction_off = False
@@ -69,9 +80,11 @@ async def keep_answer(run: Run, message: AssistantMessage) -> AssistantMessage:
             answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=agent.session.next_id()))
             replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
             message = replaced if isinstance(replaced, AssistantMessage) else message
-    await agent.session.append_message(message)
-    run.messages.append(message)
-    run.builder, run.answer = None, message
+    try:
+        await _persist(run, message)
+    finally:
+        if run.messages and run.messages[-1] is message:
+            run.builder, run.answer = None, message
     return message
 
 
@@ -111,8 +124,11 @@ async def _result_end(run: Run, result: ToolResultMessage) -> ToolResultMessage:
 
 
 async def _result_kept(run: Run, result: ToolResultMessage) -> ToolResultMessage:
-    await run.agent.session.append_message(result)
-    run.messages.append(result)
-    run.results.append(result)
-    run.push(StreamEvent("tool_result", result.text, tool_name=result.tool_name, tool_call_id=result.tool_call_id))
+    try:
+        await _persist(run, result)
+    finally:
+        if run.messages and run.messages[-1] is result:
+            run.results.append(result)
+            name, call_id = result.tool_name, result.tool_call_id
+            run.push(StreamEvent("tool_result", result.text, tool_name=name, tool_call_id=call_id))
     return result

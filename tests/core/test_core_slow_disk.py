@@ -1,0 +1,98 @@
+"""Entries that are written while the disk is still waited for: whatever cuts the waiting off, they count once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from skillkit_core import RunAborted, SessionError
+from skillkit_core.agent.memory import MemoryStore
+from skillkit_core.agent.session import Session
+from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
+from skillkit_core.testing import Call, Reply
+
+
+class SlowDisk(MemoryStore):
+    """Has an entry at once, and then waits for the disk: for ever at the one numbered ``at``, or fails there."""
+
+    def __init__(self, at: int, error: SessionError | None = None) -> None:
+        super().__init__()
+        self.at, self.error = at, error
+        self.waiting = asyncio.Event()
+
+    async def create(self, header: SessionHeader) -> Any:
+        handle: SessionHandle = await super().create(header)
+        append = handle.append
+
+        async def slow(entry: SessionEntry, *, sync: bool = False) -> None:
+            await append(entry, sync=sync)
+            if len(handle.entries()) == self.at:
+                self.waiting.set()
+                if self.error is not None:
+                    raise self.error
+                await asyncio.get_running_loop().create_future()
+
+        handle.append = slow  # type: ignore[method-assign]
+        return handle
+
+
+def said(session: Session) -> Counter[str]:
+    """Every message of all branches, with how often it was written."""
+    return Counter(str(e.data["message"]) for e in session.handle.entries() if e.type == "message")
+
+
+def steered(kit: Any) -> Any:
+    async def tool(args: Any, ctx: Any) -> str:
+        await ctx.agent.steer("rather this")
+        return "done"
+
+    return kit.tool("work", tool)
+
+
+WRITES = 9  # user, usage, answer, result, steering, usage, answer, follow-up message, usage
+
+
+@pytest.mark.spec("I14", "I17", "9.1")
+@pytest.mark.parametrize("at", range(1, WRITES + 1))
+def test_an_abort_while_the_disk_is_waited_for_keeps_what_was_written_once(kit: Any, go: Any, at: int) -> None:
+    async def main() -> None:
+        disk = SlowDisk(at)
+        session = await Session.create(disk, lambda: 1.0)
+        turns = (Reply("at once", calls=[Call("work")]), "so be it", "and this", "again")
+        agent = kit.agent(*turns, tools=[steered(kit)], session=session)
+        agent.events.on("turn_start", lambda event: event.turn_index == 1 and agent.queues.put("follow_up", "besides"))
+        chat = asyncio.create_task(agent.chat("hello"))
+        await disk.waiting.wait()
+
+        agent.abort()
+
+        with pytest.raises(RunAborted):
+            await chat
+        assert [e.seq for e in session.handle.entries()] == list(range(1, len(session.handle.entries()) + 1))
+        assert set(said(session).values()) == {1}
+        usage = [m for m in session.handle.entries() if m.type == "usage"]
+        assert len(usage) == len(agent.scripted.requests)
+        kit.check(agent)
+        await agent.aclose()
+
+    go(main())
+
+
+@pytest.mark.spec("I14")
+def test_a_disk_that_fails_after_the_write_fails_the_run_and_loses_nothing(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        disk = SlowDisk(1, SessionError("the disk did not take the session"))
+        agent = kit.agent("welcome back", session=await Session.create(disk, lambda: 1.0))
+
+        with pytest.raises(Exception, match="the disk did not take the session"):
+            await agent.chat("hello")
+        await agent.chat("once more")
+
+        assert kit.texts(agent) == ["user:hello", "user:once more", "assistant:welcome back"]
+        kit.check(agent)
+        await agent.aclose()
+
+    go(main())
