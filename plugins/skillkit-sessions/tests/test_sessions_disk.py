@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from skillkit_sessions import JsonlStore
+from skillkit_sessions.handle import JsonlSession
 
 from skillkit_core.errors import SessionError
 
@@ -120,6 +121,50 @@ def test_a_forked_process_has_threads_of_its_own(tmp_path, header, entry):
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     assert len(asyncio.run(read(tmp_path, "child"))) == 1
+
+
+def test_a_sync_that_nobody_waited_for_is_made_again(tmp_path, header, entry, disk):
+    async def main() -> None:
+        session = await JsonlStore.at(tmp_path).create(header)
+        writing = asyncio.create_task(session.append(entry(1), sync=True))
+        while not disk.begun.is_set():
+            await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.wait([writing])
+        disk.begun.clear()
+        again = asyncio.create_task(session.sync())
+        while not disk.begun.is_set():
+            await asyncio.sleep(0)
+        assert not again.done()
+        disk.go.set()
+        await again
+        await session.close()
+
+    asyncio.run(main())
+
+
+def test_a_child_that_is_forked_during_a_sync_need_not_wait_for_it(tmp_path, header, entry, disk):
+    async def begin() -> JsonlSession:
+        session = await JsonlStore.at(tmp_path).create(header)
+        writing = asyncio.create_task(session.append(entry(1), sync=True))
+        while not disk.begun.is_set():
+            await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.wait([writing])
+        return session
+
+    session = asyncio.run(begin())
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            asyncio.run(asyncio.wait_for(session.close(), 10))
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    disk.go.set()
+    asyncio.run(session.close())
 
 
 def test_a_disk_that_refuses_is_named(tmp_path, header, entry, monkeypatch):

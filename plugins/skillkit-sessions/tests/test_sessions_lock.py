@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fcntl
 import json
@@ -11,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from skillkit_sessions import JsonlStore
+from skillkit_sessions import JsonlStore, SqliteStore
 from skillkit_sessions.lock import _start_time
 
 from skillkit_core.errors import SessionError, SessionLocked
@@ -114,6 +115,36 @@ def test_a_link_in_place_of_the_lock_is_not_followed(store, go, write, tmp_path)
     with pytest.raises(SessionError, match=r"s1\.lock"):
         go(store.open("s1"))
     assert (tmp_path / "precious").read_text() == "data"
+
+
+@pytest.mark.spec("I18")
+@pytest.mark.parametrize("kind", [JsonlStore, SqliteStore])
+def test_a_forked_process_does_not_write_what_its_parent_writes(kind, tmp_path, go, header, entry):
+    store = kind(directory=tmp_path)
+    handle = go(store.create(header))
+    go(handle.append(entry(1), sync=True))
+
+    async def in_the_child():
+        with pytest.raises(SessionError, match="is written by the process that this one was forked from"):
+            await handle.append(entry(2))
+        await handle.close()
+        with pytest.raises(SessionLocked, match=f"process {os.getppid()}"):
+            await kind(directory=tmp_path).open("s1")
+
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            asyncio.run(asyncio.wait_for(in_the_child(), 20))
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+
+    go(handle.append(entry(2)))
+    go(handle.close())
+    assert [e.id for e in go(store.open("s1", read_only=True)).entries()] == ["e1", "e2"]
+    go(store.close())
 
 
 @pytest.mark.spec("9.40", "I18")

@@ -64,7 +64,7 @@ class JsonlSession(SessionHandle):
             SessionError: the session is read-only or closed, or the disk refuses; the entry is then not in the file.
         """
         file = self._file
-        if file is None:
+        if file is None or (self._lock is not None and self._lock.lost):
             raise self._refusal()
         line = encode_entry(entry)
         try:
@@ -86,7 +86,7 @@ class JsonlSession(SessionHandle):
             self._unsynced = False
             try:
                 await self._sync(file)
-            except SessionError:
+            except BaseException:  # nobody has seen it succeed
                 self._unsynced = True
                 raise
 
@@ -100,9 +100,10 @@ class JsonlSession(SessionHandle):
             return
         self._closed = True
         file, self._file = self._file, None
+        forked = self._lock is not None and self._lock.lost  # the threads that sync are the parent's
         try:
             for sync in self._syncs:
-                if not sync.done:
+                if not sync.done and not forked:
                     with contextlib.suppress(OSError):
                         await sync.wait()
         finally:
@@ -143,6 +144,8 @@ class JsonlSession(SessionHandle):
     def _refusal(self) -> SessionError:
         if self._closed:
             return SessionError("the session is closed", where=self.location)
+        if self._lock is not None and self._lock.lost:
+            return self._lock.refusal()
         if self.foreign is not None:
             return SessionError(
                 f"the session is read-only: {self.foreign}",

@@ -60,7 +60,7 @@ def _start_time(pid: int) -> str | None:
 
 
 class WriterLock:
-    """Held from :meth:`acquire` until :meth:`release`, or until the process ends, however it ends.
+    """Held from :meth:`acquire` until :meth:`release`, or until the process ends, however it ends. A fork does not hold it.
 
     The file ``<session>.lock`` holds the pid of its owner and is locked with ``flock``, so the kernel gives it back when
     the owner dies and no recycled pid can be mistaken for it. On file systems without ``flock`` the pid and the start time
@@ -72,6 +72,7 @@ class WriterLock:
         self._name = str(path)
         self._session_id = session_id
         self._fd: int | None = None
+        self._lost = False
 
     def acquire(self) -> None:
         """Take the lock.
@@ -152,6 +153,25 @@ class WriterLock:
                 self._path.unlink()  # before the lock goes: whoever waits for this file sees that it is gone
             os.close(fd)
 
+    @property
+    def lost(self) -> bool:
+        """Whether this is a copy in a forked process: the lock is that of the process that took it."""
+        return self._lost
+
+    def refusal(self) -> SessionError:
+        """Why nothing can be written when the lock is lost."""
+        return SessionError(
+            f"session {self._session_id!r} is written by the process that this one was forked from",
+            where=self._name,
+            hint="open it again here once that process has closed it, or fork the session",
+        )
+
+    def forget(self) -> None:
+        """Leave the lock and its file to the process that this one was forked from."""
+        fd, self._fd, self._lost = self._fd, None, True
+        if fd is not None:
+            os.close(fd)
+
     def __del__(self) -> None:
         if self._fd is not None:  # nobody released it: the lock goes, the file stays for the next owner
             os.close(self._fd)
@@ -159,6 +179,16 @@ class WriterLock:
 
 _here: dict[int, _Owner] = {}  # by pid: a fork has one of its own
 _held: WeakValueDictionary[str, WriterLock] = WeakValueDictionary()  # what this process writes
+
+
+def _forked() -> None:
+    """What was locked is still written by the parent, and only by it."""
+    for lock in list(_held.values()):
+        lock.forget()
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _wait_for_owner(fd: int) -> _Owner | None:

@@ -60,7 +60,7 @@ class SqliteSession(SessionHandle):
         Raises:
             SessionError: the session is read-only or closed, or the database refuses; the entry is then not in it.
         """
-        if self._closed or self._lock is None:
+        if self._closed or self._lock is None or self._lock.lost:
             raise self._refusal()
         line = encode_entry(entry)
         async with self._order:
@@ -91,7 +91,7 @@ class SqliteSession(SessionHandle):
             return
         self._closed = True
         try:
-            if self._wrote:
+            if self._wrote and self._lock is not None and not self._lock.lost:
                 await self._store.digest_soon(self._last)
         finally:
             if self._lock is not None:
@@ -100,6 +100,8 @@ class SqliteSession(SessionHandle):
     def _refusal(self) -> SessionError:
         if self._closed:
             return SessionError("the session is closed", where=self.location)
+        if self._lock is not None and self._lock.lost:
+            return self._lock.refusal()
         if self.foreign is not None:
             return SessionError(
                 f"the session is read-only: {self.foreign}", where=self.location, hint="upgrade SkillKit to write to it"
