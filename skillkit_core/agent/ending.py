@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ..containment import interrupts
+from ..containment import interrupts, reason_of
 from ..events.types import AgentEndEvent
 from ..messages import StopReason
 from ..stream import StreamEvent
@@ -50,14 +50,15 @@ async def close_aborted(run: Run) -> None:
     await _close_calls(run)
 
 
-async def close_interrupted(run: Run) -> None:
+async def close_interrupted(run: Run, error: BaseException) -> None:
     """As :func:`close_aborted`; handlers that are told of the end may interrupt it again, each once."""
+    run.signal.abort(reason_of(error))
     for _ in range(MAX_INTERRUPTS):
         try:
             await close_aborted(run)
             return
-        except BaseException as error:
-            if not interrupts(error):
+        except BaseException as again:
+            if not interrupts(again):
                 raise
 
 

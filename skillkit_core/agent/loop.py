@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ..containment import as_failure, interrupts, reason_of
+from ..containment import as_failure, interrupts
 from ..contracts.approver import ApprovalDecision
 from ..errors import AgentError
 from ..events.results import UNSET, BeforeAgentEndResult, BeforeAgentStartResult
@@ -39,6 +39,9 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption 
         await run.checkpoint()
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
+        if run.interrupt is not None:
+            await close_interrupted(run, run.interrupt)
+            raise run.interrupt from None
         if run.signal.aborted:
             await close_aborted(run)
         elif task is not None and task.cancelling():
@@ -48,8 +51,7 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption 
             await close_failed(run, AgentError("something in the run was cancelled from the inside"), cancelled)
     except BaseException as raised:
         if interrupts(raised):
-            run.signal.abort(reason_of(raised))
-            await close_interrupted(run)
+            await close_interrupted(run, raised)
             raise
         error = as_failure(raised, run.task)  # whatever fails a run is its outcome
         if run.signal.aborted:

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..containment import seen
+from ..containment import Carried
 from ..events.types import MessageUpdateEvent
 from ..stream import MessageBuilder, StreamEvent
 
@@ -44,12 +44,8 @@ class Narration:
         else:
             self._waiting.append(event)
         if self._pump is None or self._pump.done():
-            if self._pump is not None:
-                self._pump.result()
-            self._pump = asyncio.create_task(self._deliver())
-            self._run.tasks.add(self._pump)
-            self._pump.add_done_callback(self._run.tasks.discard)
-            self._pump.add_done_callback(seen)
+            self._passed()
+            self._pump = self._run.own(self._deliver())
         if len(self._waiting) > self._run.MAX_WAITING:
             await self.end()
 
@@ -61,10 +57,17 @@ class Narration:
             await self._emit(self._waiting.popleft())
 
     async def end(self) -> None:
-        """Wait until everything is told. Raises what no handler may raise: a cancellation of its own."""
+        """Wait until everything is told. Raises what no handler may swallow: an interrupt, a cancellation of its own."""
         if self._pump is not None:
             await asyncio.wait([self._pump])
-            self._pump.result()
+            self._passed()
+
+    def _passed(self) -> None:
+        if self._pump is not None:
+            try:
+                self._pump.result()
+            except Carried as carrying:
+                raise carrying.error from None
 
     async def stop(self) -> None:
         """Tell nothing more: the answer was cut off. Waits for the handler that is being told, within the grace time."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
+from ..containment import Carried, carried
 from ..errors import AgentError, RunAborted, SkillKitError
 from ..events.types import UsageEvent
 from ..frozen import freeze
@@ -69,6 +70,7 @@ class Run:
         self.scratch: dict[str, Any] = agent.scratch
         self.above: Place | None = None  # the run that this one is a part of
         self.nested = 0  # agents that were put below this run
+        self.interrupt: BaseException | None = None  # what a task beside the run raised, on its way to whoever waits
         self.unlink: Callable[[], None] = lambda: None  # stop listening to the signal of the run above
         self._streaming = streaming
         self._events: deque[StreamEvent] = deque()
@@ -145,6 +147,20 @@ class Run:
             await asyncio.sleep(0)
             self.closing = True
             raise asyncio.CancelledError
+
+    def own(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do ``work`` beside the run; what interrupts it interrupts the run."""
+        task = asyncio.create_task(carried(work))
+        self.tasks.add(task)
+        task.add_done_callback(self._over)
+        return task
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and isinstance(found := task.exception(), Carried):
+            self.interrupt = self.interrupt or found.error
+            if self.task is not None and not self.closing:
+                self.task.cancel()
 
     # --- the books --------------------------------------------------------------------------------------------
 

@@ -160,13 +160,18 @@ class RunSlot(Part):
             await self._settle(self.run)
 
     async def _settle(self, run: Run) -> None:
-        """Wait until an aborted run is consistent, whatever happens to the caller meanwhile."""
+        """Wait until an aborted run is consistent; a caller that is cancelled meanwhile is so when it is."""
         assert run.task is not None
+        passing: asyncio.CancelledError | None = None
         while not run.task.done():
-            with contextlib.suppress(asyncio.CancelledError):
+            try:
                 await asyncio.wait([run.task])
+            except asyncio.CancelledError as cancelled:
+                passing = passing or cancelled
         if not run.task.cancelled() and isinstance(found := run.task.exception(), Carried):
             raise found.error
+        if passing is not None:
+            raise passing
 
     async def _drive(self, run: Run, work: Work) -> None:
         """The task of a run."""

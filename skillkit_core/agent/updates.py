@@ -73,8 +73,7 @@ class Updates:
             return
         self._waiting.append(event)
         if self._pump is None:
-            self._pump = asyncio.create_task(self._deliver())
-            self._run.tasks.add(self._pump)
+            self._pump = self._run.own(self._deliver())
 
     async def _deliver(self) -> None:
         try:
@@ -83,8 +82,6 @@ class Updates:
                 for event in updates:
                     await self._bus.emit(event)
         finally:
-            if self._pump is not None:
-                self._run.tasks.discard(self._pump)
             self._pump = None
 
     async def drain(self) -> None:

@@ -160,3 +160,41 @@ def test_a_stream_that_was_broken_out_of_aborts_its_own_run_and_no_other(kit: An
         assert (await agent.chat("z")).content == "third"
 
     go(main)
+
+
+@pytest.mark.spec("9.9")
+@pytest.mark.parametrize("what", ["closing the stream", "chatting again"])
+def test_who_is_cancelled_while_a_run_that_was_left_comes_to_its_end_is_cancelled(kit: Any, go: Any, what: str) -> None:
+    async def main() -> None:
+        running, ending, end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def tool(args: Any, ctx: Any) -> str:
+            running.set()
+            try:
+                return await asyncio.get_running_loop().create_future()
+            finally:
+                ending.set()
+                await end.wait()
+
+        agent = kit.agent(Reply(calls=[Call("slow")]), "never", tools=[kit.tool("slow", tool)])
+        events = agent.chat_stream_events("go")
+        await anext(events)
+        await running.wait()
+        closing = asyncio.create_task(events.aclose())
+        await ending.wait()
+        leaving = closing if what == "closing the stream" else asyncio.create_task(agent.chat("again"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+        leaving.cancel()
+        await asyncio.sleep(0)
+        end.set()
+
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        await asyncio.wait([closing])
+        assert agent.slot.run is None and kit.roles(agent) == ["user", "assistant", "tool_result"]
+        kit.check(agent)
+        await agent.aclose()
+
+    go(main())

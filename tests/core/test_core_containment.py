@@ -437,6 +437,42 @@ def test_an_interrupt_in_a_handler_passes_when_the_file_is_whole(
     kit.check(agent)
 
 
+@pytest.mark.spec("I1", "9.9", "9.50")
+@interrupts
+@pytest.mark.parametrize("event", ["message_update", "tool_execution_update"])
+def test_an_interrupt_in_a_handler_beside_the_run_reaches_who_waits_for_it(
+    kit: Any, go: Any, kind: type[BaseException], event: str
+) -> None:
+    async def shows(args: Any, ctx: Any) -> str:
+        ctx.on_output("halfway")
+        await asyncio.get_running_loop().create_future()
+        return "never"
+
+    async def main() -> None:
+        turns = (Reply("one", calls=[Call("a"), Call("a")]), "and on")
+        agent = kit.agent(*turns, tools=[kit.tool("a", shows)])
+
+        async def slow(event: Any) -> None:
+            await asyncio.sleep(0)
+            raise kind("enough")
+
+        off = agent.events.on(event, slow)
+        with pytest.raises(kind, match="enough"):
+            await agent.chat("go")
+        assert agent.seen.one("agent_end").outcome == "aborted" and agent.slot.run is None
+        check_file(agent)
+        kit.check(agent)
+        off()
+        assert (await agent.chat("again")).content == "and on"
+        await agent.aclose()
+
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(asyncio.wait_for(main(), 20))
+    finally:
+        loop.close()
+
+
 @pytest.mark.spec("I7")
 @interrupts
 def test_an_interrupt_while_an_answer_arrives_keeps_what_was_said(kit: Any, go: Any, kind: type[BaseException]) -> None:
