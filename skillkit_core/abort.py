@@ -38,6 +38,9 @@ class AbortSignal:
         if parent is not None:
             parent.add_callback(lambda: self.abort(parent.reason))
 
+    def __repr__(self) -> str:
+        return f"AbortSignal(aborted={self.aborted}, reason={self.reason!r})"
+
     def abort(self, reason: str | None = None) -> bool:
         """Set the signal. Returns whether this call was the one that did."""
         with self._lock:

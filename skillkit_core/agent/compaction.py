@@ -50,7 +50,7 @@ async def compact_alone(run: Run) -> bool:
     """The work of a run that does nothing else; whether it freed enough."""
     agent = run.agent
     run.target = await agent.selection.current()
-    run.system_prompt = agent.host.redact(agent.system_prompt())
+    run.system_prompt = agent.system_prompt()
     try:
         return await compact_now(run, "manual")
     finally:
@@ -115,7 +115,9 @@ async def compact_now(run: Run, reason: Reason) -> bool:
     request = _request(run, reason, before)
     supplied: CompactionResult | None = None
     if bus.has("before_compact"):
-        answer = await bus.emit(bus.make(BeforeCompactEvent, reason=reason, preparation=request, tokens=before))
+        answer = await bus.emit(
+            bus.make(BeforeCompactEvent, reason=reason, preparation=request, tokens=before, signal=run.signal)
+        )
         if isinstance(answer, BeforeCompactResult):
             if answer.cancel is True:
                 return False

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from ..containment import as_failure, interrupts
 from ..contracts.approver import ApprovalDecision
 from ..errors import AgentError
 from ..events.results import UNSET, BeforeAgentEndResult, BeforeAgentStartResult
 from ..events.types import AgentStartEvent, BeforeAgentEndEvent, BeforeAgentStartEvent
+from ..frozen import freeze
 from ..messages import AgentMessage, StopReason, TextBlock, UserMessage
 from .compaction import compact_if_needed
 from .ending import close_aborted, close_failed, close_interrupted, finish, suspend
 from .executor import ToolBatch
+from .prompt import joined, prompt_parts
 from .run import LimitReached, Run
 from .suspension import Resumption, decisions_entry, resumption
 from .transcript import keep_results, say, take, take_with
@@ -76,7 +79,8 @@ async def _begin(
     agent, bus = run.agent, run.agent.events
     later: Sequence[AgentMessage] = ()
     run.target = await agent.selection.current()
-    run.system_prompt = agent.host.redact(agent.system_prompt())
+    parts = prompt_parts(agent)
+    run.system_prompt = joined(parts)
     if run.began_by is not None and not agent.queues:
         return None
     said: AgentMessage = prompt[-1] if prompt else UserMessage()
@@ -91,7 +95,13 @@ async def _begin(
         await say(run, message, sync=True)
     if bus.has("before_agent_start"):
         images = tuple(block for block in said.content if not isinstance(block, TextBlock))
-        event = bus.make(BeforeAgentStartEvent, prompt=said.text, images=images, system_prompt=run.system_prompt)
+        event = bus.make(
+            BeforeAgentStartEvent,
+            prompt=said.text,
+            images=images,
+            system_prompt=run.system_prompt,
+            parts=freeze(parts),
+        )
         answer = await bus.emit(event)
         if isinstance(answer, BeforeAgentStartResult):
             if isinstance(answer.system_prompt, str):
@@ -102,14 +112,13 @@ async def _begin(
             await say(run, message, sync=True)
     run.started = True
     if bus.has("agent_start"):
-        limits = agent.config.limits
         await bus.emit(
             bus.make(
                 AgentStartEvent,
                 model=run.target.model,
                 provider=run.target.provider,
                 tools=tuple(tool.name for tool in agent.toolbox.tools()),
-                limits={"turns": limits.turns, "tokens": limits.tokens, "cost": limits.cost},
+                limits=freeze(asdict(agent.config.limits)),
             )
         )
     return later

@@ -45,7 +45,7 @@ class Narration:
             self._waiting.append(event)
         if self._pump is None or self._pump.done():
             self._passed()
-            self._pump = self._run.own(self._deliver())
+            self._pump = self._run.own(self._deliver)
         if len(self._waiting) > self._run.MAX_WAITING:
             await self.end()
 

@@ -70,6 +70,7 @@ class Run:
         self.scratch: dict[str, Any] = agent.scratch
         self.above: Place | None = None  # the run that this one is a part of
         self.nested = 0  # agents that were put below this run
+        self.announced: str | None = None  # the id of the message that message_end has told of, until it is kept
         self.interrupt: BaseException | None = None  # what a task beside the run raised, on its way to whoever waits
         self.unlink: Callable[[], None] = lambda: None  # stop listening to the signal of the run above
         self._streaming = streaming
@@ -148,9 +149,13 @@ class Run:
             self.closing = True
             raise asyncio.CancelledError
 
-    def own(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do ``work`` beside the run; what interrupts it interrupts the run."""
-        task = asyncio.create_task(carried(work))
+    def own(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
+        """Do ``work()`` beside the run; what interrupts it interrupts the run."""
+
+        async def beside() -> None:  # a task that is cancelled before its first step leaves no coroutine behind
+            await carried(work())
+
+        task = asyncio.create_task(beside())
         self.tasks.add(task)
         task.add_done_callback(self._over)
         return task

@@ -29,7 +29,7 @@ from .directives import Directives
 from .intake import Delivery, Intake
 from .loop import run_loop
 from .nesting import Nesting
-from .prompt import system_prompt
+from .prompt import joined, prompt_parts
 from .queues import QueueItem, Queues
 from .receipt import Receipt
 from .repair import repair
@@ -460,7 +460,7 @@ class AgentRunner:
 
     def system_prompt(self) -> str:
         """The configured prompt and what context providers add."""
-        return system_prompt(self)
+        return joined(prompt_parts(self))
 
     def system_prompt_cached(self) -> str:
         """The system prompt of the active run."""

@@ -91,7 +91,7 @@ class Session:
         self.handle = handle
         self._clock = clock
         self._by_id: dict[str, SessionEntry] = {}
-        self._seq = 0
+        self._seq = self._ids = 0
         self.leaf_id: str | None = None
         self.context: list[AgentMessage] = []
         self.context_ids: list[str] = []
@@ -175,6 +175,7 @@ class Session:
                 leaf = entry.data.get("entry_id")
             elif entry.type == "usage":
                 ledger.append(entry.data)
+        self._ids = self._seq
         self._count(ledger)
         self.leaf_id = leaf
         self._rebuild()
@@ -259,15 +260,25 @@ class Session:
 
     # --- writing ----------------------------------------------------------------------------------------------
 
-    async def append(self, kind: str, data: Mapping[str, Any], *, sync: bool = False, ts: float | None = None) -> str:
-        """Write an entry after the leaf and give its id. When this returns, the entry is where it is kept.
+    async def append(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        *,
+        sync: bool = False,
+        ts: float | None = None,
+        entry_id: str | None = None,
+    ) -> str:
+        """Write an entry after the leaf and give its id (``entry_id``: one that :meth:`announce` gave).
 
+        When this returns, the entry is where it is kept.
         With ``sync`` it waits for the disk, too. Who is cancelled there, or told that the disk failed, finds the entry in the
         session all the same: it is written, and a reload would find it.
         """
         self._seq += 1
         data = data if type(data) is MessageData else freeze(data)
-        entry = SessionEntry(self._seq, f"e{self._seq}", self.leaf_id, kind, self._clock() if ts is None else ts, data)
+        ts = self._clock() if ts is None else ts
+        entry = SessionEntry(self._seq, entry_id or self.announce(), self.leaf_id, kind, ts, data)
         try:
             await self.handle.append(entry, sync=sync)
         except BaseException:
@@ -298,16 +309,19 @@ class Session:
         """Have everything on the disk, as the store's policy is."""
         await self.handle.sync()
 
-    def next_id(self) -> str:
-        """The id that the next entry will have."""
-        return f"e{self._seq + 1}"
+    def announce(self) -> str:
+        """An id for an entry that is told of before it is written; no other one gets it."""
+        self._ids += 1
+        while (entry_id := f"e{self._ids}") in self._by_id:
+            self._ids += 1
+        return entry_id
 
-    async def append_message(self, message: AgentMessage, *, sync: bool = False) -> str:
+    async def append_message(self, message: AgentMessage, *, sync: bool = False, entry_id: str | None = None) -> str:
         """Write a message and put it into the context; gives the entry's id."""
         if not message.ts:
             message = with_time(message, self._clock())
         kind = "custom_message" if isinstance(message, CustomMessage) else "message"
-        entry_id = await self.append(kind, MessageData(message), sync=sync, ts=message.ts)
+        entry_id = await self.append(kind, MessageData(message), sync=sync, ts=message.ts, entry_id=entry_id)
         self.context.append(message)
         self.context_ids.append(entry_id)
         if isinstance(message, AssistantMessage) and message.model:

@@ -125,6 +125,7 @@ class Settlement:
                     ToolExecutionEndEvent,
                     tool_name=item.call.name,
                     tool_call_id=item.call.id,
+                    args=item.args,
                     content=result.content,
                     details=details,
                     is_error=result.is_error,

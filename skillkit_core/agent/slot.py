@@ -128,7 +128,7 @@ class RunSlot(Part):
             self._begin_waiting()
             return
         try:
-            home.call_soon_threadsafe(self._begin_later)
+            home.call_soon_threadsafe(self._begin_later, self._agent)  # until then nobody else may hold it
         except RuntimeError:  # it was closed a moment ago
             self._begin_waiting()
 
@@ -145,8 +145,8 @@ class RunSlot(Part):
             receipt.fail(error)
             raise
 
-    def _begin_later(self) -> None:
-        """As :meth:`_begin_waiting`, where nobody hears of an error but who waits for the response."""
+    def _begin_later(self, kept: AgentRunner | None = None) -> None:
+        """As :meth:`_begin_waiting`, where nobody hears of an error but who waits for the response; ``kept``: alive until now."""
         try:
             self._begin_waiting()
         except SkillKitError as error:

@@ -29,12 +29,14 @@ async def say(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
 async def _persist(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
     """Persist a message of the run. It is one also when this raises after it was written: while the disk is waited for."""
     session = run.agent.session
-    before = session.leaf_id
+    before, (entry_id, run.announced) = session.leaf_id, (run.announced, None)
     try:
-        await session.append_message(message, sync=sync)
+        await session.append_message(message, sync=sync, entry_id=entry_id)
     finally:
         if session.leaf_id != before:
             run.messages.append(message)
+        else:
+            run.announced = entry_id
 
 
 async def take(run: Run, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> int:
@@ -77,7 +79,8 @@ async def keep_answer(run: Run, message: AssistantMessage) -> AssistantMessage:
     if run.bracket == "open":
         run.bracket = "closed"
         if bus.has("message_end"):
-            answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=agent.session.next_id()))
+            run.announced = agent.session.announce()
+            answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=run.announced))
             replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
             message = replaced if isinstance(replaced, AssistantMessage) else message
     try:
@@ -118,7 +121,8 @@ async def _result_end(run: Run, result: ToolResultMessage) -> ToolResultMessage:
     bus = run.agent.events
     if not bus.has("message_end"):
         return result
-    answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.agent.session.next_id()))
+    run.announced = run.agent.session.announce()
+    answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.announced))
     replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
     return replaced if isinstance(replaced, ToolResultMessage) else result
 

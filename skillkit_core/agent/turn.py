@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import ErrorKind, ProviderError
-from ..events.results import TurnEndResult, TurnStartResult
+from ..events.results import EventResult, TurnEndResult, TurnStartResult
 from ..events.types import TurnEndEvent, TurnStartEvent
 from ..messages import AgentMessage, AssistantMessage, StopReason
 from .compaction import compact_now
@@ -80,12 +80,25 @@ async def execute(run: Run, batch: ToolBatch, *, truncated: bool = False) -> Non
 
 async def end_turn(run: Run) -> str | None:
     """Sync the session and emit ``turn_end``; gives the reason when a handler wants the run to stop."""
-    bus, message = run.agent.events, run.answer
+    problem: BaseException | None = None
+    try:
+        await run.agent.session.sync()
+    except BaseException as error:
+        if not run.closing:
+            raise  # the turn ends when the run is closed
+        problem = error
     run.in_turn = False
-    await run.agent.session.sync()
-    if not bus.has("turn_end"):
-        return None
-    answer = await bus.emit(
+    answer = await _tell_turn_end(run) if run.agent.events.has("turn_end") else None
+    if problem is not None:
+        raise problem
+    if isinstance(answer, TurnEndResult) and answer.stop is True:
+        return answer.reason if isinstance(answer.reason, str) else "stopped by a handler"
+    return None
+
+
+async def _tell_turn_end(run: Run) -> EventResult:
+    bus, message = run.agent.events, run.answer
+    return await bus.emit(
         bus.make(
             TurnEndEvent,
             turn_index=run.turns,
@@ -94,6 +107,3 @@ async def end_turn(run: Run) -> str | None:
             usage=message.usage if message is not None else None,
         )
     )
-    if isinstance(answer, TurnEndResult) and answer.stop is True:
-        return answer.reason if isinstance(answer.reason, str) else "stopped by a handler"
-    return None

@@ -73,7 +73,7 @@ class Updates:
             return
         self._waiting.append(event)
         if self._pump is None:
-            self._pump = self._run.own(self._deliver())
+            self._pump = self._run.own(self._deliver)
 
     async def _deliver(self) -> None:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from ..abort import AbortSignal
 from ..errors import UnknownName
 from ..frozen import EMPTY
 from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResultMessage
@@ -158,7 +159,11 @@ class InputEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeAgentStartEvent(Event):
-    """A run is about to start; once per run."""
+    """A run is about to start; once per run.
+
+    ``parts`` is what ``system_prompt`` is made of, in its order: ``system_prompt`` for the configured one, then each context
+    provider by its name.
+    """
 
     type = "before_agent_start"
     answer = BeforeAgentStartResult
@@ -170,7 +175,7 @@ class BeforeAgentStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStartEvent(Event):
-    """A run starts; before its first request."""
+    """A run starts; before its first request. ``limits``: the fields of :class:`Limits`; ``None``: no bound."""
 
     type = "agent_start"
     model: ModelDefinition | None = None
@@ -328,11 +333,12 @@ class ToolResultEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionEndEvent(Event):
-    """A tool call has its final result; once per start."""
+    """A tool call has its final result; once per start. ``args`` are those of its start."""
 
     type = "tool_execution_end"
     tool_name: str = ""
     tool_call_id: str = ""
+    args: Mapping[str, Any] = EMPTY
     content: tuple[Block, ...] = ()
     details: Any = None
     is_error: bool = False
@@ -354,13 +360,14 @@ class TurnEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeCompactEvent(Event):
-    """The history is about to be shortened."""
+    """The history is about to be shortened; ``signal`` is set when the run is aborted meanwhile."""
 
     type = "before_compact"
     answer = BeforeCompactResult
     reason: Literal["threshold", "overflow", "manual"] = "threshold"
     preparation: Any = None
     tokens: int = 0
+    signal: AbortSignal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

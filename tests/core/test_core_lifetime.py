@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 from collections.abc import Iterator
 from typing import Any
 from weakref import ref
@@ -101,6 +102,24 @@ def test_an_agent_whose_run_a_message_began_is_freed_also_while_the_receipt_is_k
         agent.scripted.requests.clear()
         del agent
         assert gone() is None and (await receipt.response()).content == "hello"
+
+    go(main, 5)
+
+
+def test_an_agent_that_a_thread_lets_go_of_right_after_a_trigger_still_answers(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agents = [kit.agent("hello")]
+        await agents[0].open()
+        receipts: list[Any] = []
+
+        async def trigger() -> None:
+            receipts.append(await agents.pop().steer("go", trigger=True))
+
+        thread = threading.Thread(target=lambda: asyncio.run(trigger()))
+        thread.start()
+        thread.join()  # the loop of the agent has not had its turn
+        gc.collect()
+        assert (await receipts[0].response()).content == "hello"
 
     go(main, 5)
 

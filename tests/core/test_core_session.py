@@ -334,3 +334,27 @@ def test_a_call_without_arguments_and_one_with_broken_ones_stay_different() -> N
     for args in (None, {}):
         message = AssistantMessage(content=(ToolCall("1", "a", args, "{", incomplete=args is None),))
         assert message_from_dict(message_to_dict(message)) == message
+
+
+@pytest.mark.spec("I11")
+def test_a_message_gets_the_id_that_message_end_told_whatever_handlers_write_before_it(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        told: dict[str, str] = {}
+        agent = kit.agent(Reply("one", calls=[Call("a")]), "two", tools=[kit.tool("a", "fine")])
+
+        async def note(event: Any, ctx: Any) -> None:
+            told[event.entry_id] = event.message.text
+            await ctx.session.append("custom", {"custom_type": "note", "about": event.entry_id})
+
+        agent.events.on("message_end", note)
+        await agent.chat("go")
+
+        kept = {e.id: e for e in agent.session.entries}
+        assert list(told.values()) == ["one", "fine", "two"]
+        assert [kept[i].data["message"]["content"][0]["text"] for i in told] == ["one", "fine", "two"]
+        assert len(kept) == len(agent.session.entries) == 9
+        kit.check(agent)
+        again = Session(agent.session.handle, lambda: 0.0)
+        assert await again.append("custom", {}) not in kept
+
+    go(main())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import RunAborted, SessionError
+from skillkit_core import AgentError, RunAborted, SessionError
 from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import Session
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
@@ -92,6 +92,35 @@ def test_a_disk_that_fails_after_the_write_fails_the_run_and_loses_nothing(kit: 
         await agent.chat("once more")
 
         assert kit.texts(agent) == ["user:hello", "user:once more", "assistant:welcome back"]
+        kit.check(agent)
+        await agent.aclose()
+
+    go(main())
+
+
+@pytest.mark.spec("I8")
+@pytest.mark.parametrize("how", ["aborted", "failed"])
+def test_a_turn_ends_also_when_the_disk_is_waited_for_in_vain(kit: Any, go: Any, how: str) -> None:
+    async def main() -> None:
+        session, syncing = await Session.create(MemoryStore(), lambda: 1.0), asyncio.Event()
+        agent = kit.agent("hello", session=session)
+
+        async def sync() -> None:
+            session.handle.sync = session.handle.__class__.sync.__get__(session.handle)  # type: ignore[method-assign]
+            syncing.set()
+            if how == "failed":
+                raise SessionError("the disk did not take the session")
+            await asyncio.get_running_loop().create_future()
+
+        session.handle.sync = sync  # type: ignore[method-assign]
+        chat = asyncio.create_task(agent.chat("go"))
+        await syncing.wait()
+        agent.abort()
+
+        with pytest.raises(AgentError):
+            await chat
+        assert agent.seen.one("agent_end").outcome == how
+        assert agent.seen.types[-3:] == ["turn_end", "agent_end", "agent_settled"]
         kit.check(agent)
         await agent.aclose()
 
