@@ -20,6 +20,7 @@ from ..events.types import (
 from .memory import MemoryStore
 from .part import Part
 from .session import Session
+from .text import without_secrets
 
 if TYPE_CHECKING:
     from .runner import AgentRunner
@@ -91,7 +92,7 @@ class Conversation(Part):
         answer = await bus.emit(bus.make(SessionStartEvent, reason=reason, previous=previous, path=session.location))
         if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
             for message in answer.context:  # type: ignore[union-attr]
-                await session.append_message(message)
+                await session.append_message(without_secrets(message, self._agent.host.redact))
 
     # --- going elsewhere --------------------------------------------------------------------------------------
 

@@ -92,6 +92,14 @@ class Intake(Part):
             raise late  # it ended on its thread while this one queued
         return item_id
 
+    async def later(self, text: str, images: Sequence[Block]) -> str:
+        """Keep a follow-up for the next run, as there is none; gives what :meth:`queue` gives."""
+        agent = self._agent
+        if agent.events.has("input"):
+            await agent.open()
+        accepted = await self._asked(text, images, "follow_up")
+        return "" if isinstance(accepted, Handled) else agent.queues.put("next_run", *accepted)
+
     async def _asked(
         self, text: str, images: Sequence[Block], delivery: Delivery
     ) -> tuple[str, tuple[Block, ...]] | Handled:

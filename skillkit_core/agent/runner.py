@@ -394,13 +394,13 @@ class AgentRunner:
         if trigger:
             return await self.intake.trigger("follow_up", message, images)
         if not self.slot.steerable:
-            return self.queues.put("next_run", clean(message), images)
+            return await self.intake.later(message, images)
         return await self.intake.queue("follow_up", message, images)
 
     def next_run(self, message: str, *, images: Sequence[Block] = ()) -> str:
         """Put a message in front of the next prompt; it survives an abort. Gives the item's id."""
         self.directives.tell("next_run", message=message, images=images)
-        return self.queues.put("next_run", clean(message), images)
+        return self.queues.put("next_run", self.host.redact(clean(message)), images)
 
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
         """Take a queued message back by its id."""

@@ -71,7 +71,7 @@ class Settlement:
         try:
             patch = await self.bus.emit(event)
         except GuardFailed:
-            return ToolOutput(WITHHELD, is_error=True), Outcome.error
+            return ToolOutput(WITHHELD, is_error=True, usage=output.usage), Outcome.error
         if not isinstance(patch, ToolResultEventResult):
             return output, outcome
         values = dict(patch.set_fields())

@@ -6,7 +6,7 @@ import contextlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..containment import as_failure, in_words, working_task
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse
@@ -25,7 +25,7 @@ from ..events.types import (
 )
 from ..frozen import freeze
 from ..http import redact_headers
-from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, TextBlock
+from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason
 from ..stream import MessageBuilder, StreamEvent
 from .around import wrapped
 from .choice import keep_choice
@@ -33,8 +33,12 @@ from .narration import Narration
 from .repair import repair
 from .run import Run
 from .target import Target
+from .text import without_secrets
 
 __all__ = ["ask_model", "close_message", "drop_answer", "open_message", "redacted"]
+
+
+M = TypeVar("M", bound=AgentMessage)
 
 
 async def _transformed(run: Run, messages: Sequence[LLMMessage]) -> Sequence[LLMMessage]:
@@ -229,13 +233,9 @@ def _message(run: Run, builder: MessageBuilder) -> AssistantMessage:
     return redacted(run, message)
 
 
-def redacted(run: Run, message: AssistantMessage) -> AssistantMessage:
-    """``message`` without secrets in its text: a server may echo a key, and the session keeps what it says."""
-    redact = run.agent.host.redact
-    if all(type(b) is not TextBlock or redact(b.text) == b.text for b in message.content):
-        return message
-    content = tuple(replace(b, text=redact(b.text)) if type(b) is TextBlock else b for b in message.content)
-    return replace(message, content=content)
+def redacted(run: Run, message: M) -> M:
+    """``message`` without secrets in its text: a server may echo a key, and the session keeps what it is told."""
+    return without_secrets(message, run.agent.host.redact)
 
 
 def _shown(run: Run, headers: Mapping[str, str]) -> dict[str, str]:

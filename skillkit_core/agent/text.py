@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["clean", "limit_text"]
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from ..messages import AgentMessage, TextBlock
+
+__all__ = ["clean", "limit_text", "without_secrets"]
+
+M = TypeVar("M", bound=AgentMessage)
 
 
 def clean(text: str) -> str:
@@ -23,3 +31,11 @@ def limit_text(text: str, room: int) -> str:
     half = max(0, room - 60) // 2
     left_out = len(text) - 2 * half
     return f"{text[:half]}\n[... {left_out} characters left out ...]\n{text[len(text) - half :]}"
+
+
+def without_secrets(message: M, redact: Callable[[str], str]) -> M:
+    """``message`` with ``redact(text)`` for its texts: the very same one where that changes nothing."""
+    if all(type(b) is not TextBlock or redact(b.text) == b.text for b in message.content):
+        return message
+    content = tuple(replace(b, text=redact(b.text)) if type(b) is TextBlock else b for b in message.content)
+    return replace(message, content=content)

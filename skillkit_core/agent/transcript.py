@@ -15,14 +15,14 @@ from ..stream import StreamEvent
 from .queues import Kind
 from .receipt import Receipt
 from .run import Run
-from .step import open_message
+from .step import open_message, redacted
 
 __all__ = ["keep_answer", "keep_results", "say", "take", "take_with"]
 
 
 async def say(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
     """Persist a message that is no answer of the model."""
-    message = message if message.ts else replace(message, ts=run.agent.clock.time())
+    message = redacted(run, message if message.ts else replace(message, ts=run.agent.clock.time()))
     await _persist(run, message, sync=sync)
 
 
@@ -82,7 +82,7 @@ async def keep_answer(run: Run, message: AssistantMessage) -> AssistantMessage:
             run.announced = agent.session.announce()
             answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=run.announced))
             replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
-            message = replaced if isinstance(replaced, AssistantMessage) else message
+            message = redacted(run, replaced) if isinstance(replaced, AssistantMessage) else message
     try:
         await _persist(run, message)
     finally:
@@ -124,7 +124,7 @@ async def _result_end(run: Run, result: ToolResultMessage) -> ToolResultMessage:
     run.announced = run.agent.session.announce()
     answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.announced))
     replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
-    return replaced if isinstance(replaced, ToolResultMessage) else result
+    return redacted(run, replaced) if isinstance(replaced, ToolResultMessage) else result
 
 
 async def _result_kept(run: Run, result: ToolResultMessage) -> ToolResultMessage:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, BeforeAgentEndResult, ImageBlock, TextBlock, Transform, UsageError
+from skillkit_core import AgentError, BeforeAgentEndResult, Handled, ImageBlock, TextBlock, Transform, UsageError
 from skillkit_core.agent.queues import Queues
 from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Reply
@@ -192,3 +192,23 @@ def test_messages_of_images_alone_are_told_apart_by_their_id(kit: Any, go: Any) 
         assert agent.cancel(second) == "already_consumed" and agent.queues.waiting("next_run") == ()
 
     go(main)
+
+
+def test_a_follow_up_without_a_run_is_shown_to_the_handlers_of_input_once(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("hello")
+        seen: list[tuple[str, str]] = []
+
+        def listen(event: Any) -> Any:
+            seen.append((event.delivery, event.text))
+            return Handled() if event.text == "drop" else Transform(text=event.text.upper())
+
+        agent.events.on("input", listen)
+        assert await agent.follow_up("drop") == ""
+        assert await agent.follow_up("besides") == "q1"
+        await agent.chat("go")
+
+        assert seen == [("follow_up", "drop"), ("follow_up", "besides"), ("prompt", "go")]
+        assert kit.texts(agent) == ["user:BESIDES", "user:GO", "assistant:hello"]
+
+    go(main())

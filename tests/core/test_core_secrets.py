@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, BeforeAgentStartResult, Host, Provider, event_to_dict, hookimpl
+from skillkit_core import (
+    AgentError,
+    BeforeAgentEndResult,
+    BeforeAgentStartResult,
+    CustomMessage,
+    Host,
+    MessageEndResult,
+    Provider,
+    SessionStartResult,
+    TextBlock,
+    TurnStartResult,
+    UserMessage,
+    event_to_dict,
+    hookimpl,
+)
 from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
 from skillkit_core.stream import StreamEvent
@@ -83,3 +98,32 @@ def test_a_system_prompt_with_a_key_is_shown_and_sent_without_it(agent_of: Any, 
         assert KEY not in everything(agent)
 
     go(main)
+
+
+def test_a_key_in_what_is_queued_or_what_handlers_say_is_redacted_too(agent_of: Any, kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = agent_of("one", "two", "three")
+        context = CustomMessage(custom_type="note", content=(TextBlock(f"context {KEY}"),), in_context=True)
+        said = UserMessage(content=(TextBlock(f"at the turn {KEY}"),))
+        on = agent.events.on
+        on("session_start", lambda e: SessionStartResult(context=[context]))
+        on("turn_start", lambda e: TurnStartResult(append=[said]) if e.turn_index == 0 else None)
+        on("before_agent_end", lambda e: None if e.n_continues else BeforeAgentEndResult(continue_with=f"go on {KEY}"))
+        on("message_end", lambda e: MessageEndResult(message=replace(e.message, content=(TextBlock(f"said {KEY}"),))))
+
+        agent.next_run(f"next {KEY}")
+        await agent.follow_up(f"follow {KEY}")
+        await agent.chat("hello")
+
+        assert kit.texts(agent)[:5] == [
+            "custom:context ***",
+            "user:next ***",
+            "user:follow ***",
+            "user:hello",
+            "user:at the turn ***",
+        ]
+        assert "user:go on ***" in kit.texts(agent) and "assistant:said ***" in kit.texts(agent)
+        kept = json.dumps([dict(entry.data) for entry in agent.session.entries], default=str)
+        assert KEY not in kept and not any(KEY in m.text for r in agent.scripted.requests for m in r.messages)
+
+    go(main())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import ImageBlock, ToolError, ToolOutput, ToolResultEventResult
+from skillkit_core import ImageBlock, TokenUsage, ToolError, ToolOutput, ToolResultEventResult
 from skillkit_core.testing import Call, Reply
 
 BAD_OUTPUTS: dict[str, Any] = {
@@ -181,9 +181,13 @@ def test_a_patch_flips_the_error_both_ways(kit: Any, go: Any, is_error: bool, pa
 
 def test_a_failing_guard_of_a_result_withholds_it(kit: Any, go: Any) -> None:
     async def main() -> None:
-        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", "the secret")])
+        answer = ToolOutput("the secret", usage=TokenUsage(input=100))
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", lambda args, ctx: answer)])
         agent.events.on("tool_result", lambda e: 1 / 0, phase="guard")
         await agent.chat("go")
+        assert [e.get("input") for e in kit.ledger(agent) if e["purpose"] == "tool"] == [
+            100
+        ]  # it was used all the same
         (result,) = kit.results(agent)
         assert "secret" not in result.text and "withheld" in result.text and result.is_error
         assert all("secret" not in str(e) for e in agent.seen.of("tool_execution_end"))
