@@ -39,6 +39,29 @@ log = logging.getLogger("skillkit.agent")
 Work: TypeAlias = Callable[[Run], Coroutine[Any, Any, None]]
 
 
+async def ended(future: asyncio.Future[Any]) -> None:
+    """Wait until a task or future is done, also one of another thread's loop; what came of it is not looked at."""
+    here, there = asyncio.get_running_loop(), future.get_loop()
+    if there is here:
+        await asyncio.wait([future])
+        return
+    over: asyncio.Future[None] = here.create_future()
+
+    def settle() -> None:
+        if not over.done():
+            over.set_result(None)
+
+    def tell(_: object) -> None:
+        with contextlib.suppress(RuntimeError):  # nobody waits any more
+            here.call_soon_threadsafe(settle)
+
+    try:
+        there.call_soon_threadsafe(future.add_done_callback, tell)
+    except RuntimeError:  # closed: nothing goes on there
+        return
+    await over
+
+
 class Held(NamedTuple):
     """Something that happens to the conversation while no run may begin."""
 
@@ -165,7 +188,7 @@ class RunSlot(Part):
         passing: asyncio.CancelledError | None = None
         while not run.task.done():
             try:
-                await asyncio.wait([run.task])
+                await ended(run.task)
             except asyncio.CancelledError as cancelled:
                 passing = passing or cancelled
         if not run.task.cancelled() and isinstance(found := run.task.exception(), Carried):
@@ -246,7 +269,7 @@ class RunSlot(Part):
         """Wait for the end of ``run``."""
         if run.task is not None:
             self.refuse_reentry("wait_idle")
-            await asyncio.wait([run.task])
+            await ended(run.task)
 
     # --- whether there is one -----------------------------------------------------------------------------------
 
@@ -310,7 +333,7 @@ class RunSlot(Part):
     async def wait_free(self) -> None:
         """Wait until nothing is held."""
         while self._held is not None:
-            await asyncio.wait([self._held.over])
+            await ended(self._held.over)
 
     # --- the end ------------------------------------------------------------------------------------------------
 
@@ -353,7 +376,7 @@ class RunSlot(Part):
         """Wait until no run is active, nor one that a waiting message begins when it is over."""
         self.refuse_reentry("wait_idle")
         while (task := self._busy()) is not None:
-            await asyncio.wait([task])
+            await ended(task)
 
     def _busy(self) -> asyncio.Task[None] | None:
         """The task of the active run, or the one that begins another one when it is over."""

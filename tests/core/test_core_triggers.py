@@ -429,3 +429,37 @@ def test_a_handler_cannot_wait_for_the_response(kit: Any, go: Any) -> None:
         assert (await seen[0].response()).content == "two" and seen[1:] == ["refused"]
 
     go(main)
+
+
+@pytest.mark.parametrize("what", ["wait_idle", "chat"])
+def test_another_thread_that_waits_for_the_end_of_a_run_wakes_up(kit: Any, go: Any, what: str) -> None:
+    async def main() -> None:
+        started, end = asyncio.Event(), asyncio.Event()
+
+        async def tool(args: Any, ctx: Any) -> str:
+            started.set()
+            await end.wait()
+            return "done"
+
+        agent = kit.agent(Reply(calls=[Call("work")]), "hello", tools=[kit.tool("work", tool)])
+        chat = asyncio.create_task(agent.chat("go"))
+        await started.wait()
+        home, waits = asyncio.get_running_loop(), asyncio.Event()
+
+        async def wait() -> None:
+            work = agent.wait_idle() if what == "wait_idle" else agent.chat("besides", delivery="steer")
+            waiting = asyncio.create_task(work)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            home.call_soon_threadsafe(waits.set)
+            await waiting
+
+        thread = asyncio.create_task(asyncio.to_thread(asyncio.run, wait()))
+        await waits.wait()
+        end.set()
+        await asyncio.wait([thread, chat])
+        await thread
+        kit.check(agent)
+        await agent.aclose()
+
+    go(main())
