@@ -29,6 +29,7 @@ from .queues import QueueItem
 from .receipt import Receipt
 from .response import AgentResponse
 from .run import Run
+from .waiting import ended
 
 if TYPE_CHECKING:
     from .runner import AgentRunner
@@ -37,29 +38,6 @@ __all__ = ["RunSlot", "Work"]
 
 log = logging.getLogger("skillkit.agent")
 Work: TypeAlias = Callable[[Run], Coroutine[Any, Any, None]]
-
-
-async def ended(future: asyncio.Future[Any]) -> None:
-    """Wait until a task or future is done, also one of another thread's loop; what came of it is not looked at."""
-    here, there = asyncio.get_running_loop(), future.get_loop()
-    if there is here:
-        await asyncio.wait([future])
-        return
-    over: asyncio.Future[None] = here.create_future()
-
-    def settle() -> None:
-        if not over.done():
-            over.set_result(None)
-
-    def tell(_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # nobody waits any more
-            here.call_soon_threadsafe(settle)
-
-    try:
-        there.call_soon_threadsafe(future.add_done_callback, tell)
-    except RuntimeError:  # closed: nothing goes on there
-        return
-    await over
 
 
 class Held(NamedTuple):
