@@ -10,6 +10,7 @@ from ..abort import AbortSignal
 
 if TYPE_CHECKING:
     from ..agent.runner import AgentRunner
+    from ..agent.session_view import SessionView
 
 __all__ = ["HandlerContext"]
 
@@ -49,9 +50,11 @@ class HandlerContext:
         return self._agent().agent_path if self.agent is not None else ("main",)
 
     @property
-    def session(self) -> Any:
-        """The session, read-only: ``id``, ``entries``, ``messages``."""
-        return self._agent().session
+    def session(self) -> SessionView:
+        """The session, for reading: ``id``, ``entries``, ``messages``, ``usage``, ...; raises as :attr:`AgentRunner.session`."""
+        from ..agent.session_view import SessionView
+
+        return SessionView(self._agent().session)
 
     async def steer(self, message: str) -> str:
         """As :meth:`AgentRunner.steer`."""

@@ -344,7 +344,7 @@ def test_a_message_gets_the_id_that_message_end_told_whatever_handlers_write_bef
 
         async def note(event: Any, ctx: Any) -> None:
             told[event.entry_id] = event.message.text
-            await ctx.session.append("custom", {"custom_type": "note", "about": event.entry_id})
+            await ctx.agent.session.append("custom", {"custom_type": "note", "about": event.entry_id})
 
         agent.events.on("message_end", note)
         await agent.chat("go")
@@ -356,5 +356,29 @@ def test_a_message_gets_the_id_that_message_end_told_whatever_handlers_write_bef
         kit.check(agent)
         again = Session(agent.session.handle, lambda: 0.0)
         assert await again.append("custom", {}) not in kept
+
+    go(main())
+
+
+def test_a_handler_reads_the_session_and_cannot_write_it(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        seen: list[Any] = []
+        agent = kit.agent("hello")
+        agent.events.on("turn_end", lambda event, ctx: seen.append(ctx.session))
+        await agent.chat("go")
+        view, session = seen[0], agent.session
+        assert (view.id, view.leaf_id, view.usage, view.cost) == (
+            session.id,
+            session.leaf_id,
+            session.usage,
+            session.cost,
+        )
+        assert view.entries == session.entries and view.messages == session.messages and view.path() == session.path()
+        assert (view.model, view.thinking_level, view.location) == (session.model, "off", None)
+        assert view.suspension() is None
+        for name in ("append", "append_message", "move_to", "close", "handle", "label", "context"):
+            assert not hasattr(view, name)
+        with pytest.raises(AttributeError):
+            view.leaf_id = None
 
     go(main())
