@@ -74,7 +74,7 @@ def test_a_model_reads_a_skill_and_runs_its_action(real):
     assert (results[1].text, results[1].outcome) == ("hello Ana; rm -rf /", "ok")
 
 
-@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, StopIteration])
+@pytest.mark.parametrize("kind", [GeneratorExit, StopIteration])
 def test_a_runtime_that_raises_no_exception_fails_the_action_and_nothing_else(make_host, kind):
     class Bad(SkillRuntime):
         async def execute(self, command, cwd=None, env=None, timeout=None, on_output=None, **options):
@@ -90,7 +90,7 @@ def test_a_runtime_that_raises_no_exception_fails_the_action_and_nothing_else(ma
     put(host.config_dir / "skills", "s", block={"actions": [action]})
     model, results = asyncio.run(talk(host, ("s__go", {}), "done"))
     assert [r.outcome for r in results] == ["error"] and len(model.requests) == 2
-    assert ("tried to end the program" if kind is SystemExit else kind.__name__) in results[0].text
+    assert kind.__name__ in results[0].text
 
 
 def test_an_action_that_asks_is_denied_where_nobody_can_be_asked(real):
