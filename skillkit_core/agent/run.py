@@ -202,16 +202,20 @@ class Run:
         if error is not None:
             data["error"] = error
         entry = freeze(data)
+        cut: BaseException | None = None
         try:
             if session is not None:
                 await session.append("usage", entry)
-        finally:  # an abort before the write must not lose the entry, one after it not write another
-            if session is None or session.holds(entry):
-                if request is not None:
-                    del self.unaccounted[request]
-                self.add(usage, cost)
-        if self.above is not None:
-            await count_above(self, usage, cost, data)
+        except BaseException as error:  # noqa: BLE001 - it passes when the books above are right, too
+            cut = error
+        if session is None or session.holds(entry):  # what was written before an abort counts, and is not written again
+            if request is not None:
+                del self.unaccounted[request]
+            self.add(usage, cost)
+            if self.above is not None:
+                await count_above(self, usage, cost, data)
+        if cut is not None:
+            raise cut
         if agent.events.has("usage"):
             await agent.events.emit(
                 agent.events.make(UsageEvent, usage=usage, cost=cost, provider=provider, model=model, purpose=purpose)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, RunAborted, SessionError
+from skillkit_core import AgentError, RunAborted, SessionError, TokenUsage
 from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import Session
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
@@ -123,5 +123,31 @@ def test_a_turn_ends_also_when_the_disk_is_waited_for_in_vain(kit: Any, go: Any,
         assert agent.seen.types[-3:] == ["turn_end", "agent_end", "agent_settled"]
         kit.check(agent)
         await agent.aclose()
+
+    go(main())
+
+
+@pytest.mark.spec("I17", "9.49")
+def test_what_a_nested_run_used_is_in_the_books_above_it_also_when_its_disk_is_waited_for_in_vain(
+    kit: Any, go: Any
+) -> None:
+    async def main() -> None:
+        disk = SlowDisk(2)  # its ledger entry
+
+        async def asks(args: Any, ctx: Any) -> str:
+            inner = kit.agent(Reply("yes", usage=TokenUsage(7, 3)), session=await Session.create(disk, lambda: 1.0))
+            return (await inner.chat("may I?")).content
+
+        outer = kit.agent(Reply("look", calls=[Call("ask")], usage=TokenUsage(2, 1)), tools=[kit.tool("ask", asks)])
+        chat = asyncio.create_task(outer.chat("go"))
+        await disk.waiting.wait()
+
+        outer.abort()
+
+        with pytest.raises(RunAborted):
+            await chat
+        told = [(entry["purpose"], entry.get("input")) for entry in kit.ledger(outer)]
+        assert told == [("turn", 2), ("nested", 7)]
+        assert (outer.session.usage.input, outer.session.usage.output) == (9, 4)
 
     go(main())
