@@ -213,7 +213,9 @@ def test_an_answer_that_http_cannot_carry_is_told_in_words(stream: bool, answer:
     error = asyncio.run(answered(answer, ask(stream)))
     assert (error.kind, error.retryable) == (ErrorKind.connection, True)
     assert words in str(error)
-    assert "400" not in str(error)
+    assert "400" not in re.sub(
+        r":\d+", "", str(error)
+    )  # aiohttp's own status for what is no HTTP; a port may have these digits
     assert "<" not in str(error)
 
 

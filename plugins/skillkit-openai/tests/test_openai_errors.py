@@ -617,7 +617,7 @@ def test_an_answer_that_http_cannot_carry_is_told_in_words(
             error = await fails(adapter_class(None, base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY))
             assert error.kind is kind
             assert words in str(error)
-            assert "400" not in str(error)
+            assert "400" not in str(error).replace(f":{port}", "")  # aiohttp's own status; a port may have these digits
             assert "<" not in str(error)
 
     asyncio.run(main())
