@@ -57,8 +57,14 @@ def interrupts(error: BaseException) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a run was aborted that ``error`` interrupted."""
-    return "interrupted by the user" if isinstance(error, KeyboardInterrupt) else f"ended by {_plain(error)}"
+    """Why a run was aborted that ``error`` interrupted, and for all but the user's interrupt where that was raised."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted by the user"
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f", raised at {place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else ""
+    return f"ended by {_plain(error)}{where}"
 
 
 def in_words(error: BaseException) -> str:

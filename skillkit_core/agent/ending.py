@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from ..containment import interrupts, reason_of
 from ..events.types import AgentEndEvent
@@ -18,6 +19,8 @@ from .turn import end_turn
 __all__ = ["close_aborted", "close_failed", "close_interrupted", "finish", "suspend"]
 
 MAX_INTERRUPTS = 10
+
+log = logging.getLogger("skillkit.agent")
 
 
 async def suspend(run: Run, batch: ToolBatch) -> None:
@@ -52,7 +55,10 @@ async def close_aborted(run: Run) -> None:
 
 async def close_interrupted(run: Run, error: BaseException) -> None:
     """As :func:`close_aborted`; handlers that are told of the end may interrupt it again, each once."""
-    run.signal.abort(reason_of(error))
+    reason = reason_of(error)
+    run.signal.abort(reason)
+    if not isinstance(error, KeyboardInterrupt):  # the program is about to end, and nobody else would say why
+        log.warning("the run was %s", run.agent.host.redact(reason))
     for _ in range(MAX_INTERRUPTS):
         try:
             await close_aborted(run)

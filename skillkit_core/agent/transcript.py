@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from ..containment import interrupts
 from ..events.results import UNSET, MessageEndResult
 from ..events.types import MessageEndEvent, MessageStartEvent
-from ..messages import AgentMessage, AssistantMessage, ToolResultMessage
+from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_time
 from ..stream import StreamEvent
 from .queues import Kind
 from .receipt import Receipt
@@ -22,7 +21,7 @@ __all__ = ["keep_answer", "keep_results", "say", "take", "take_with"]
 
 async def say(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
     """Persist a message that is no answer of the model."""
-    message = redacted(run, message if message.ts else replace(message, ts=run.agent.clock.time()))
+    message = redacted(run, message if message.ts else with_time(message, run.agent.clock.time()))
     await _persist(run, message, sync=sync)
 
 

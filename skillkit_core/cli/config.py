@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,15 +101,11 @@ def init(state: Any, project: bool, force: bool) -> None:
     target = (host.cwd / ".skillkit" if project else host.config_dir) / "config.yaml"
     if target.exists() and not force:
         raise ConfigError("exists already", where=str(target), hint="edit it, or replace it with --force")
+    from ..settings.files import write_whole
+
     text = _template(host)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        half = target.with_name(f"{target.name}.{os.getpid()}")  # a full disk must not leave an empty file behind
-        try:
-            half.write_text(text, encoding="utf-8")
-            half.replace(target)
-        finally:
-            half.unlink(missing_ok=True)
+        write_whole(str(target), text)
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", where=str(target)) from None
     echo(f"Created {target}")

@@ -505,3 +505,11 @@ def test_an_interrupt_of_a_compactor_leaves_the_context_and_ends_the_compaction(
     assert [m.role for m in agent.messages] == ["user", "assistant", "user"]
     assert agent.seen.one("compaction_end").outcome == "aborted" and agent.slot.run is None
     kit.check(agent)
+
+
+def test_it_is_said_where_a_plugin_ended_the_program(kit: Any, go: Any, caplog: pytest.LogCaptureFixture) -> None:
+    agent = kit.agent("never")
+    agent.events.on("turn_start", throwing(lambda: SystemExit(4), "async"))
+    with pytest.raises(SystemExit):
+        go(lambda: agent.chat("go"))
+    assert f"the run was ended by SystemExit: 4, raised at {__file__}:" in caplog.text
