@@ -75,13 +75,15 @@ class Run:
         self.unlink: Callable[[], None] = lambda: None  # stop listening to the signal of the run above
         self._streaming = streaming
         self._events: deque[StreamEvent] = deque()
+        self._patience = self.BURST
         self._wake: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
         self._ended = self._closed = False
 
     # --- the stream -------------------------------------------------------------------------------------------
 
-    MAX_WAITING = 10_000
+    MAX_WAITING = 10_000  # stream events; with more the run waits for its consumer
+    BURST = 64  # stream events between two turns of the consumer
 
     def push(self, event: StreamEvent) -> None:
         """Hand a stream event to whoever iterates the run; nothing follows the first terminal one."""
@@ -110,14 +112,16 @@ class Run:
 
     @property
     def crowded(self) -> bool:
-        """Whether the consumer is so far behind that the run should wait for it."""
-        return len(self._events) > self.MAX_WAITING
+        """Whether it is the consumer's turn."""
+        return len(self._events) > self._patience
 
     async def breathe(self) -> None:
-        """Wait until the consumer has caught up."""
-        while self.crowded and not self.signal.aborted:
+        """Let the consumer have its turn, and wait for it when it is far behind."""
+        await asyncio.sleep(0)
+        while len(self._events) > self.MAX_WAITING and not self.signal.aborted:
             self._drained = self.loop.create_future()
             await self._drained
+        self._patience = min(len(self._events) + self.BURST, self.MAX_WAITING)
 
     def end(self) -> None:
         """No event follows."""
@@ -131,10 +135,11 @@ class Run:
         while True:
             while self._events:
                 yield self._events.popleft()
-                if self._drained is not None and not self.crowded and not self._drained.done():
+                if self._drained is not None and len(self._events) <= self.MAX_WAITING and not self._drained.done():
                     self._drained.set_result(None)
             if self._ended:
                 return
+            self._patience = self.BURST
             self._wake = self.loop.create_future()
             await self._wake
 

@@ -189,10 +189,32 @@ def test_a_slow_reader_holds_up_the_stream_only_when_its_queue_is_full_and_loses
             told = len(agent.seen.of("message_update"))
             for _ in range(10):
                 await asyncio.sleep(0)
-        assert told == 101, "the model said what fits into the queue, and waits now"
+        assert told == 1 + 101, "the model said what was read and what fits into the queue, and waits now"
         read += [event async for event in events]
         assert [e.content for e in read if e.type == "text_delta"] == pieces
         assert [e.type for e in read if e.terminal] == [end] == [read[-1].type]
+
+    go(main)
+
+
+def test_a_reader_has_its_turn_within_a_burst_also_when_the_adapter_never_waits(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        said: list[int] = []
+
+        class Burst(Raw):
+            async def stream(self, request: Any) -> Any:
+                async for event in super().stream(request):
+                    said.append(1)
+                    yield event
+
+        deltas = [StreamEvent("text_delta", f"{n} ", index=0) for n in range(5_000)]
+        agent = kit.agent(Burst([StreamEvent("text_start", index=0), *deltas, StreamEvent("done")]))
+        read, most = 0, 0
+        async for event in agent.chat_stream_events("go"):
+            read += event.type == "text_delta"
+            most = max(most, len(said) - read)
+        assert read == 5_000
+        assert most <= Run.BURST + 3, "events do not pile up before a reader that keeps up"
 
     go(main)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import json
 import random
@@ -410,3 +411,52 @@ def test_blocks_that_share_an_index_or_are_never_ended_stay_apart():
 def test_the_end_mark_of_another_protocol_is_skipped():
     stop = sse([{"type": "message_stop"}])
     assert [e.type for e in decode(b"data: [DONE]\n\n" + stop + b"data: [DONE]\n\n")] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "delta"),
+    [
+        ("text", {"text": ""}, {"type": "text_delta", "text": "four"}),
+        ("thinking", {"thinking": ""}, {"type": "thinking_delta", "thinking": "four"}),
+        ("tool_use", {"id": "a", "name": "f", "input": {}}, {"type": "input_json_delta", "partial_json": "four"}),
+    ],
+)
+def test_a_long_answer_leaves_the_garbage_collector_next_to_nothing(
+    kind: str, start: dict[str, Any], delta: dict[str, Any]
+) -> None:
+    begun = {"type": "content_block_start", "index": 0, "content_block": {"type": kind, **start}}
+    _, acc = messages_table.convert(begun, Accumulator())
+    citation = {"type": "citations_delta", "citation": {"type": "char_location", "cited_text": "c"}}
+    deltas = [{"type": "content_block_delta", "index": 0, "delta": delta}] * 4_000
+    gc.collect()
+    before = len(gc.get_objects())
+    for event in deltas:
+        _, acc = messages_table.convert(event, acc)
+    assert len(gc.get_objects()) - before < 200, "what the accumulator keeps is not an object for every delta"
+    _, acc = messages_table.convert({"type": "content_block_delta", "index": 0, "delta": citation}, acc)
+    events, acc = messages_table.convert({"type": "message_stop"}, acc)
+    block = events[0].block
+    said = block.raw_args if isinstance(block, ToolCall) else getattr(block, kind)
+    assert said == "four" * 4_000
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=3) | st.integers(1_000, 1_100).map(lambda n: "x" * n), max_size=12), st.data()
+)
+@settings(max_examples=60, deadline=None)
+def test_fragments_of_any_length_and_of_blocks_side_by_side_are_put_together(
+    texts: list[str], data: st.DataObject
+) -> None:
+    acc = Accumulator()
+    said = ["", ""]
+    for index in (0, 1):
+        begun = {"type": "content_block_start", "index": index, "content_block": {"type": "thinking", "thinking": ""}}
+        _, acc = messages_table.convert(begun, acc)
+    for text in texts:
+        index = data.draw(st.integers(0, 1))
+        delta = {"type": "thinking_delta", "thinking": text}
+        _, acc = messages_table.convert({"type": "content_block_delta", "index": index, "delta": delta}, acc)
+        said[index] += text
+    events, acc = messages_table.convert({"type": "content_block_stop", "index": 1}, acc)
+    last, _ = messages_table.convert({"type": "message_stop"}, acc)
+    assert [e.block.thinking for e in (*events, *last) if e.type == "thinking_end"] == [said[1], said[0]]

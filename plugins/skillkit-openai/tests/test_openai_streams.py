@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import itertools
 import json
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter, chat_table, responses_table
-from skillkit_openai.chat_state import ChatState
+from skillkit_openai.chat_state import ChatState, joined, longer
 from skillkit_openai.chat_stream import tag
 from skillkit_openai.jsontext import decode, encode
 from skillkit_openai.responses_stream import ResponsesState
@@ -359,3 +360,60 @@ def test_an_item_that_the_terminal_event_forgets_is_kept() -> None:
     assert [e.type for e in got][-2:] == ["tool_call_end", "done"]
     assert fold(got).tool_calls[0].args == {"a": 1}
     assert fold(got).stop_reason is StopReason.tool_calls
+
+
+def chunk(**delta: Any) -> dict[str, Any]:
+    return tag({"id": "x", "choices": [{"index": 0, "delta": delta}]})
+
+
+@pytest.mark.parametrize(
+    ("delta", "end"),
+    [
+        ({"content": "four"}, "text_end"),
+        ({"reasoning_content": "four"}, "thinking_end"),
+        ({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "four"}}]}, "tool_call_end"),
+    ],
+)
+def test_a_long_answer_leaves_the_garbage_collector_next_to_nothing(delta: dict[str, Any], end: str) -> None:
+    acc = ChatState()
+    chunks = [chunk(**delta)] * 4_000
+    gc.collect()
+    before = len(gc.get_objects())
+    for event in chunks:
+        _, acc = chat_table.convert(event, acc)
+    assert len(gc.get_objects()) - before < 200, "what the accumulator keeps is not an object for every delta"
+    events, _ = chat_table.convert({"type": "done"}, acc)
+    block = next(e.block for e in events if e.type == end) if end != "text_end" else None
+    said = (
+        block.thinking if isinstance(block, ThinkingBlock) else block.raw_args if isinstance(block, ToolCall) else None
+    )
+    assert said in (None, "four" * 4_000)
+
+
+@given(st.lists(st.text(max_size=3) | st.integers(1_000, 1_100).map(lambda n: "x" * n), max_size=12))
+@FEW
+def test_fragments_of_any_length_make_one_text(fragments: list[str]) -> None:
+    chain = None
+    for fragment in fragments:
+        chain = longer(chain, fragment)
+    assert joined(chain) == "".join(fragments)
+
+
+def test_each_citation_is_kept_once_and_those_of_the_whole_answer_come_with_any_chunk() -> None:
+    acc = ChatState()
+    out: list[StreamEvent] = []
+    sources = ["https://a.example", {"url": "https://b.example", "title": "B"}]
+    for n in range(3):
+        event = chunk(content="x", annotations=[{"type": "url_citation", "n": n}])
+        events, acc = chat_table.convert({**event, "citations": sources}, acc)
+        out += events
+    events, acc = chat_table.convert({"type": "done"}, acc)
+    block = next(e.block for e in events if e.type == "text_end")
+    assert isinstance(block, TextBlock)
+    assert [dict(c) for c in block.citations] == [
+        {"type": "url_citation", "n": 0},
+        {"url": "https://a.example"},
+        {"url": "https://b.example", "title": "B"},
+        {"type": "url_citation", "n": 1},
+        {"type": "url_citation", "n": 2},
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anthropic
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Body", "Prepared", "lasting", "watched"]
 
+_PIECE = 16_384  # bytes
 _LOGS = (logging.getLogger("anthropic"), logging.getLogger("httpx2"))
 
 
@@ -94,9 +96,10 @@ class Body:
     """The body of an answer as it arrives.
 
     Straight from the connection where nothing has to be decoded: the four generators in between cost as much as a delta.
+    In pieces: what a fast server sent meanwhile would be thousands of events at once, alive together.
 
     Attributes:
-        read: an async function that gives what has arrived since, and ``b""`` at the end.
+        read: an async function that gives what has arrived since, at most a piece of it, and ``b""`` at the end.
     """
 
     __slots__ = ("_content", "_parts", "_response", "read")
@@ -107,7 +110,7 @@ class Body:
         inner = getattr(response.stream, "_aiohttp_response", None)
         if inner is not None and "content-encoding" not in response.headers:
             self._content = inner.content
-            self.read: Callable[[], Awaitable[bytes]] = inner.content.readany
+            self.read: Callable[[], Awaitable[bytes]] = partial(inner.content.read, _PIECE)
         else:
             self._content = None
             self._parts = response.aiter_bytes()

@@ -43,6 +43,8 @@ STOP_REASONS = {
 }
 
 
+_CELL = 1_024  # characters
+
 Tail: TypeAlias = "tuple[Tail | None, int, str, Any]"
 
 
@@ -246,13 +248,13 @@ def content_block_delta(event: Mapping[str, Any], acc: Accumulator) -> Converted
         text = text_in(delta["text"])
         if not text or opened.type != "text":
             return (), acc
-        tail = (acc.tail, position, kind, text)
+        tail = _longer(acc.tail, position, kind, text)
         return (StreamEvent("text_delta", text, index=position),), Accumulator(tail, *acc[1:])
     if kind == "input_json_delta":
         text = text_in(delta["partial_json"])
         if not text:
             return (), acc
-        acc = Accumulator((acc.tail, position, kind, text), *acc[1:])
+        acc = Accumulator(_longer(acc.tail, position, kind, text), *acc[1:])
         if opened.type != "tool_use":
             return (), acc
         return (StreamEvent("tool_call_delta", text, index=position),), acc
@@ -260,12 +262,21 @@ def content_block_delta(event: Mapping[str, Any], acc: Accumulator) -> Converted
         text = text_in(delta["thinking"])
         if not text or opened.type != "thinking":
             return (), acc
-        tail = (acc.tail, position, kind, text)
+        tail = _longer(acc.tail, position, kind, text)
         return (StreamEvent("thinking_delta", text, index=position),), Accumulator(tail, *acc[1:])
     if kind in ("signature_delta", "citations_delta"):
         value = delta.get("signature" if kind == "signature_delta" else "citation")
         return (), Accumulator((acc.tail, position, kind, value), *acc[1:])
     return (), Accumulator((acc.tail, position, kind, delta), *acc[1:])
+
+
+def _longer(tail: Tail | None, position: int, kind: str, text: str) -> Tail:
+    """``tail`` and ``text``. Short texts share a cell: a cell for each delta would feed the garbage collector."""
+    if tail is not None:
+        older, owner, last, known = tail
+        if owner == position and last == kind and len(known) < _CELL:
+            return older, position, kind, known + text
+    return tail, position, kind, text
 
 
 def _unannounced(event: Mapping[str, Any], acc: Accumulator) -> Converted:

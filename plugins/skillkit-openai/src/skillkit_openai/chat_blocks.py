@@ -10,7 +10,7 @@ from skillkit_core.frozen import freeze
 from skillkit_core.messages import ImageBlock, ProviderBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
 from skillkit_core.stream import StreamEvent, parse_tool_args
 
-from .chat_state import Call, Chain, joined, string
+from .chat_state import Call, Chain, joined, listed, string
 
 __all__ = [
     "audio_block",
@@ -45,9 +45,22 @@ def stop_reason_of(finish: str | None, has_calls: bool, refused: bool = False) -
     return StopReason.refusal if reason is StopReason.stop and refused else reason
 
 
-def cited_text(chain: Chain, citations: Iterable[Any]) -> TextBlock:
+def cited_text(chain: Chain, citations: Chain) -> TextBlock:
     """Text with its sources."""
-    return TextBlock(joined(chain), tuple(freeze({k: v for k, v in c.items() if k != "_whole"}) for c in citations))
+    return TextBlock(joined(chain), tuple(listed(citations)))
+
+
+def with_citations(chain: Chain, more: Iterable[Any]) -> Chain:
+    """``chain`` with citations behind it.
+
+    Raises:
+        TypeError: one of them is no object.
+    """
+    for citation in more:
+        if not isinstance(citation, Mapping):
+            raise TypeError(f"{citation!r} is no citation")
+        chain = freeze(citation), chain
+    return chain
 
 
 def thinking_block(chain: Chain, field: str, details: Chain) -> ThinkingBlock:
@@ -113,10 +126,8 @@ def audio_block(chain: Chain) -> ProviderBlock:
 
 
 def sources_of(sources: list[Any]) -> Iterable[Any]:
-    """The sources of a whole answer (Perplexity), marked because they come again with every chunk."""
-    for source in sources:
-        item = source if isinstance(source, Mapping) else {"url": source}
-        yield freeze({**item, "_whole": True})
+    """The sources of a whole answer (Perplexity) as citations."""
+    return (source if isinstance(source, Mapping) else {"url": source} for source in sources)
 
 
 def call_end(call: Call, whole: bool) -> StreamEvent:

@@ -13,21 +13,37 @@ __all__ = [
     "Rest",
     "call_of",
     "joined",
+    "listed",
+    "longer",
     "string",
 ]
 
 Chain: TypeAlias = Any
-"""Fragments, newest first: ``None`` or ``(fragment, older chain)``. Appending is O(1) and changes nothing in place."""
+"""Links, newest first: ``None`` or ``(link, older chain)``. Appending is O(1) and changes nothing in place."""
+
+_LINK = 1_024  # characters
+
+
+def longer(chain: Chain, text: str) -> Chain:
+    """``chain`` and ``text`` behind it. Short fragments share a link: a link for each would feed the garbage collector."""
+    if chain is not None and len(chain[0]) < _LINK:
+        return chain[0] + text, chain[1]
+    return text, chain
 
 
 def joined(chain: Chain) -> str:
     """The fragments of a chain as one text, oldest first."""
-    parts: list[str] = []
+    return "".join(listed(chain))
+
+
+def listed(chain: Chain) -> list[Any]:
+    """The links of a chain, oldest first."""
+    out: list[Any] = []
     while chain is not None:
-        part, chain = chain
-        parts.append(part)
-    parts.reverse()
-    return "".join(parts)
+        link, chain = chain
+        out.append(link)
+    out.reverse()
+    return out
 
 
 class Call(NamedTuple):
@@ -45,7 +61,8 @@ class Rest(NamedTuple):
     """What changes seldom.
 
     ``next`` is the index of the next block; ``refusal`` that of the refusal block or -1; ``field`` the name of the field
-    in which thinking comes; ``audio`` the pieces of a spoken answer; ``finish`` the finish reason; ``usage`` the newest
+    in which thinking comes; ``citations`` those of the open text; ``sourced``: the sources of the whole answer are among
+    them; ``audio`` the pieces of a spoken answer; ``finish`` the finish reason; ``usage`` the newest
     usage object.
     """
 
@@ -55,7 +72,8 @@ class Rest(NamedTuple):
     calls: tuple[Call, ...] = ()
     field: str = ""
     details: Chain = None
-    citations: tuple[Any, ...] = ()
+    citations: Chain = None
+    sourced: bool = False
     audio: Chain = None
     finish: str | None = None
     usage: Mapping[str, Any] | None = None

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError
-from skillkit_core.frozen import freeze
 from skillkit_core.messages import RefusalBlock
 from skillkit_core.stream import StreamEvent, StreamTable
 
@@ -27,8 +26,9 @@ from .chat_blocks import (
     sources_of,
     stop_reason_of,
     thinking_block,
+    with_citations,
 )
-from .chat_state import Call, ChatState, Rest, call_of, joined, string
+from .chat_state import Call, ChatState, Rest, call_of, joined, longer, string
 from .errors import minimax_error, protocol_error, stream_error
 from .usage import chat_usage
 
@@ -143,10 +143,8 @@ def _margin(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     if isinstance(usage, Mapping) and usage:
         rest = rest._replace(usage=usage)
     sources = event.get("search_results") or event.get("citations")
-    if isinstance(sources, list) and not any(
-        "_whole" in c for c in rest.citations
-    ):  # Perplexity repeats them per chunk
-        rest = rest._replace(citations=(*rest.citations, *sources_of(sources)))
+    if isinstance(sources, list) and sources and not rest.sourced:  # Perplexity repeats them per chunk
+        rest = rest._replace(citations=with_citations(rest.citations, sources_of(sources)), sourced=True)
     acc = _with(acc, rest)
     error = event.get("error")
     if error:
@@ -176,7 +174,7 @@ def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     annotations = delta.get("annotations")
     if annotations:
         rest = acc.rest
-        acc = acc._replace(rest=rest._replace(citations=(*rest.citations, *(freeze(a) for a in annotations))))
+        acc = _with(acc, rest._replace(citations=with_citations(rest.citations, annotations)))
     for number, call in enumerate(delta.get("tool_calls") or ()):
         acc = _call(call, acc, out, number)
     if delta.get("audio") or delta.get("images"):
@@ -200,7 +198,7 @@ def _parts(parts: list[Any], acc: ChatState, out: Out) -> ChatState:
             if text:
                 acc = _thinking({"content[].thinking": True}, text, None, acc, out)
         else:
-            acc = _with(acc, acc.rest._replace(citations=(*acc.rest.citations, freeze(part))))
+            acc = _with(acc, acc.rest._replace(citations=with_citations(acc.rest.citations, (part,))))
     return acc
 
 
@@ -228,7 +226,7 @@ def _text(text: str, acc: ChatState, out: Out) -> ChatState:
         acc = _with(acc, acc.rest._replace(next=index + 1))
         out.append(StreamEvent("text_start", index=index))
     out.append(StreamEvent("text_delta", text, index=index))
-    return ChatState(index, (text, acc.text), acc.thought_block, acc.thought, acc.rest)
+    return ChatState(index, longer(acc.text, text), acc.thought_block, acc.thought, acc.rest)
 
 
 def _end_text(acc: ChatState, out: Out) -> ChatState:
@@ -240,7 +238,7 @@ def _end_text(acc: ChatState, out: Out) -> ChatState:
     block = None
     if rest.citations:
         block = cited_text(acc.text, rest.citations)
-        rest = rest._replace(citations=())
+        rest = rest._replace(citations=None, sourced=False)
     out.append(StreamEvent("text_end", index=index, block=block))
     return ChatState(-1, None, acc.thought_block, acc.thought, rest)
 
@@ -267,7 +265,7 @@ def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState,
         acc = acc._replace(rest=acc.rest._replace(next=index + 1), thought=None)
         out.append(StreamEvent("thinking_start", index=index))
     out.append(StreamEvent("thinking_delta", text, index=index))
-    return ChatState(acc.text_block, acc.text, index, (text, acc.thought), acc.rest)
+    return ChatState(acc.text_block, acc.text, index, longer(acc.thought, text), acc.rest)
 
 
 def _end_thinking(acc: ChatState, out: Out, last: bool = False) -> ChatState:
@@ -290,7 +288,7 @@ def _refusal(text: str, acc: ChatState, out: Out) -> ChatState:
         rest = rest._replace(next=index + 1, refusal=index)
         out.append(StreamEvent("text_start", index=index))
     out.append(StreamEvent("text_delta", text, index=index))
-    return _with(acc, rest._replace(refused=(text, rest.refused)))
+    return _with(acc, rest._replace(refused=longer(rest.refused, text)))
 
 
 def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> ChatState:
@@ -310,7 +308,7 @@ def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> Chat
     call = call._replace(
         id=call.id or string(raw.get("id")),
         name=call.name or string(function.get("name")),
-        args=(fragment, call.args) if fragment else call.args,
+        args=longer(call.args, fragment) if fragment else call.args,
         extra={**call.extra, **extra} if extra else call.extra,
     )
     if call.block < 0:
