@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -102,6 +103,25 @@ def test_many_sessions_wait_side_by_side(tmp_path, header, entry, disk):
 
     asyncio.run(main())
     assert disk.over == 100
+
+
+def test_what_is_done_while_the_loop_is_busy_wakes_it_once(tmp_path, header, entry, disk, monkeypatch):
+    async def main() -> None:
+        store = JsonlStore.at(tmp_path)
+        sessions = [await store.create(replace(header, id=f"s{n}")) for n in range(50)]
+        loop, calls = asyncio.get_running_loop(), []
+        wake = loop.call_soon_threadsafe
+        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *a, **k: (calls.append(a), wake(*a, **k)))
+        writing = [asyncio.create_task(session.append(entry(1), sync=True)) for session in sessions]
+        await asyncio.sleep(0)
+        disk.go.set()
+        while disk.over < 100:
+            time.sleep(0.001)  # noqa: ASYNC251 - the loop is busy
+        await asyncio.gather(*writing)
+        assert len(calls) <= 2, "the last sync may still have been on its way"
+        await asyncio.gather(*(session.close() for session in sessions))
+
+    asyncio.run(main())
 
 
 def test_a_forked_process_has_threads_of_its_own(tmp_path, header, entry):

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import errno
 import fcntl
+import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from skillkit_sessions import JsonlStore, SqliteStore
-from skillkit_sessions.lock import _start_time
+from skillkit_sessions.owner import OwnerFile, _start_time
 
 from skillkit_core.errors import SessionError, SessionLocked
 
@@ -172,6 +175,155 @@ asyncio.run(main())
         subprocess.Popen([sys.executable, "-c", code, str(store.directory), str(tmp_path / "proof")]) for _ in range(3)
     ]
     assert [p.wait(timeout=60) for p in processes] == [0, 0, 0]
+
+
+def writers(folder: Path) -> list[Path]:
+    return list((folder / ".writers").iterdir())
+
+
+def test_all_locks_of_a_process_in_a_directory_are_one_file(tmp_path, go, header):
+    async def scenario():
+        store = JsonlStore(directory=tmp_path)
+        before = len(os.listdir("/proc/self/fd"))
+        handles = [await store.create(replace(header, id=f"s{n}")) for n in range(20)]
+        assert len(os.listdir("/proc/self/fd")) - before <= 21, "one for each session, one for all locks"
+        (own,) = writers(tmp_path)
+        assert all(own.samefile(tmp_path / f"s{n}.lock") for n in range(20))
+        for handle in handles:
+            await handle.close()
+        assert not list(tmp_path.glob("*.lock"))
+        await (await store.open("s3")).close()
+        assert writers(tmp_path) == [own], "the next lock is made of it, too"
+
+    go(scenario())
+
+
+def test_a_process_leaves_nothing_behind_and_the_next_removes_what_a_killed_one_left(tmp_path, go, header):
+    code = """
+import asyncio, os, sys
+from pathlib import Path
+from skillkit_core.contracts.session_store import SessionHeader
+from skillkit_sessions import JsonlStore
+handle = asyncio.run(JsonlStore(directory=Path(sys.argv[1])).create(SessionHeader(sys.argv[2], 1.0)))
+if sys.argv[3] == "killed":
+    os._exit(0)
+if sys.argv[3] == "closed":
+    asyncio.run(handle.close())
+"""
+
+    def run(session_id: str, how: str) -> None:
+        subprocess.run([sys.executable, "-c", code, str(tmp_path), session_id, how], check=True)
+
+    run("a", "closed")
+    assert writers(tmp_path) == [] and not (tmp_path / "a.lock").exists()
+    run("b", "left open")
+    assert writers(tmp_path) == []
+    run("c", "killed")
+    assert len(writers(tmp_path)) == 1 and (tmp_path / "c.lock").exists()
+    run("d", "closed")
+    assert writers(tmp_path) == []
+
+    async def scenario():
+        store = JsonlStore(directory=tmp_path)
+        for session_id in "abcd":
+            await (await store.open(session_id)).close()
+
+    go(scenario())
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_a_directory_that_is_made_anew_gets_locks_again(tmp_path, go, header):
+    folder = tmp_path / "sessions"
+
+    async def scenario():
+        store = JsonlStore(directory=folder)
+        await (await store.create(header)).close()
+        shutil.rmtree(folder)
+        handle = await store.create(header)
+        with pytest.raises(SessionLocked):
+            await store.open(header.id)
+        await handle.close()
+
+    go(scenario())
+    assert not list(folder.glob("*.lock"))
+
+
+def test_a_lock_that_nobody_released_goes_with_its_session(tmp_path, go, header):
+    store = JsonlStore(directory=tmp_path)
+    handle = go(store.create(header))
+    assert (tmp_path / "s1.lock").exists()
+    with pytest.warns(ResourceWarning, match="unclosed file"):
+        del handle
+        gc.collect()
+    assert not (tmp_path / "s1.lock").exists()
+    go(go(store.open("s1")).close())
+
+
+def test_few_directories_are_kept_ready(tmp_path, go, header):
+    async def scenario():
+        before = len(os.listdir("/proc/self/fd"))
+        for n in range(40):
+            await (await JsonlStore(directory=tmp_path / str(n)).create(header)).close()
+        assert len(os.listdir("/proc/self/fd")) - before < 12
+
+    go(scenario())
+
+
+@pytest.mark.spec("9.40", "I18")
+@pytest.mark.parametrize("problem", [errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP])
+def test_without_hard_links_a_lock_is_a_file_of_its_own(tmp_path, go, header, monkeypatch, problem):
+    def refuse(*args, **kwargs):
+        raise OSError(problem, os.strerror(problem))
+
+    monkeypatch.setattr(os, "link", refuse)
+
+    async def scenario():
+        store = JsonlStore(directory=tmp_path)
+        handle = await store.create(header)
+        assert (tmp_path / "s1.lock").stat().st_nlink == 1
+        assert json.loads((tmp_path / "s1.lock").read_text())["pid"] == os.getpid()
+        with pytest.raises(SessionLocked, match=f"this process \\({os.getpid()}\\)"):
+            await store.open("s1")
+        await handle.close()
+        assert not (tmp_path / "s1.lock").exists()
+        await (await store.open("s1")).close()
+
+    go(scenario())
+
+
+@pytest.mark.spec("9.40", "I18")
+def test_processes_with_and_without_links_respect_each_other(store, go, holder, monkeypatch):
+    monkeypatch.setattr(OwnerFile, "take", lambda directory: None)
+    with pytest.raises(SessionLocked, match=f"process {holder.pid}"):
+        go(store.open("s1"))
+    holder.kill()
+    holder.wait()
+    assert opens(store, go)
+
+
+@pytest.mark.spec("9.40", "I18")
+def test_who_comes_at_once_after_a_killed_owner_never_writes_beside_another(store, write, tmp_path):
+    write("s1")
+    code = """
+import asyncio, os, sys
+from pathlib import Path
+from skillkit_core.errors import SessionLocked
+from skillkit_sessions import JsonlStore
+async def main():
+    store, proof = JsonlStore(directory=Path(sys.argv[1])), Path(sys.argv[2])
+    while True:
+        try:
+            handle = await store.open("s1")
+        except SessionLocked:
+            continue
+        os.close(os.open(proof, os.O_CREAT | os.O_EXCL))  # fails if another one is inside
+        proof.unlink()
+        os._exit(0)  # and the lock stays
+asyncio.run(main())
+"""
+    command = [sys.executable, "-c", code, str(store.directory), str(tmp_path / "proof")]
+    processes = [subprocess.Popen(command) for _ in range(6)]
+    assert [p.wait(timeout=60) for p in processes] == [0] * 6
 
 
 class TestWithoutFlock:

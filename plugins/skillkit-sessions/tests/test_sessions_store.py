@@ -176,7 +176,7 @@ def test_an_unknown_session_lists_close_names(store, go, write):
     with pytest.raises(SessionError, match="did you mean 'alpha'") as caught:
         go(store.open("alpah"))
     assert isinstance(caught.value, UnknownName)
-    assert sorted(p.name for p in store.directory.iterdir()) == ["alpha.jsonl"]
+    assert sorted(p.name for p in store.directory.iterdir() if p.is_file()) == ["alpha.jsonl"]
 
 
 def test_nobody_else_can_read_sessions(store, go, header):
@@ -187,8 +187,8 @@ def test_nobody_else_can_read_sessions(store, go, header):
     finally:
         os.umask(old)
     assert stat.S_IMODE(store.directory.stat().st_mode) == 0o700
-    for path in store.directory.iterdir():
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for path in store.directory.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
     go(handle.close())
 
 
@@ -366,7 +366,7 @@ class TestFork:
         write("s1", [entry(1)])
         with pytest.raises(SessionError, match="no entry 'e9'"):
             go(store.fork("s1", "e9"))
-        assert [p.name for p in store.directory.iterdir()] == ["s1.jsonl"]
+        assert [p.name for p in store.directory.iterdir() if p.is_file()] == ["s1.jsonl"]
 
     @pytest.mark.parametrize(
         ("parents", "words"), [({"e1": "e2", "e2": "e1"}, "circle"), ({"e1": None, "e2": "gone"}, "missing")]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import deque
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from weakref import WeakKeyDictionary, ref
 
 __all__ = ["Sync", "sync_directory"]
 
@@ -28,13 +30,14 @@ class Sync:
         done: whether the thread is through with it. problem: why it failed.
     """
 
-    __slots__ = ("_directory", "_fd", "_future", "_loop", "done", "problem")
+    __slots__ = ("_bell", "_directory", "_fd", "_future", "_loop", "done", "problem")
 
     def __init__(self, fd: int, directory: Path | None) -> None:
         self._fd = fd
         self._directory = directory
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] = self._loop.create_future()
+        self._bell = _Bell.of(self._loop)
         self.done = False
         self.problem: OSError | None = None
         _workers.take(self)
@@ -64,14 +67,48 @@ class Sync:
         except OSError as error:
             self.problem = error
         self.done = True
-        try:
-            self._loop.call_soon_threadsafe(self._wake)
-        except RuntimeError:  # the loop is closed: nobody waits on it any more
-            pass
+        self._bell.ring(self)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Tell who waits, on the loop."""
         if not self._future.done():
             self._future.set_result(None)
+
+
+class _Bell:
+    """Wakes one loop for all syncs that are done by the time it looks, not for each."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = ref(loop)
+        self._done: deque[Sync] = deque()
+        self._rung = False
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> _Bell:
+        bell = _bells.get(loop)
+        if bell is None:
+            bell = _bells[loop] = cls(loop)
+        return bell
+
+    def ring(self, sync: Sync) -> None:
+        """From any thread."""
+        self._done.append(sync)
+        loop = self._loop()
+        if self._rung or loop is None:
+            return
+        self._rung = True
+        try:
+            loop.call_soon_threadsafe(self._answer)
+        except RuntimeError:  # the loop is closed: nobody waits on it any more
+            self._done.clear()
+
+    def _answer(self) -> None:
+        self._rung = False  # before the look: what comes after it rings again
+        while self._done:
+            self._done.popleft().wake()
+
+
+_bells: WeakKeyDictionary[asyncio.AbstractEventLoop, _Bell] = WeakKeyDictionary()
 
 
 class _Workers:

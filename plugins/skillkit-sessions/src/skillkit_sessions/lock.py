@@ -4,74 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
-import json
 import os
 import time
-from dataclasses import dataclass
-from errno import ENOSPC
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from skillkit_core.errors import SessionError, SessionLocked
 
+from .owner import Owner, OwnerFile, read_owner
+
 __all__ = ["WriterLock"]
 
-
-@dataclass(frozen=True)
-class _Owner:
-    """Who holds a lock: pid and start time of the process (a recycled pid has another one)."""
-
-    pid: int
-    started: str | None = None
-
-    @classmethod
-    def here(cls) -> _Owner:
-        pid = os.getpid()
-        found = _here.get(pid)
-        if found is None:
-            found = _here[pid] = cls(pid, _start_time(pid))
-        return found
-
-    @functools.cached_property
-    def text(self) -> bytes:
-        """What the lock file says."""
-        return json.dumps({"pid": self.pid, "started": self.started}).encode()
-
-    @property
-    def alive(self) -> bool:
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except (PermissionError, OverflowError):
-            pass
-        return self.started is None or self.started == (_start_time(self.pid) or self.started)
-
-
-def _start_time(pid: int) -> str | None:
-    """When a process started, in words that only it has; ``None`` where there is no ``/proc``."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return None
-    return f"{boot}/{stat[stat.rindex(b')') + 2 :].split()[19].decode()}"
+_PATIENCE = 0.05  # seconds for who takes a dead owner's lock over in this moment
 
 
 class WriterLock:
     """Held from :meth:`acquire` until :meth:`release`, or until the process ends, however it ends. A fork does not hold it.
 
     The file ``<session>.lock`` holds the pid of its owner and is locked with ``flock``, so the kernel gives it back when
-    the owner dies and no recycled pid can be mistaken for it. On file systems without ``flock`` the pid and the start time
-    in the file decide.
+    the owner dies and no recycled pid can be mistaken for it. It is a link to the process's :class:`OwnerFile`. On file
+    systems without hard links it is a file of its own, and without ``flock`` the pid and the start time in it decide.
     """
 
     def __init__(self, path: Path, session_id: str) -> None:
         self._path = path
         self._name = str(path)
         self._session_id = session_id
-        self._fd: int | None = None
+        self._owner_file: OwnerFile | None = None
+        self._fd: int | None = None  # of a lock that is a file of its own
         self._lost = False
 
     def acquire(self) -> None:
@@ -80,56 +40,103 @@ class WriterLock:
         Raises:
             SessionLocked: a living process has it; the error names the pid. SessionError: the file cannot be made.
         """
-        while self._fd is None:
+        directory, tries = str(self._path.parent), 3
+        while tries and (file := OwnerFile.take(directory)) is not None:
             try:
-                fd = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-                taken = False
-                try:
-                    taken = self._take(fd)
-                finally:
-                    if not taken:
-                        os.close(fd)
-            except OSError as error:
-                raise SessionError(
-                    f"session {self._session_id!r} cannot be written, for its lock cannot be made: {error.strerror}",
-                    where=self._name,
-                    hint="free some disk space, make the directory writable, or open the session read-only",
-                ) from error
-            if taken:
-                self._fd = fd
-
-    def _take(self, fd: int) -> bool:
-        """Whether the file is ours now; ``False``: its owner removed it meanwhile, so look again."""
-        owner = _read_owner(fd)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise self._locked(_wait_for_owner(fd)) from None
-        except OSError:  # no flock here (some network file systems)
-            mine = owner is not None and owner.pid == os.getpid()
-            if owner is not None and owner.alive and (not mine or self._name in _held):
-                raise self._locked(owner) from None
-        with contextlib.suppress(FileNotFoundError):
-            found = os.fstat(fd)
-            if os.path.samestat(found, self._path.stat()):
-                self._sign(fd, found.st_size)
+                os.link(file.name, self._name)
+            except FileExistsError:
+                file.give_back()
+                self._clear_away()
+            except FileNotFoundError:
+                file.gone()
+                tries -= 1
+            except OSError:
+                file.unfit()
+            else:
+                self._owner_file = file
                 _held[self._name] = self
-                return True
-        return False
+                return
+        while self._fd is None:
+            self._make()
 
-    def _sign(self, fd: int, size: int) -> None:
-        """Write into the lock file whose it is; a file that takes no more is not left behind empty."""
-        text = _Owner.here().text
+    def _clear_away(self) -> None:
+        """Remove a lock that nobody holds.
+
+        Raises:
+            SessionLocked: somebody holds it. SessionError: it cannot be looked at.
+        """
         try:
-            if size > len(text):  # not always: ext4 flushes what was truncated
-                os.ftruncate(fd, 0)
-            if os.pwrite(fd, text, 0) != len(text):
-                raise OSError(ENOSPC, os.strerror(ENOSPC))
+            fd = os.open(self._name, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._unusable(error) from error
+        try:
+            if self._free(fd) and self._there(fd):  # whoever would put another one in its place waits for this flock
+                self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from error
+        finally:
+            os.close(fd)
+
+    def _make(self) -> None:
+        """Take the lock as a file of its own; nothing happens when its owner removes it meanwhile."""
+        try:
+            fd = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            taken = False
+            try:
+                if self._free(fd) and self._there(fd):
+                    self._sign(fd)
+                    taken = True
+            finally:
+                if not taken:
+                    os.close(fd)
+        except OSError as error:
+            raise self._unusable(error) from error
+        if taken:
+            self._fd = fd
+            _held[self._name] = self
+
+    def _free(self, fd: int) -> bool:
+        """Whether nobody holds the lock, which is ``flock``\\ ed then; ``False``: it is gone, so look again.
+
+        Raises:
+            SessionLocked: somebody holds it.
+        """
+        end = time.monotonic() + _PATIENCE
+        while True:
+            owner = read_owner(fd)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if not self._there(fd):
+                    return False
+                if (owner is not None and owner.alive) or time.monotonic() >= end:
+                    raise self._locked(owner) from None
+                time.sleep(0.001)  # who takes it over writes its pid, or removes it, in a moment
+            except OSError:  # no flock here (some network file systems)
+                mine = owner is not None and owner.pid == os.getpid()
+                if owner is not None and owner.alive and (not mine or self._name in _held):
+                    raise self._locked(owner) from None
+                return True
+
+    def _there(self, fd: int) -> bool:
+        """Whether the lock is still the file that was opened."""
+        try:
+            return os.path.samestat(os.fstat(fd), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _sign(self, fd: int) -> None:
+        """Write into the lock whose it is; a file that takes no more is not left behind empty."""
+        try:
+            Owner.here().sign(fd, os.fstat(fd).st_size)
         except OSError:
             self._path.unlink(missing_ok=True)
             raise
 
-    def _locked(self, owner: _Owner | None) -> SessionLocked:
+    def _locked(self, owner: Owner | None) -> SessionLocked:
         if owner is None:
             who = "another process"
         elif owner.pid == os.getpid():
@@ -144,13 +151,24 @@ class WriterLock:
             hint="end that process, or open the session read-only",
         )
 
+    def _unusable(self, error: OSError) -> SessionError:
+        return SessionError(
+            f"session {self._session_id!r} cannot be written, for its lock cannot be made: {error.strerror}",
+            where=self._name,
+            hint="free some disk space, make the directory writable, or open the session read-only",
+        )
+
     def release(self) -> None:
         """Give the lock back. Idempotent."""
+        file, self._owner_file = self._owner_file, None
         fd, self._fd = self._fd, None
-        if fd is not None:
+        if file is not None or fd is not None:
             _held.pop(self._name, None)
             with contextlib.suppress(OSError):
-                self._path.unlink()  # before the lock goes: whoever waits for this file sees that it is gone
+                self._path.unlink()  # before the flock goes: whoever waits for this file sees that it is gone
+        if file is not None:
+            file.give_back()
+        if fd is not None:
             os.close(fd)
 
     @property
@@ -168,16 +186,16 @@ class WriterLock:
 
     def forget(self) -> None:
         """Leave the lock and its file to the process that this one was forked from."""
+        self._owner_file = None
         fd, self._fd, self._lost = self._fd, None, True
         if fd is not None:
             os.close(fd)
 
     def __del__(self) -> None:
-        if self._fd is not None:  # nobody released it: the lock goes, the file stays for the next owner
-            os.close(self._fd)
+        with contextlib.suppress(Exception):  # nobody released it; the interpreter may be ending
+            self.release()
 
 
-_here: dict[int, _Owner] = {}  # by pid: a fork has one of its own
 _held: WeakValueDictionary[str, WriterLock] = WeakValueDictionary()  # what this process writes
 
 
@@ -189,25 +207,3 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
-
-
-def _wait_for_owner(fd: int) -> _Owner | None:
-    """The owner of a held lock. If it was taken this moment, its pid is about to be written."""
-    owner = None
-    for _ in range(50):
-        owner = _read_owner(fd) or owner
-        if owner is not None and owner.alive:
-            break
-        time.sleep(0.001)
-    return owner
-
-
-def _read_owner(fd: int) -> _Owner | None:
-    try:
-        text = os.pread(fd, 4096, 0)
-        if not text:
-            return None
-        raw = json.loads(text)
-        return _Owner(int(raw["pid"]), raw.get("started"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
