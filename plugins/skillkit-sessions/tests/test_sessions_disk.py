@@ -116,7 +116,7 @@ def test_what_is_done_while_the_loop_is_busy_wakes_it_once(tmp_path, header, ent
         await asyncio.sleep(0)
         disk.go.set()
         while disk.over < 100:
-            time.sleep(0.001)  # noqa: ASYNC251 - the loop is busy
+            time.sleep(0.001)
         await asyncio.gather(*writing)
         assert len(calls) <= 2, "the last sync may still have been on its way"
         await asyncio.gather(*(session.close() for session in sessions))
