@@ -93,7 +93,7 @@ class AgentConfig:
     allow_tools: frozenset[str] | tuple[str, ...] = frozenset()
     only_tools: frozenset[str] | None = None
     limits: Limits = field(default_factory=Limits)
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy = RetryPolicy()
     steer_policy: Literal["skip_remaining", "after_batch"] = "skip_remaining"
     queue_mode: Literal["one_at_a_time", "all"] = "one_at_a_time"
     abort_grace: float = 5.0

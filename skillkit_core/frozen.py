@@ -62,6 +62,8 @@ def freeze(value: Any) -> Any:
     if kind in _DONE:
         return value
     if kind is dict or isinstance(value, Mapping):
+        if not value:
+            return EMPTY
         return FrozenDict({k if type(k) is str else str(k): freeze(v) for k, v in value.items()})
     if isinstance(value, (list, tuple)):
         return FrozenList([freeze(v) for v in value])

@@ -30,7 +30,7 @@ class Narration:
         self._run = run
         self._bus = run.agent.events
         self._builder = builder
-        self._waiting: deque[StreamEvent] = deque()
+        self._waiting: deque[StreamEvent] | None = None  # there is none for most answers, and one takes 0.6 KiB
         self._pump: asyncio.Task[None] | None = None
 
     async def tell(self, event: StreamEvent) -> None:
@@ -38,6 +38,8 @@ class Narration:
         if self._pump is None and self._bus.all_sync("message_update"):
             await self._emit(event)
             return
+        if self._waiting is None:
+            self._waiting = deque()
         last = self._waiting[-1] if self._waiting else None
         if last is not None and event.type in DELTAS and (last.type, last.index) == (event.type, event.index):
             self._waiting[-1] = replace(last, content=last.content + event.content, usage=event.usage or last.usage)
@@ -71,7 +73,8 @@ class Narration:
 
     async def stop(self) -> None:
         """Tell nothing more: the answer was cut off. Waits for the handler that is being told, within the grace time."""
-        self._waiting.clear()
+        if self._waiting is not None:
+            self._waiting.clear()
         if self._pump is not None and not self._pump.done():
             self._pump.cancel()
             _, left = await asyncio.wait([self._pump], timeout=self._run.abort_grace)

@@ -29,6 +29,13 @@ __all__ = ["LimitReached", "Run"]
 Purpose: TypeAlias = Literal["turn", "compaction", "tool"]
 
 
+_NO_EVENTS: deque[StreamEvent] = deque(maxlen=0)  # of every run that nobody iterates
+
+
+def _nothing() -> None:
+    pass
+
+
 class LimitReached(Exception):
     """A limit of the run forbids another request; the text says which."""
 
@@ -72,9 +79,9 @@ class Run:
         self.nested = 0  # agents that were put below this run
         self.announced: str | None = None  # the id of the message that message_end has told of, until it is kept
         self.interrupt: BaseException | None = None  # what a task beside the run raised, on its way to whoever waits
-        self.unlink: Callable[[], None] = lambda: None  # stop listening to the signal of the run above
+        self.unlink: Callable[[], None] = _nothing  # stop listening to the signal of the run above
         self._streaming = streaming
-        self._events: deque[StreamEvent] = deque()
+        self._events: deque[StreamEvent] = deque() if streaming else _NO_EVENTS
         self._patience = self.BURST
         self._wake: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None

@@ -22,7 +22,7 @@ from ..messages import AgentMessage, Block, LLMMessage
 from ..stream import StreamEvent
 from ..tools import Tool
 from .around import AroundHooks
-from .clock import Clock, SystemClock
+from .clock import SYSTEM_CLOCK, Clock
 from .compaction import can_compact, compact_alone
 from .conversation import Conversation
 from .directives import Directives
@@ -92,7 +92,7 @@ class AgentRunner:
             host = Host(cwd=config.cwd if config else None)
         self.config = config or AgentConfig()
         self.host: Host = host
-        self.clock: Clock = clock or SystemClock()
+        self.clock: Clock = clock or SYSTEM_CLOCK
         self.cwd: Path = Path(self.config.cwd) if self.config.cwd is not None else host.cwd
         self.agent_path: tuple[str, ...] = ("main",)
         self.events: EventBus = EventBus(host, context=HandlerContext(self), clock=self.clock.time)
@@ -242,7 +242,7 @@ class AgentRunner:
         self.directives.tell("chat", message=message, images=images, delivery=delivery)
         run = self.slot.run
         if delivery == "prompt" or run is None:
-            return await self.slot.alone("chat", lambda run: self._prompted(run, message, images))
+            return await self.slot.alone("chat", functools.partial(self._prompted, text=message, images=images))
         self.slot.refuse_reentry("chat")
         await self.intake.queue(delivery, message, images)
         await self.slot.wait_end(run)

@@ -58,8 +58,8 @@ class RunSlot(Part):
         self._task: asyncio.Task[None] | None = None  # of the last run
         self._starting = threading.Lock()
         self._count = 0
-        self._idle: list[Callable[[], Any]] = []
-        self._abandoned: list[asyncio.Task[Any]] = []
+        self._idle: tuple[Callable[[], Any], ...] = ()
+        self._abandoned: tuple[asyncio.Task[Any], ...] = ()
 
     # --- running ----------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class RunSlot(Part):
             log.warning("a run that a message began has failed: %s", failure)
 
     async def _call_idle(self) -> None:
-        callbacks, self._idle = self._idle, []
+        callbacks, self._idle = self._idle, ()
         for callback in callbacks:
             try:
                 answer = call_contained(callback)
@@ -365,7 +365,7 @@ class RunSlot(Part):
     def when_idle(self, callback: Callable[[], Any]) -> None:
         """Call ``callback()`` after the active run, or soon when nothing runs."""
         if self.run is not None:
-            self._idle.append(callback)
+            self._idle = (*self._idle, callback)
         else:
             answer = callback()
             if asyncio.iscoroutine(answer):
@@ -381,17 +381,17 @@ class RunSlot(Part):
 
     def _keep(self, task: asyncio.Future[Any]) -> None:
         kept = cast("asyncio.Task[Any]", task)
-        self._abandoned.append(kept)
+        self._abandoned = (*self._abandoned, kept)
         kept.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._abandoned.remove(task)
+        self._abandoned = tuple(known for known in self._abandoned if known is not task)
         if not task.cancelled() and task.exception() is not None:
             log.warning("a task ended with an error after its run: %r", task.exception())
 
     async def cancel_abandoned(self, seconds: float) -> None:
         """Cancel what outlived its run and wait for it, at most ``seconds``."""
-        left = self._abandoned[:]
+        left = self._abandoned
         for task in left:
             task.cancel()
         if left:

@@ -249,10 +249,12 @@ async def _attempt(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Me
     await run.checkpoint()
     run.builder, run.bracket = None, "none"
     request = await build_request(run, turn_messages)
-    wrappers = run.agent.around.model_call
-    if not wrappers:
+    if not run.agent.around.model_call:
         return await _request(run, request)
+    return await _wrapped_attempt(run, request)
 
+
+async def _wrapped_attempt(run: Run, request: LLMRequest) -> MessageBuilder:
     async def body() -> AssistantMessage:
         builder = await _request(run, request)
         if builder.error is not None:
@@ -260,7 +262,7 @@ async def _attempt(run: Run, turn_messages: Sequence[AgentMessage] | None) -> Me
         return _message(run, builder)
 
     try:
-        message = await wrapped(wrappers, request, body, run.agent.events.context)()
+        message = await wrapped(run.agent.around.model_call, request, body, run.agent.events.context)()
         if not isinstance(message, AssistantMessage):
             raise TypeError(f"wrap_model_call returned {type(message).__name__} instead of an AssistantMessage")
     except Exception as error:  # noqa: BLE001 - a wrapper's failure fails the step it wraps (spec, section 4)

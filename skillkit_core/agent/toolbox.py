@@ -29,7 +29,7 @@ class Toolbox(Part):
         self._tools: tuple[Tool, ...] = ()
         self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
-        self._failed: list[int] = []
+        self._failed: tuple[int, ...] = ()
 
     def _dynamic(self, item: ToolSet, source: str | None) -> tuple[Tool, ...]:
         found = self._factories.get(id(item))
@@ -40,7 +40,7 @@ class Toolbox(Part):
             return answer if type(answer) is tuple else call_contained(tuple, answer)
         except Exception as error:  # noqa: BLE001 - a plugin that cannot list its tools now has none now
             if id(item) not in self._failed:
-                self._failed.append(id(item))
+                self._failed = (*self._failed, id(item))
                 text = f"tool set {item.name!r} failed: {in_words(error)}"
                 self._agent.host.note(source or "application", text, stage="tools")
             return ()

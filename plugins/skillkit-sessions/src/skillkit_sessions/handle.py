@@ -42,10 +42,9 @@ class JsonlSession(SessionHandle):
         foreign: str | None = None,
     ) -> None:
         self.header = header
-        self.location = str(path)
+        self.location = self._name = str(path)
         self.read_only = file is None
         self.foreign = foreign
-        self._path = path
         self._entries = entries
         self._file = file
         self._lock = lock
@@ -54,7 +53,7 @@ class JsonlSession(SessionHandle):
         self._never = fsync == "never"
         self._named_on_disk = False
         self._unsynced = False
-        self._syncs: list[Sync] = []
+        self._syncs: tuple[Sync, ...] = ()
         self._closed = False
 
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
@@ -113,17 +112,19 @@ class JsonlSession(SessionHandle):
                 self._lock.release()
 
     async def _sync(self, file: FileIO) -> None:
-        sync = Sync(file.fileno(), None if self._named_on_disk else self._path.parent)
-        self._syncs = [earlier for earlier in self._syncs if not earlier.done] + [sync]
+        sync = Sync(file.fileno(), None if self._named_on_disk else Path(self._name).parent)
+        self._syncs = (*[earlier for earlier in self._syncs if not earlier.done], sync)
         try:
             await sync.wait()  # a cancelled caller leaves the sync to close()
         except OSError as error:
             raise SessionError(
                 f"the disk did not take the session: {error.strerror}",
-                where=str(self._path),
+                where=self._name,
                 hint="check the disk; the entry was written, and may not survive a crash of the machine",
             ) from error
         self._named_on_disk = True
+        if len(self._syncs) == 1:
+            self._syncs = ()
 
     def _failed(self, error: OSError | None) -> SessionError:
         """Take the torn line back, and say what happened. A short write means that the disk is full."""
@@ -137,21 +138,21 @@ class JsonlSession(SessionHandle):
         reason = error.strerror if error is not None else "no space left"
         return SessionError(
             f"the session cannot be written: {reason}",
-            where=str(self._path),
+            where=self._name,
             hint="free some disk space or check the permissions, then go on; nothing that was accepted is lost",
         )
 
     def _refusal(self) -> SessionError:
         if self._closed:
-            return SessionError("the session is closed", where=self.location)
+            return SessionError("the session is closed", where=self._name)
         if self._lock is not None and self._lock.lost:
             return self._lock.refusal()
         if self.foreign is not None:
             return SessionError(
                 f"the session is read-only: {self.foreign}",
-                where=self.location,
+                where=self._name,
                 hint="upgrade SkillKit to write to it",
             )
         if self.read_only:
-            return SessionError("the session is open read-only", where=self.location)
-        return SessionError("the session cannot be written any more", where=self.location, hint="open it again")
+            return SessionError("the session is open read-only", where=self._name)
+        return SessionError("the session cannot be written any more", where=self._name, hint="open it again")

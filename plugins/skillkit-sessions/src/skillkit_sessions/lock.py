@@ -26,9 +26,9 @@ class WriterLock:
     systems without hard links it is a file of its own, and without ``flock`` the pid and the start time in it decide.
     """
 
-    def __init__(self, path: Path, session_id: str) -> None:
-        self._path = path
-        self._name = str(path)
+    def __init__(self, directory: str, session_id: str) -> None:
+        self._directory = directory
+        self._name = f"{directory}{os.sep}{session_id}.lock"
         self._session_id = session_id
         self._owner_file: OwnerFile | None = None
         self._fd: int | None = None  # of a lock that is a file of its own
@@ -40,8 +40,8 @@ class WriterLock:
         Raises:
             SessionLocked: a living process has it; the error names the pid. SessionError: the file cannot be made.
         """
-        directory, tries = str(self._path.parent), 3
-        while tries and (file := OwnerFile.take(directory)) is not None:
+        tries = 3
+        while tries and (file := OwnerFile.take(self._directory)) is not None:
             try:
                 os.link(file.name, self._name)
             except FileExistsError:
@@ -73,7 +73,7 @@ class WriterLock:
             raise self._unusable(error) from error
         try:
             if self._free(fd) and self._there(fd):  # whoever would put another one in its place waits for this flock
-                self._path.unlink(missing_ok=True)
+                Path(self._name).unlink(missing_ok=True)
         except OSError as error:
             raise self._unusable(error) from error
         finally:
@@ -124,7 +124,7 @@ class WriterLock:
     def _there(self, fd: int) -> bool:
         """Whether the lock is still the file that was opened."""
         try:
-            return os.path.samestat(os.fstat(fd), self._path.stat())
+            return os.path.samestat(os.fstat(fd), Path(self._name).stat())
         except FileNotFoundError:
             return False
 
@@ -133,7 +133,7 @@ class WriterLock:
         try:
             Owner.here().sign(fd, os.fstat(fd).st_size)
         except OSError:
-            self._path.unlink(missing_ok=True)
+            Path(self._name).unlink(missing_ok=True)
             raise
 
     def _locked(self, owner: Owner | None) -> SessionLocked:
@@ -165,7 +165,7 @@ class WriterLock:
         if file is not None or fd is not None:
             _held.pop(self._name, None)
             with contextlib.suppress(OSError):
-                self._path.unlink()  # before the flock goes: whoever waits for this file sees that it is gone
+                os.unlink(self._name)  # noqa: PTH108 - first, so that whoever waits for the flock sees that it is gone
         if file is not None:
             file.give_back()
         if fd is not None:

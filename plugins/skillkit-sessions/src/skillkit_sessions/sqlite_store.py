@@ -242,7 +242,7 @@ class SqliteStore(SessionStore):
         self.database.create()
         with self._mutex:
             self._kept_open()
-        lock = WriterLock(self.directory / f"{session_id}.lock", session_id)
+        lock = WriterLock(str(self.directory), session_id)
         lock.acquire()
         return lock
 

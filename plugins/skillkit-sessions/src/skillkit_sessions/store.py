@@ -56,6 +56,7 @@ class JsonlStore(SessionStore):
         fsync: Literal["auto", "always", "never"] | None = None,
     ) -> None:
         self.directory, self._fsync = place_of(host, directory, fsync)
+        self._place = str(self.directory)
 
     @classmethod
     def at(cls, directory: Path) -> JsonlStore:
@@ -68,7 +69,7 @@ class JsonlStore(SessionStore):
         """Start a session: its file exists, with the header, when this returns."""
         path = self._path(header.id)
         self._prepare()
-        lock = WriterLock(path.with_suffix(".lock"), header.id)
+        lock = WriterLock(self._place, header.id)
         lock.acquire()
         try:
             line = encode_header(header)
@@ -93,7 +94,7 @@ class JsonlStore(SessionStore):
         if read_only:
             loaded = await _load(path)
             return JsonlSession(path, loaded.header, loaded.entries, foreign=loaded.foreign)
-        lock = WriterLock(path.with_suffix(".lock"), session_id)
+        lock = WriterLock(self._place, session_id)
         lock.acquire()
         try:
             loaded = await _load(path)
@@ -115,7 +116,7 @@ class JsonlStore(SessionStore):
         """Write a whole session to another name, rename it when it is whole, open it for writing."""
         path = self._path(header.id)
         self._prepare()
-        lock = WriterLock(path.with_suffix(".lock"), header.id)
+        lock = WriterLock(self._place, header.id)
         lock.acquire()  # whoever creates a session of this id has the lock while it looks
         try:
             if path.exists():
@@ -200,7 +201,7 @@ def _open_file(path: Path, flags: int) -> FileIO:
         return os.open(name, mode | flags | os.O_NOFOLLOW, 0o600)
 
     try:
-        return FileIO(path, "ab", opener=opener)
+        return FileIO(str(path), "ab", opener=opener)
     except FileExistsError:
         raise exists(path, path.name.removesuffix(SUFFIX)) from None
     except OSError as error:
