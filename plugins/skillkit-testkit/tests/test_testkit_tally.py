@@ -52,3 +52,24 @@ def test_pytest_prints_it_after_the_tests(tmp_path: Path, options: list[str]) ->
     assert "= cases =" in done.stdout
     assert "60/60" in done.stdout
     assert ("s59        1/1" in done.stdout) is bool(options)
+
+
+def test_the_processes_of_xdist_count_into_one_table(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    for name in ("a", "b", "c"):
+        (tmp_path / f"test_{name}.py").write_text(
+            f"def test_it(tally):\n    tally.add('{name}', {{'server': ['s', '{name}']}}, passed='{name}' != 'b')\n"
+            f"    tally.excuse('case {name}', 'it is so')\n",
+            encoding="utf-8",
+        )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-n", "2", "--dist", "loadfile"]
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=True, cwd=tmp_path)
+    table = done.stdout.partition("= cases =")[2].splitlines()[1:]
+    assert table[:5] == [
+        "server       a       b       c",
+        "a          1/1",
+        "b                  0/1",
+        "c                          1/1",
+        "s          1/1     0/1     1/1",
+    ]
+    assert {f"cannot pass: case {name}: it is so" for name in "abc"} <= set(table)

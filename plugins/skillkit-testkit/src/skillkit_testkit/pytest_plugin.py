@@ -69,6 +69,23 @@ def tally(pytestconfig: pytest.Config) -> Tally:
     return pytestconfig.stash.setdefault(_TALLY, Tally())
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Under pytest-xdist: hand what this process counted to the one that prints."""
+    tally, output = session.config.stash.get(_TALLY, None), getattr(session.config, "workeroutput", None)
+    if tally is not None and output is not None:
+        output["skillkit_tally"] = tally.to_data()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Under pytest-xdist: take what a process counted."""
+    counted = getattr(node, "workeroutput", {}).get("skillkit_tally")
+    if counted:
+        from .tally import Tally
+
+        node.config.stash.setdefault(_TALLY, Tally()).take_in(counted)
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print what was counted."""
     tally = config.stash.get(_TALLY, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 __all__ = ["Tally"]
 
@@ -44,9 +45,32 @@ class Tally:
         """Name a case that cannot pass, and why."""
         self._excused[case] = reason
 
+    def to_data(self) -> dict[str, Any]:
+        """What was counted, as plain data: a process of pytest-xdist hands it to the one that prints."""
+        return {
+            "columns": [[column, self._all[column], self._good[column]] for column in self._columns],
+            "rows": [
+                [kind, label, column, n, self._passed[kind][label, column]]
+                for kind, seen in self._seen.items()
+                for (label, column), n in seen.items()
+            ],
+            "excused": dict(self._excused),
+        }
+
+    def take_in(self, data: Mapping[str, Any]) -> None:
+        """Add what another process counted (:meth:`to_data`)."""
+        for column, n, good in data["columns"]:
+            self._columns[column] = None
+            self._all[column] += n
+            self._good[column] += good
+        for kind, label, column, n, good in data["rows"]:
+            self._seen.setdefault(kind, Counter())[label, column] += n
+            self._passed.setdefault(kind, Counter())[label, column] += good
+        self._excused.update(data["excused"])
+
     def lines(self, *, most: int | None = None) -> Iterator[str]:
         """The tables, one for each kind of row. ``most``: of a longer one only the rows that are not whole are shown."""
-        columns = list(self._columns)
+        columns = sorted(self._columns)
         for kind, seen in self._seen.items():
             passed = self._passed[kind]
             labels = sorted({label for label, _ in seen})
@@ -66,6 +90,6 @@ class Tally:
             yield f"cannot pass: {case}: {reason}"
 
     def _line(self, label: str, cells: Iterable[str], width: int) -> str:
-        wide = [max(7, len(c)) for c in self._columns]
+        wide = [max(7, len(c)) for c in sorted(self._columns)]
         line = f"{label:<{width}} " + " ".join(f"{cell:>{w}}" for cell, w in zip(cells, wide, strict=True))
         return line.rstrip()
