@@ -188,8 +188,11 @@ class Plugins:
         caller = getattr(self.pm.hook, hook, None)
         if caller is None:
             return []
+        found = caller.get_hookimpls()
+        if not found:
+            return []
         by_plugin: dict[str, list[Any]] = {}
-        for impl in caller.get_hookimpls():
+        for impl in found:
             by_plugin.setdefault(impl.plugin_name, []).append(impl)
         for impls in by_plugin.values():
             if len(impls) > 1:
