@@ -19,6 +19,7 @@ from drive_wires import check_wires
 from skillkit_core import (
     AgentBusy,
     AgentError,
+    AgentError,
     ApprovalDecision,
     Approver,
     CompactionRequest,
@@ -201,6 +202,10 @@ class Drive:
         try:
             taken = await way(text)
         except (NoActiveRun, AgentBusy):  # nothing runs, or the agent is about to leave its session
+            return
+        except AgentError:
+            if not agent.closed:  # meanwhile, for another one to open the session
+                raise
             return
         self.books.accepted[agent, getattr(taken, "id", taken)] = text
 
