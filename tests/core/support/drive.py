@@ -19,7 +19,6 @@ from drive_wires import check_wires
 from skillkit_core import (
     AgentBusy,
     AgentError,
-    AgentError,
     ApprovalDecision,
     Approver,
     CompactionRequest,
