@@ -36,6 +36,14 @@ def test_caching_can_be_off_or_left_to_the_provider():
     assert marks(automatic) == [""]
 
 
+def test_a_breakpoint_on_a_server_side_tool_takes_the_place_of_ours():
+    theirs = {"type": "web_search_20250305", "name": "web_search", "cache_control": {"type": "ephemeral"}}
+    last = {"type": "code_execution_20250825", "name": "code_execution"}
+    chosen = ModelSettings(extra={"tools": [theirs, last]})
+    sent = valid(steps(3), tools=(tool("a"),), system="s", settings=chosen)
+    assert marks(sent) == ["tools.1", "system.0", "messages.4.content.0", "messages.6.content.0"]
+
+
 @pytest.mark.spec("I15")
 def test_each_request_begins_with_the_bytes_of_the_one_before():
     encoder, history = RequestEncoder("anthropic"), steps(12)

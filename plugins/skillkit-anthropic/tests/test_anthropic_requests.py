@@ -38,13 +38,14 @@ def test_every_setting_has_its_place_in_the_body():
         parallel_tool_calls=False,
         extra={"metadata": {"user_id": "u"}, "top_k": 5, "model": "never", "messages": []},
     )
-    sent = valid([UserMessage(content="hi")], settings=chosen, tools=(tool("a"),), stream=False)
+    model = ModelDefinition("claude-3-5-haiku-20241022")  # newer ones take either a temperature or a top_p
+    sent = valid([UserMessage(content="hi")], settings=chosen, tools=(tool("a"),), stream=False, model=model)
     assert sent["max_tokens"] == 100
     assert (sent["temperature"], sent["top_p"], sent["top_k"], sent["stop_sequences"]) == (0.5, 0.9, 5, ["END"])
     assert sent["tool_choice"] == {"type": "tool", "name": "a", "disable_parallel_tool_use": True}
     assert sent["metadata"] == {"user_id": "u"}
     assert sent["stream"] is False
-    assert sent["model"] == MODEL.id
+    assert sent["model"] == model.id
     assert sent["messages"]
 
 
@@ -96,6 +97,47 @@ def test_a_temperature_is_refused_where_a_thinking_budget_is_sent_with_it_and_on
     forced = replace(warm, tool_choice="required")  # goes without thinking
     assert body(settings=forced, tools=(tool("a"),), model=ModelDefinition("m", "anthropic"))["temperature"] == 0.5
     assert body(settings=replace(warm, temperature=1.0), model=ModelDefinition("m", "anthropic"))["thinking"]
+
+
+def test_a_top_p_beside_a_thinking_budget_is_not_small():
+    with pytest.raises(ProviderError, match=r"top_p is 0\.5 beside a thinking budget; it must be at least 0\.95"):
+        body(settings=ModelSettings(thinking="low", top_p=0.5))
+    assert body(settings=ModelSettings(thinking="low", top_p=0.95))["thinking"]
+
+
+@pytest.mark.parametrize(
+    ("model", "chosen", "message"),
+    [
+        ("claude-sonnet-5", ModelSettings(temperature=0.0), "model 'claude-sonnet-5' does not take temperature; leave"),
+        ("claude-opus-4-7", ModelSettings(top_p=0.9), "does not take top_p"),
+        ("claude-haiku-4-5", ModelSettings(temperature=0.5, top_p=0.9), "temperature and top_p together; leave one"),
+        (
+            "claude-opus-5-5",
+            ModelSettings(tool_choice="required"),
+            "cannot be made to call a tool; leave tool_choice out",
+        ),
+        ("claude-sonnet-5-5", ModelSettings(tool_choice="a"), "cannot be made to call a tool"),
+        ("claude-fable-5-1", ModelSettings(tool_choice="a"), "cannot be made to call a tool"),
+    ],
+)
+def test_what_a_generation_of_claude_takes_no_more_is_named_before_anything_is_sent(model, chosen, message):
+    with pytest.raises(ProviderError, match=message) as caught:
+        body(settings=chosen, model=ModelDefinition(model), tools=(tool("a"),))
+    assert caught.value.kind is ErrorKind.invalid_request
+
+
+@pytest.mark.parametrize(
+    ("model", "chosen"),
+    [
+        ("claude-sonnet-5", ModelSettings(temperature=1.0, tool_choice="a")),
+        ("claude-sonnet-4-6", ModelSettings(temperature=0.2)),
+        ("claude-haiku-5-5", ModelSettings(tool_choice="required")),
+        ("claude-opus-5-5", ModelSettings(tool_choice="auto")),
+    ],
+)
+def test_what_a_generation_of_claude_still_takes_is_sent(model, chosen):
+    sent = valid([UserMessage(content="hi")], settings=chosen, model=ModelDefinition(model), tools=(tool("a"),))
+    assert (sent.get("temperature"), "tool_choice" in sent) == (chosen.temperature, chosen.tool_choice is not None)
 
 
 def test_a_chosen_tool_must_be_there():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from anthropic_bodies import body, call, result, said, tool, valid
+from skillkit_anthropic.request import RequestEncoder
 
 from skillkit_core.contracts.adapter import ModelSettings
 from skillkit_core.messages import StopReason, TextBlock, ThinkingBlock, UserMessage
@@ -25,7 +26,12 @@ from skillkit_core.models import ModelDefinition
         ("claude-sonnet-4-6", "minimal", {"type": "adaptive"}, "low"),
         ("claude-opus-4-8", "xhigh", {"type": "adaptive", "display": "summarized"}, "xhigh"),
         ("claude-sonnet-5", "medium", {"type": "adaptive", "display": "summarized"}, "medium"),
-        ("anthropic/claude-haiku-5-5", "high", {"type": "adaptive", "display": "summarized"}, "high"),
+        ("anthropic/claude-haiku-4.6", "high", {"type": "adaptive"}, "high"),
+        ("claude-opus-4-8", "off", None, None),
+        ("claude-sonnet-5", "off", {"type": "disabled"}, None),
+        ("claude-sonnet-5-5", "off", {"type": "between_tools"}, None),
+        ("claude-haiku-5-5", "off", {"type": "disabled"}, None),
+        ("claude-fable-5", "off", None, "low"),  # always thinks
         ("MiniMax-M2", "medium", {"type": "enabled", "budget_tokens": 8_192}, None),
     ],
 )
@@ -67,6 +73,36 @@ def test_budget_and_length_fit_together():
 def test_a_forced_tool_goes_without_a_thinking_budget():
     chosen = ModelSettings(thinking="high", tool_choice="required")
     assert "thinking" not in valid([UserMessage(content="x")], settings=chosen, tools=(tool("a"),))
+
+
+@pytest.mark.parametrize(("model", "thinking"), [("claude-opus-4-6", None), ("claude-sonnet-5", {"type": "disabled"})])
+def test_a_forced_tool_goes_without_adaptive_thinking(model, thinking):
+    chosen = ModelSettings(thinking="xhigh", tool_choice="required")
+    sent = valid([UserMessage(content="x")], settings=chosen, tools=(tool("a"),), model=ModelDefinition(model))
+    assert (sent.get("thinking"), "output_config" in sent) == (thinking, False)
+
+
+DROPPED = {"prefix_mismatch_behavior": "drop_block"}
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1"])
+def test_thinking_that_is_tied_to_what_was_before_it_does_not_fail_a_compacted_conversation(model):
+    definition = ModelDefinition(model)
+    plain = valid([UserMessage(content="x")], model=definition)
+    assert plain["thinking"] == {"type": "adaptive", "block_binding": DROPPED}
+    asked = valid([UserMessage(content="x")], model=definition, settings=ModelSettings(thinking="high"))
+    assert asked["thinking"] == {"type": "adaptive", "display": "summarized", "block_binding": DROPPED}
+    own = ModelSettings(extra={"thinking": {"type": "disabled"}})
+    assert body(model=definition, settings=own)["thinking"] == {"type": "disabled"}
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "gateway"])
+@pytest.mark.parametrize(
+    "model", ["claude-sonnet-5", "claude-opus-5", "claude-fable-5", "MiniMax-M2", "claude-opus-5-5"]
+)
+def test_nobody_else_is_asked_about_tied_thinking(provider, model):
+    sent = body(model=ModelDefinition(model), encoder=RequestEncoder(provider))
+    assert ("thinking" in sent) == (provider == "anthropic" and model == "claude-opus-5-5")
 
 
 def test_an_open_tool_loop_of_another_model_goes_without_a_thinking_budget():

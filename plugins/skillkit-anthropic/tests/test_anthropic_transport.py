@@ -6,12 +6,14 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from anthropic_server import MODEL, TEXT, Server, answering, ask, collect, response, sse
 from skillkit_anthropic import AnthropicAdapter
 
 from skillkit_core.contracts.adapter import ModelSettings
+from skillkit_core.models import ModelDefinition
 
 
 def test_requests_go_through_the_configured_proxy():
@@ -25,6 +27,22 @@ def test_requests_go_through_the_configured_proxy():
     events, (request,) = asyncio.run(run())
     assert events[-1].type == "done"
     assert request["line"].startswith("POST http://models.invalid/v1/messages ")
+
+
+def test_the_beta_that_a_model_needs_joins_the_others():
+    async def run():
+        async with (server := Server(answering(response(sse(TEXT))))).running() as url:
+            adapter = AnthropicAdapter(None, base_url=url, api_key="k")
+            for model in ("claude-opus-5-5", "claude-sonnet-5", "claude-opus-5-5"):
+                own = ModelSettings(headers={"Anthropic-Beta": "mine"} if model == "claude-sonnet-5" else {})
+                request = replace(ask(settings=own), model=ModelDefinition(model))
+                assert [e async for e in adapter.stream(request)][-1].type == "done"
+            request = replace(ask(settings=own), model=ModelDefinition("claude-opus-5-5"))
+            await collect(adapter, replace(request, settings=ModelSettings(headers={"Anthropic-Beta": "mine"})))
+        return [r["headers"].get("anthropic-beta") for r in server.requests]
+
+    ours = "thinking-binding-controls-2026-08-01"
+    assert asyncio.run(run()) == [ours, "mine", ours, f"{ours},mine"]
 
 
 @pytest.mark.parametrize("kind", ["application/octet-stream", "application/json"])

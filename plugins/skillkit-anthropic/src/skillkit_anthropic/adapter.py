@@ -24,7 +24,7 @@ from .encode import API, dumps
 from .errors import error_of_body, error_of_exception
 from .interrupt import Interrupt, Interrupted
 from .jsontext import parse_json
-from .request import RequestEncoder
+from .request import BINDING_BETA, RequestEncoder, drops_foreign_thinking
 from .validate import problems_of
 from .wire import message_events
 
@@ -185,7 +185,7 @@ class AnthropicAdapter(LLMAdapter):
         if unsendable is not None:
             raise unsendable
         content = self._encoder(request).encode(request).content
-        headers: Mapping[str, Any] = self._headers(request.settings.headers)
+        headers: Mapping[str, Any] = self._headers(request)
         if request.on_request is not None:
             payload = freeze(parse_json(content))
             all_headers = self._transport.headers(headers)
@@ -210,12 +210,16 @@ class AnthropicAdapter(LLMAdapter):
                 raise
         return response
 
-    def _headers(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
-        """The request's own headers; its betas come on top of the configured ones."""
+    def _headers(self, request: LLMRequest) -> Mapping[str, str]:
+        """The request's own headers; the betas that it needs and its own come on top of the configured ones."""
+        wanted = request.settings.headers
         always = self._betas
-        if not always or not wanted:
+        if drops_foreign_thinking(self.provider, request.model):
+            always = f"{always},{BINDING_BETA}" if always else BINDING_BETA
+        elif not always or not wanted:
             return wanted
-        return {k: f"{always},{v}" if k.lower() == "anthropic-beta" else v for k, v in wanted.items()}
+        merged = {k: f"{always},{v}" if k.lower() == "anthropic-beta" else v for k, v in wanted.items()}
+        return merged if any(k.lower() == "anthropic-beta" for k in merged) else {**merged, "anthropic-beta": always}
 
     def _encoder(self, request: LLMRequest) -> RequestEncoder:
         encoder = request.scratch.get(_SCRATCH)

@@ -11,10 +11,11 @@ from skillkit_core.frozen import thaw
 from skillkit_core.models import ModelDefinition
 
 from .encode import Target, clean, dumps, tool_entries
+from .generation import generation_of
 from .history import History
 from .thinking import BUDGETS, LEAST_BUDGET, is_unknown, thinking_fields
 
-__all__ = ["CACHE_MARKS", "Body", "RequestEncoder"]
+__all__ = ["BINDING_BETA", "CACHE_MARKS", "Body", "RequestEncoder", "drops_foreign_thinking"]
 
 CACHE_MARKS: Mapping[str, dict[str, str] | None] = {
     "off": None,
@@ -24,6 +25,10 @@ CACHE_MARKS: Mapping[str, dict[str, str] | None] = {
 # Above this the provider asks for a stream, because an idle connection would be cut (the SDK refuses such calls).
 MOST_UNSTREAMED = 21_333
 _USUAL_MAX_TOKENS = 32_000
+_LEAST_TOP_P = 0.95  # beside a thinking budget
+# With it the provider takes thinking out whose messages before have changed (a compaction), instead of failing the request.
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+_BINDING = {"prefix_mismatch_behavior": "drop_block"}
 _RESERVED = frozenset({"model", "messages", "system", "stream"})
 
 
@@ -108,6 +113,12 @@ class RequestEncoder:
         for name, value in extra.items():
             old = fields.get(name)
             fields[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, Mapping) else value
+        if drops_foreign_thinking(self.provider, model):
+            thinking = fields.get("thinking", {"type": "adaptive"})
+            if _forces(request):
+                fields |= thinking_fields(model, "off")
+            elif isinstance(thinking, Mapping) and thinking.get("type") == "adaptive":
+                fields["thinking"] = {"block_binding": _BINDING, **thinking}
         self._runs_code = any(str(t.get("type", "")).startswith("code_execution") for t in more_tools)
         known = is_unknown(model) or "structured_output" in model.capabilities
         tools: list[Any] = [*tool_entries(request.tools, strict=known), *more_tools]
@@ -118,7 +129,7 @@ class RequestEncoder:
                 if choice.get("name") not in (None, *(t.get("name") for t in tools)):
                     _refuse(f"tool_choice names {choice['name']!r}", "name one of the tools of the request")
                 fields.setdefault("tool_choice", choice)
-            if mark is not None:
+            if mark is not None and not any("cache_control" in t for t in more_tools):
                 tools[-1] = {**tools[-1], "cache_control": mark}
             fields["tools"] = tools
         if request.system.strip():
@@ -138,8 +149,8 @@ class RequestEncoder:
     def _think(self, fields: dict[str, Any], request: LLMRequest, may_think: bool) -> None:
         """Add thinking; a budget is fitted into ``max_tokens``, or ``max_tokens`` around the budget where nobody set it.
 
-        With a budget the wire refuses a forced tool, and an open tool loop whose first answer has no thinking (a history
-        of another model): such a request goes without thinking.
+        Beside thinking the wire refuses a forced tool, beside a budget also an open tool loop whose first answer has no
+        thinking (a history of another model): such a request goes without thinking.
         """
         settings, model = request.settings, request.model
         if settings.thinking is None:
@@ -147,8 +158,11 @@ class RequestEncoder:
         wanted = thinking_fields(model, settings.thinking)
         thinking = wanted.get("thinking")
         budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
+        forced = _forces(request)
+        if forced and isinstance(thinking, Mapping) and thinking.get("type") == "adaptive":
+            fields |= thinking_fields(model, "off")
+            return
         if isinstance(budget, int):
-            forced = settings.tool_choice not in (None, "auto", "none") and request.tools
             if forced or not may_think:
                 return
             if settings.max_tokens is None:
@@ -159,6 +173,8 @@ class RequestEncoder:
                 return  # no room to think in
             if settings.temperature not in (None, 1):
                 _refuse(f"temperature is {settings.temperature} beside a thinking budget", "leave one of the two out")
+            if settings.top_p is not None and settings.top_p < _LEAST_TOP_P:
+                _refuse(f"top_p is {settings.top_p} beside a thinking budget", f"it must be at least {_LEAST_TOP_P}")
             wanted = {**wanted, "thinking": {**wanted["thinking"], "budget_tokens": budget}}
         fields |= wanted
 
@@ -207,6 +223,7 @@ def check_settings(settings: ModelSettings, model: ModelDefinition) -> None:
             _refuse(f"{name} is {value}", f"the Messages API takes a {name} from 0 to 1")
         if name in model.options.get("unsupported_parameters", ()):
             _refuse(f"model {model.id!r} does not take {name}", "leave the setting out")
+    _check_generation(settings, model)
     most = settings.max_tokens
     if most is not None:
         if most < 1:
@@ -222,6 +239,30 @@ def check_settings(settings: ModelSettings, model: ModelDefinition) -> None:
             _refuse(f"model {model.id!r} has no structured output", "choose another model or leave response_schema out")
         if settings.response_schema.get("type", "object") != "object":
             _refuse("response_schema is not an object schema", "wrap it in an object")
+
+
+def _forces(request: LLMRequest) -> bool:
+    return bool(request.tools) and request.settings.tool_choice not in (None, "auto", "none")
+
+
+def _check_generation(settings: ModelSettings, model: ModelDefinition) -> None:
+    """Refuse what this generation of Claude takes no more; 1 is the default of both numbers, and taken everywhere."""
+    generation = generation_of(model.id)
+    if generation is None:
+        return
+    given = [name for name in ("temperature", "top_p") if getattr(settings, name) not in (None, 1)]
+    if given and not generation.samples:
+        _refuse(f"model {model.id!r} does not take {given[0]}", "leave the setting out")
+    if len(given) == 2 and not generation.samples_both:
+        _refuse(f"model {model.id!r} does not take temperature and top_p together", "leave one of the two out")
+    if settings.tool_choice not in (None, "auto", "none") and not generation.takes_forced_tools:
+        _refuse(f"model {model.id!r} cannot be made to call a tool", "leave tool_choice out, or set it to auto or none")
+
+
+def drops_foreign_thinking(provider: str, model: ModelDefinition) -> bool:
+    """Whether requests ask for :data:`BINDING_BETA`: where thinking is tied to what was before it, and at Anthropic alone."""
+    generation = generation_of(model.id)
+    return provider == "anthropic" and generation is not None and generation.binds_thinking
 
 
 def _refuse(message: str, hint: str) -> NoReturn:

@@ -6,7 +6,6 @@ https://platform.claude.com/docs/en/build-with-claude/effort (words that a model
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,12 +13,13 @@ from skillkit_core.contracts.adapter import ThinkingLevel
 from skillkit_core.frozen import thaw
 from skillkit_core.models import ModelDefinition
 
+from .generation import Generation, generation_of
+
 __all__ = ["BUDGETS", "LEAST_BUDGET", "is_unknown", "thinking_fields"]
 
 LEAST_BUDGET = 1_024
 BUDGETS: Mapping[str, int] = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768}
 _EFFORT = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh"}
-_NAME = re.compile(r"claude-(?:(?P<line>[a-z]+)-)?(?P<major>\d)(?:[-.](?P<minor>\d{1,2}))?(?!\d)")
 
 
 def is_unknown(model: ModelDefinition) -> bool:
@@ -39,13 +39,13 @@ def thinking_fields(model: ModelDefinition, level: ThinkingLevel) -> dict[str, A
     levels = model.thinking_levels
     if level in levels:
         return _of_value(levels[level])
-    if level == "off":
-        return {"thinking": {"type": "disabled"}} if _can_think(model) else {}
     if not _can_think(model):
         return {}
-    generation = _generation(model.id)
-    if generation is not None and generation >= (4, 6):
-        return _adaptive(_word(model.id, generation, level), shown=generation >= (4, 7))
+    generation = generation_of(model.id)
+    if level == "off":
+        return {"thinking": {"type": "disabled"}} if generation is None else generation.without_thinking
+    if generation is not None and generation.adaptive:
+        return _adaptive(_word(generation, level), shown=generation.hides_thinking)
     return _of_value(BUDGETS[level])
 
 
@@ -68,14 +68,9 @@ def _adaptive(word: str, *, shown: bool) -> dict[str, Any]:
     return {"thinking": thinking, "output_config": {"effort": word}}
 
 
-def _generation(model_id: str) -> tuple[int, int] | None:
-    found = _NAME.search(model_id)
-    return None if found is None else (int(found["major"]), int(found["minor"] or 0))
-
-
-def _word(model_id: str, generation: tuple[int, int], level: str) -> str:
-    if level == "xhigh" and generation < (4, 7):
-        return "max" if "opus" in model_id else "high"  # 4.6 has no xhigh
+def _word(generation: Generation, level: str) -> str:
+    if level == "xhigh" and generation.version < (4, 7):
+        return "max" if generation.line == "opus" else "high"  # 4.6 has no xhigh
     return _EFFORT[level]
 
 
@@ -84,5 +79,5 @@ def _can_think(model: ModelDefinition) -> bool:
         return True
     if not is_unknown(model):
         return False
-    generation = _generation(model.id)
-    return generation is None or generation >= (3, 7)
+    generation = generation_of(model.id)
+    return generation is None or generation.version >= (3, 7)

@@ -43,11 +43,11 @@ def _top(body: Mapping[str, Any]) -> Iterator[str]:
             yield "thinking.budget_tokens: must be at least 1024"
         elif isinstance(most, int) and budget >= most:
             yield "thinking.budget_tokens: must be less than max_tokens"
-        choice = body.get("tool_choice")
-        if isinstance(choice, Mapping) and choice.get("type") in ("any", "tool"):
-            yield "tool_choice: may not force a tool while thinking has a budget"
         if body.get("temperature", 1) != 1:
             yield "temperature: may only be 1 while thinking has a budget"
+    forces = isinstance(choice := body.get("tool_choice"), Mapping) and choice.get("type") in ("any", "tool")
+    if forces and isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive"):
+        yield "tool_choice: may not force a tool beside thinking"
     names = [t.get("name") for t in body.get("tools") or ()]
     for name in sorted({str(n) for n in names if names.count(n) > 1}):
         yield f"tools: the name {name!r} is there twice"
@@ -58,7 +58,6 @@ def _top(body: Mapping[str, Any]) -> Iterator[str]:
             yield f"tools.{i}.name: {tool.get('name')!r} does not match [A-Za-z0-9_-]{{1,128}}"
         if tool["input_schema"].get("type") != "object":
             yield f"tools.{i}.input_schema.type: must be 'object'"
-    choice = body.get("tool_choice")
     if isinstance(choice, Mapping) and choice.get("type") == "tool" and choice.get("name") not in names:
         yield f"tool_choice.name: there is no tool {choice.get('name')!r}"
 
