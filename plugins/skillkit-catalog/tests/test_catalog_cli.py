@@ -12,7 +12,7 @@ def test_the_list_shows_every_model_with_window_and_price(skillkit_cli: Any) -> 
     assert lines[0].split() == ["model", "window", "output", "$", "in", "$", "out", "can"]
     assert len(lines) >= len(builtin()) + 1
     (row,) = [line for line in lines if line.startswith("openai/gpt-4o-mini ")]
-    assert row.split() == ["openai/gpt-4o-mini", "128K", "16K", "0.15", "0.6", "image", "schema", "tools"]
+    assert row.split() == ["openai/gpt-4o-mini", "128K", "16K", "0.15", "0.6", "image", "pdf", "schema", "tools"]
     (unknown,) = [line for line in lines if line.startswith("openrouter/openrouter/auto ")]
     assert unknown.split()[1:5] == ["-", "-", "-", "-"]
 

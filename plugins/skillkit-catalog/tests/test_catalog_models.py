@@ -13,7 +13,15 @@ from pydantic import ValidationError
 from skillkit_catalog.catalog import builtin, definitions, find, own_model, providers
 from skillkit_catalog.config import CatalogConfig, ModelEntry
 
-from skillkit_core import ModelDefinition, ModelRegistry, TokenUsage
+from skillkit_core import (
+    DocumentBlock,
+    LLMRequest,
+    ModelDefinition,
+    ModelRegistry,
+    ModelSettings,
+    TokenUsage,
+    UserMessage,
+)
 from skillkit_core.errors import ConfigError, UnknownName
 
 MODELS = {f"{m.provider}/{m.id}": m for m in builtin()}
@@ -52,6 +60,31 @@ def test_every_entry_is_whole_and_plausible(name: str) -> None:
     if model.cost is not None:
         assert 0 < model.cost.cache_read <= model.cost.input <= model.cost.output
         assert model.cost.input <= model.cost.cache_write <= 2 * model.cost.input
+
+
+def test_options_are_facts_that_adapters_look_at() -> None:
+    assert {name for m in MODELS.values() for name in m.options} <= {"note", "unsupported_parameters"}
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-5-mini", "openai/o3", "openai/gpt-5-pro"])
+def test_a_temperature_that_the_model_refuses_fails_before_anything_is_sent(name: str) -> None:
+    adapter = _openai_adapter(MODELS[name])
+    request = LLMRequest(MODELS[name], [UserMessage(content="hi")], settings=ModelSettings(temperature=0.2))
+    assert adapter.validate(request) == [f"model {MODELS[name].id} does not take the setting temperature; leave it out"]
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-5-mini", "openai/gpt-4o", "openai/gpt-5-pro"])
+def test_a_pdf_reaches_models_that_see(name: str) -> None:
+    adapter = _openai_adapter(MODELS[name])
+    paper = UserMessage(content=(DocumentBlock(data="JVBERi0=", title="paper.pdf"),))
+    sent = adapter.body(LLMRequest(MODELS[name], [paper]))
+    assert b"data:application/pdf;base64,JVBERi0=" in sent
+
+
+def _openai_adapter(model: ModelDefinition) -> Any:
+    wires = pytest.importorskip("skillkit_openai")
+    kind = wires.OpenAIResponsesAdapter if model.api == "openai-responses" else wires.OpenAIAdapter
+    return kind(None, api_key="k")
 
 
 def test_entries_fit_the_schema_that_users_write() -> None:
