@@ -75,6 +75,7 @@ def test_tool_choice(wanted, parallel, choice):
         (ModelSettings(max_tokens=0), "max_tokens"),
         (ModelSettings(max_tokens=100_000), "max_tokens"),
         (ModelSettings(stop=(" ",)), "stop"),
+        (ModelSettings(timeout=0), "timeout is 0; it must be more than 0 seconds"),
         (ModelSettings(response_schema={"type": "object"}), "structured output"),
         (ModelSettings(temperature=0.5), "temperature"),
         (ModelSettings(thinking="much"), "thinking is 'much'; it must be one of off, minimal, low"),  # type: ignore[arg-type]

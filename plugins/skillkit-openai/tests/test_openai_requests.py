@@ -268,6 +268,36 @@ def test_a_setting_that_the_model_refuses_is_named_before_anything_is_sent(adapt
     ]
 
 
+@BOTH
+def test_a_timeout_of_nothing_is_named_before_anything_is_sent(adapter_class: Any) -> None:
+    request = LLMRequest(MODEL, [UserMessage(content="hi")], settings=ModelSettings(timeout=0))
+    assert local(adapter_class).validate(request) == ["timeout is 0; it must be more than 0 seconds"]
+
+
+def test_own_fields_join_what_the_settings_say() -> None:
+    own = {"text": {"verbosity": "low"}, "reasoning": {"summary": "detailed"}, "include": ["web_search_call.results"]}
+    wanted = ModelSettings(thinking="low", response_schema=CLOSED, extra=own)
+    got = payload(at_openai(OpenAIResponsesAdapter), settings=wanted)
+    assert (got["text"]["verbosity"], got["text"]["format"]["name"]) == ("low", "answer")
+    assert got["reasoning"] == {"effort": "low", "summary": "detailed"}
+    assert got["include"] == ["reasoning.encrypted_content", "web_search_call.results"]
+    chat = payload(at_openai(), settings=ModelSettings(extra={"stream_options": {"include_obfuscation": False}}))
+    assert chat["stream_options"] == {"include_usage": True, "include_obfuscation": False}
+
+
+def test_a_server_side_tool_can_be_asked_for() -> None:
+    searching = {"tools": [{"type": "web_search"}, {"type": "mcp", "server_label": "wiki", "server_url": "http://x"}]}
+
+    def choice(wanted: str, *tools: Tool) -> Any:
+        chosen = ModelSettings(tool_choice=wanted, extra=searching)
+        assert not local(OpenAIResponsesAdapter).problems(LLMRequest(MODEL, [], tools=tools, settings=chosen))
+        return payload(local(OpenAIResponsesAdapter), tools=tools, settings=chosen)["tool_choice"]
+
+    assert choice("required") == "required"
+    assert choice("web_search") == {"type": "web_search"}
+    assert choice("add", tool("add")) == {"type": "function", "name": "add"}
+
+
 def test_responses_has_no_stop_sequences() -> None:
     request = LLMRequest(MODEL, [UserMessage(content="hi")], settings=ModelSettings(stop=("x",)))
     assert "no stop sequences" in local(OpenAIResponsesAdapter).validate(request)[0]

@@ -232,6 +232,8 @@ def check_settings(settings: ModelSettings, model: ModelDefinition) -> None:
             _refuse(f"max_tokens is {most}", f"model {model.id!r} writes at most {model.max_output_tokens}")
     if settings.thinking not in (None, "off", *BUDGETS):
         _refuse(f"thinking is {settings.thinking!r}", f"it must be one of off, {', '.join(BUDGETS)}")
+    if settings.timeout is not None and not settings.timeout > 0:
+        _refuse(f"timeout is {settings.timeout}", "it must be more than 0 seconds")
     if any(not s.strip() for s in settings.stop):
         _refuse("a stop sequence is empty or whitespace", "remove it")
     if settings.response_schema is not None:

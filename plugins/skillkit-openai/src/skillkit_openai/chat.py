@@ -18,7 +18,7 @@ from .handover import Target
 from .history import History, history_of
 from .jsontext import decode, encode
 from .marks import MarkedHistory, Marks, marks_for
-from .settings import problems_of, strict_schema, thinking_value
+from .settings import add_extra, has_tools, problems_of, strict_schema, thinking_value
 from .wire import OpenAIWire
 
 __all__ = ["OpenAIAdapter"]
@@ -83,7 +83,7 @@ class OpenAIAdapter(OpenAIWire):
         if settings.stop:
             out["stop"] = list(settings.stop)
         out.update(self._thinking(request))
-        if request.tools:
+        if has_tools(request):
             if settings.parallel_tool_calls is not None:
                 out["parallel_tool_calls"] = settings.parallel_tool_calls
             if settings.tool_choice is not None:
@@ -96,7 +96,7 @@ class OpenAIAdapter(OpenAIWire):
             out["response_format"] = {"type": "json_schema", "json_schema": form}
         if dialect.cache_key and request.session_id:
             out["prompt_cache_key"] = request.session_id[:64]
-        out.update(settings.extra)
+        add_extra(out, settings.extra)
         for name in ("messages", "tools"):
             out.pop(name, None)
         return out

@@ -16,7 +16,7 @@ from .history import History, history_of
 from .jsontext import decode, encode
 from .responses_request import ResponsesEncoder, check_items
 from .responses_stream import ResponsesState, broken, responses_table
-from .settings import problems_of, strict_schema, thinking_value
+from .settings import add_extra, has_tools, problems_of, server_tools, strict_schema, thinking_value
 from .wire import OpenAIWire
 
 __all__ = ["OpenAIResponsesAdapter"]
@@ -58,18 +58,18 @@ class OpenAIResponsesAdapter(OpenAIWire):
             if value is not None:
                 out[name] = value
         out.update(self._thinking(request))
-        if request.tools:
+        if has_tools(request):
             if settings.parallel_tool_calls is not None:
                 out["parallel_tool_calls"] = settings.parallel_tool_calls
             if settings.tool_choice is not None:
-                out["tool_choice"] = _choice(settings.tool_choice)
+                out["tool_choice"] = _choice(settings.tool_choice, request)
         schema = settings.response_schema
         if schema is not None:
             strict = dialect.strict and strict_schema(schema)
             out["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": strict}}
         if dialect.cache_key and request.session_id:
             out["prompt_cache_key"] = request.session_id[:64]
-        out.update(settings.extra)
+        add_extra(out, settings.extra)
         for name in ("input", "tools"):
             out.pop(name, None)
         if request.system:
@@ -144,5 +144,10 @@ class OpenAIResponsesAdapter(OpenAIWire):
         return broken(acc, error)
 
 
-def _choice(choice: str) -> Any:
-    return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}
+def _choice(choice: str, request: LLMRequest) -> Any:
+    if choice in ("auto", "none", "required"):
+        return choice
+    if any(t.name == choice for t in request.tools):
+        return {"type": "function", "name": choice}
+    theirs = next((t for t in server_tools(request) if choice in (t.get("name"), t.get("type"))), {})
+    return {name: theirs[name] for name in ("type", "name") if name in theirs}

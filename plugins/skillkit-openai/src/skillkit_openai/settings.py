@@ -9,7 +9,7 @@ from skillkit_core.contracts.adapter import LLMRequest
 
 from .handover import undescribed
 
-__all__ = ["problems_of", "strict_schema", "thinking_value"]
+__all__ = ["add_extra", "has_tools", "problems_of", "server_tools", "strict_schema", "thinking_value"]
 
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
 _NOT_STRICT = frozenset({"allOf", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf", "then"})
@@ -54,6 +54,28 @@ def thinking_value(request: LLMRequest) -> Any:
     return level
 
 
+def add_extra(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    """Put the caller's own fields into the body: objects join with what is there, lists too, anything else replaces it."""
+    for name, value in extra.items():
+        old = fields.get(name)
+        if isinstance(old, dict) and isinstance(value, Mapping):
+            fields[name] = {**old, **value}
+        elif isinstance(old, list) and isinstance(value, (list, tuple)):
+            fields[name] = [*old, *(v for v in value if v not in old)]
+        else:
+            fields[name] = value
+
+
+def server_tools(request: LLMRequest) -> tuple[Mapping[str, Any], ...]:
+    """Tools that the server runs itself, ``settings.extra["tools"]``."""
+    return tuple(t for t in request.settings.extra.get("tools") or () if isinstance(t, Mapping))
+
+
+def has_tools(request: LLMRequest) -> bool:
+    """Whether the model may call anything."""
+    return bool(request.tools or server_tools(request))
+
+
 def problems_of(request: LLMRequest) -> list[str]:
     """Settings that cannot be, one line each.
 
@@ -78,7 +100,10 @@ def problems_of(request: LLMRequest) -> list[str]:
     if settings.thinking and model.thinking_levels and settings.thinking not in (*model.thinking_levels, "off"):
         known = ", ".join(level for level in _LEVELS if level in model.thinking_levels)
         out.append(f"model {model.id} has no thinking level {settings.thinking!r}; known: {known}")
+    if settings.timeout is not None and not settings.timeout > 0:
+        out.append(f"timeout is {settings.timeout}; it must be more than 0 seconds")
     choice = settings.tool_choice
-    if choice not in (None, "auto", "none", "required") and choice not in {t.name for t in request.tools}:
+    known_tools = {t.name for t in request.tools} | {t.get(n) for t in server_tools(request) for n in ("name", "type")}
+    if choice not in (None, "auto", "none", "required") and choice not in known_tools:
         out.append(f"tool_choice names {choice!r}, which is not among the tools of the request")
     return out
