@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -355,6 +356,27 @@ def test_images_and_documents_of_responses() -> None:
     ]
     assert got[1]["content"][0]["image_url"] == "https://x/i.png"
     assert got[1]["content"][1] == {"type": "input_file", "file_url": "https://x/d.pdf"}
+
+
+def test_documents_that_chat_does_not_take_are_text_or_a_note() -> None:
+    plain = DocumentBlock(data=base64.b64encode(b"one,two").decode(), mime_type="text/csv", title="a.csv")
+    linked = DocumentBlock(url="https://x/d.pdf")
+    [text, left_out] = payload(at_openai(), [UserMessage(content=(plain, linked))])["messages"][0]["content"].split(
+        "\n\n"
+    )
+    assert text == "a.csv:\none,two"
+    assert left_out.startswith(
+        "[document left out: Chat Completions takes documents as part of the request, not by address"
+    )
+    (elsewhere,) = payload(local(), [UserMessage(content=(linked,))])["messages"][0]["content"]
+    assert elsewhere["file"]["file_data"] == "https://x/d.pdf"
+
+
+@BOTH
+def test_images_and_documents_that_hold_nothing_are_left_out(adapter_class: Any) -> None:
+    empty = UserMessage(content=(ImageBlock(), DocumentBlock(), TextBlock("hi")))
+    got = payload(local(adapter_class), [UserMessage(content=(ImageBlock(),)), empty])
+    assert [m["content"] for m in got.get("messages") or got["input"]] == ["hi"]
 
 
 @pytest.mark.spec("9.20")

@@ -65,7 +65,12 @@ class OpenAIAdapter(OpenAIWire):
 
         def encoder() -> ChatEncoder:
             mistral = dialect.call_ids == "mistral"
-            return ChatEncoder(target, mistral_ids=mistral, image_results=dialect.image_results)
+            return ChatEncoder(
+                target,
+                mistral_ids=mistral,
+                image_results=dialect.image_results,
+                document_urls=dialect.document_urls,
+            )
 
         return History(key, encoder) if marks is None else MarkedHistory(key, encoder, marks)
 

@@ -18,7 +18,7 @@ from skillkit_core.messages import (
     ToolResultMessage,
 )
 
-from .handover import Target, call_id, is_audio, note, replays
+from .handover import Target, call_id, is_audio, is_empty, note, replays, text_of_document
 from .jsontext import dumps
 
 __all__ = ["ChatEncoder", "check_messages"]
@@ -42,10 +42,14 @@ class ChatEncoder:
         target: whom it is for.
         mistral_ids: ids of tool calls must be nine letters and digits.
         image_results: the server takes images in tool results; otherwise they follow in a user message.
+        document_urls: the server fetches documents by their address.
     """
 
-    def __init__(self, target: Target, *, mistral_ids: bool = False, image_results: bool = False) -> None:
+    def __init__(
+        self, target: Target, *, mistral_ids: bool = False, image_results: bool = False, document_urls: bool = True
+    ) -> None:
         self._target = target
+        self._document_urls = document_urls
         self._mistral = mistral_ids
         self._image_results = image_results
         self._ids: dict[str, str] = {}
@@ -75,10 +79,8 @@ class ChatEncoder:
             if isinstance(block, (TextBlock, RefusalBlock)):
                 if block.text:
                     out.append({"type": "text", "text": block.text})
-            elif isinstance(block, ImageBlock):
-                out.append(self._image(block))
-            elif isinstance(block, DocumentBlock):
-                out.append(self._document(block))
+            elif isinstance(block, (ImageBlock, DocumentBlock)) and not is_empty(block):
+                out.append(self._image(block) if isinstance(block, ImageBlock) else self._document(block))
         return out
 
     def _image(self, block: ImageBlock) -> dict[str, Any]:
@@ -90,8 +92,14 @@ class ChatEncoder:
     def _document(self, block: DocumentBlock) -> dict[str, Any]:
         if is_audio(block):
             return self._audio(block)
+        text = text_of_document(block)
+        if text is not None:
+            return {"type": "text", "text": text}
         if not self._target.documents:
             return {"type": "text", "text": note(block, self._target.model)}
+        if block.url and not self._document_urls:
+            why = "Chat Completions takes documents as part of the request, not by address; --api openai-responses does"
+            return {"type": "text", "text": note(block, self._target.model, why)}
         data = block.url or f"data:{block.mime_type};base64,{block.data or ''}"
         return {"type": "file", "file": {"filename": block.title or "document.pdf", "file_data": data}}
 

@@ -46,6 +46,7 @@ class Server(Connection):
     call_ids: Literal["any", "mistral"] | None = None
     store: bool | None = None
     image_results: bool | None = None
+    document_urls: bool | None = None
     summaries: bool | None = None
     cache_control: Literal["auto", "off", "5m", "1h"] | None = None
 

@@ -28,6 +28,7 @@ class Dialect:
         call_ids: ``any``, or ``mistral`` for exactly nine letters and digits.
         store: whether the server keeps Responses; with ``False`` reasoning travels encrypted.
         image_results: chat tool results may hold images.
+        document_urls: chat takes documents by their address.
         summaries: ask Responses for summaries of the reasoning.
         cache_control: breakpoints for prompt caching in chat messages: ``auto`` (for models in ``cached``), ``off``, or for
             every model ``5m`` or ``1h``, which is how long they hold.
@@ -42,6 +43,7 @@ class Dialect:
     call_ids: Literal["any", "mistral"] = "any"
     store: bool | None = None
     image_results: bool = False
+    document_urls: bool = True
     summaries: bool = False
     cache_control: Literal["auto", "off", "5m", "1h"] = "auto"
     cached: tuple[tuple[str, int], ...] = ()
@@ -50,7 +52,9 @@ class Dialect:
 # Claude reads what was written before; Gemini looks at one breakpoint alone and caches the rest by itself, so that one
 # stays where it is. https://openrouter.ai/docs/features/prompt-caching
 _OPENROUTER_CACHED = (("anthropic/*", 3), ("google/gemini-*", 1))
-_OPENAI = Dialect("max_completion_tokens", strict=True, cache_key=True, store=False, summaries=True)
+_OPENAI = Dialect(
+    "max_completion_tokens", strict=True, cache_key=True, store=False, document_urls=False, summaries=True
+)
 _AZURE = replace(_OPENAI, cache_key=False)
 _BY_HOST: dict[str, Dialect] = {
     "openai.com": _OPENAI,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import re
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from skillkit_core.messages import (
 )
 from skillkit_core.models import ModelDefinition
 
-__all__ = ["Target", "call_id", "is_audio", "note", "replays", "undescribed"]
+__all__ = ["Target", "call_id", "is_audio", "is_empty", "note", "replays", "text_of_document", "undescribed"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _NINE = re.compile(r"[A-Za-z0-9]{9}\Z")
@@ -74,11 +76,27 @@ def is_audio(block: DocumentBlock) -> bool:
     return block.mime_type.startswith("audio/")
 
 
+def is_empty(block: ImageBlock | DocumentBlock) -> bool:
+    """Whether there is nothing to send."""
+    return not block.data and not block.url
+
+
+def text_of_document(block: DocumentBlock) -> str | None:
+    """The text of a document that is nothing but text; ``None`` for every other one."""
+    if not block.mime_type.startswith("text/") or not block.data:
+        return None
+    try:
+        text = base64.b64decode(block.data, validate=True).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        text = block.data
+    return f"{block.title}:\n{text}" if block.title else text
+
+
 def note(block: ImageBlock | DocumentBlock, model: str, why: str | None = None) -> str:
     """What stands in for an image, document or recording that is not sent; ``why``: default, the model does not take it."""
     if isinstance(block, DocumentBlock) and is_audio(block):
         return f"[audio left out: {why or f'{model} takes no audio'}]"
     if isinstance(block, DocumentBlock):
         name = f" {block.title!r}" if block.title else ""
-        return f"[document{name} left out: {model} takes no documents]"
+        return f"[document{name} left out: {why or f'{model} takes no documents'}]"
     return f"[image left out: {model} takes no images]"

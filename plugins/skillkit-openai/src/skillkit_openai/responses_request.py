@@ -19,7 +19,7 @@ from skillkit_core.messages import (
     ToolResultMessage,
 )
 
-from .handover import Target, call_id, is_audio, note, replays
+from .handover import Target, call_id, is_audio, is_empty, note, replays
 from .jsontext import dumps
 
 __all__ = ["ResponsesEncoder", "check_items"]
@@ -60,10 +60,8 @@ class ResponsesEncoder:
             if isinstance(block, (TextBlock, RefusalBlock)):
                 if block.text:
                     out.append({"type": "input_text", "text": block.text})
-            elif isinstance(block, ImageBlock):
-                out.append(self._image(block))
-            elif isinstance(block, DocumentBlock):
-                out.append(self._document(block))
+            elif isinstance(block, (ImageBlock, DocumentBlock)) and not is_empty(block):
+                out.append(self._image(block) if isinstance(block, ImageBlock) else self._document(block))
         return out
 
     def _image(self, block: ImageBlock) -> dict[str, Any]:
