@@ -125,7 +125,9 @@ def _default_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition, st
     if provider is None:
         provider = _generic(host, config.api) if config.base_url is not None else host.adapters.default()
     if provider is None:
-        raise UsageError("no provider can be asked", hint="install a provider plugin, or set the key of one")
+        raise UsageError(
+            "no provider can be asked", hint=f"{host.adapters.way_out()}, or name a provider with --provider"
+        )
     item = host.adapters.provider(provider)
     name = item.default_model if item is not None else None
     if name is None:

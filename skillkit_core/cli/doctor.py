@@ -48,7 +48,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     def provider() -> str:
         name = host.adapters.default()
         if name is None:
-            raise SkillKitError("no provider can be asked", hint="set a key, or install a provider that needs none")
+            raise SkillKitError("no provider can be asked", hint=host.adapters.way_out())
         return f"a bare run asks {name!r}"
 
     def skills() -> str:

@@ -120,6 +120,16 @@ class AdapterRegistry(Registry[Item]):
         ]
         return min(ranked)[2] if ranked else None
 
+    def way_out(self) -> str:
+        """What to do where :meth:`default` finds nobody: the variables whose keys would change that, best first."""
+        lacking = [
+            (e.item.rank, i, e.item.api_key_env[0])
+            for i, e in enumerate(self.entries())
+            if isinstance(e.item, Provider) and e.item.rank is not None and e.item.api_key_env
+        ]
+        keys = " or ".join(name for *_, name in sorted(lacking))
+        return f"set {keys}" if keys else "install the plugin of a provider"
+
     def _forget(self, entry: Entry[Item]) -> None:
         for key in [k for k in self._made if k[0] == id(entry)]:
             del self._made[key]

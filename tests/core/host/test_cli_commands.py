@@ -340,7 +340,7 @@ def test_doctor_says_what_is_wrong_and_what_to_do(acme: Any) -> None:
     assert report.code == 1
     checks = {c["check"]: c for c in report.json["checks"]}
     assert [c for c in checks.values() if not c["ok"]] == [checks["provider"]]
-    assert "set a key" in checks["provider"]["message"]
+    assert "install the plugin of a provider" in checks["provider"]["message"]
     acme.plugin(
         "offline", "@hookimpl\ndef register_adapters(register): register(Provider('o', {'x': 'os:path'}, rank=1))"
     )

@@ -129,7 +129,28 @@ def test_what_cannot_be_asked_is_told_with_the_way_out(make: Any, config: dict[s
 
 def test_nothing_that_can_be_asked(tmp_path: Any) -> None:
     host = Host(discover=False, cwd=tmp_path, environ={"HOME": str(tmp_path)})
-    assert refused(host).startswith("no provider can be asked; install a provider plugin, or set the key of one")
+    assert refused(host).startswith("no provider can be asked; install the plugin of a provider, or name a provider")
+
+
+def test_the_keys_that_are_missing_are_named_best_first(tmp_path: Any) -> None:
+    host = Host(discover=False, cwd=tmp_path, environ={"HOME": str(tmp_path)})
+    ranked = (
+        ("later", 20, ("LATER_KEY",)),
+        ("first", 10, ("FIRST_KEY", "FIRST_TOKEN")),
+        ("never", None, ("NEVER_KEY",)),
+    )
+    for name, rank, keys in ranked:
+        host.add_plugin(offering(Provider(name, {"x": "x:X"}, api_key_env=keys, rank=rank)), name=name)
+    assert refused(host).startswith("no provider can be asked; set FIRST_KEY or LATER_KEY, or name a provider")
+
+
+def offering(provider: Provider) -> Any:
+    class Plugin:
+        @hookimpl
+        def register_adapters(self, register: Any) -> None:
+            register(provider)
+
+    return Plugin()
 
 
 def test_an_adapter_is_made_with_its_provider_s_endpoint_key_headers_and_options(make: Any) -> None:
