@@ -256,6 +256,16 @@ def test_thinking_levels_of_the_model_decide() -> None:
     assert problems == ["model m has no thinking level 'medium'; known: off, low, high"]
 
 
+def test_off_is_the_least_that_a_model_can_do() -> None:
+    def effort(**levels: Any) -> Any:
+        model = ModelDefinition("m", context_window=1000, reasoning=True, thinking_levels=levels)
+        return payload(local(), model=model, settings=ModelSettings(thinking="off")).get("reasoning_effort")
+
+    assert effort(minimal="low", high="high") == "low"
+    assert effort(off="none", minimal="low") == "none"
+    assert effort(off=None, minimal="low") is None
+
+
 @BOTH
 def test_a_setting_that_the_model_refuses_is_named_before_anything_is_sent(adapter_class: Any) -> None:
     model = ModelDefinition("m", max_output_tokens=10, options={"unsupported_parameters": ["temperature"]})

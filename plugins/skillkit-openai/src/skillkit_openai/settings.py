@@ -41,14 +41,15 @@ def _definitions(schema: Mapping[str, Any]) -> bool:
 def thinking_value(request: LLMRequest) -> Any:
     """What the wire wants for the thinking level: a word or an object of body fields; ``None``: say nothing.
 
-    The model's own table decides. Without one the levels are OpenAI's effort words, and a model that is known not to
-    reason is not asked to.
+    The model's own table decides; ``off`` of a model that cannot stop is its least level. Without a table the levels are
+    OpenAI's effort words, and a model that is known not to reason is not asked to.
     """
     level, model = request.settings.thinking, request.model
     if level is None:
         return None
     if model.thinking_levels:
-        return model.thinking_levels.get(level)
+        least = model.thinking_levels.get("minimal") if level == "off" else None
+        return model.thinking_levels.get(level, least)
     if level == "off" or not (model.reasoning or undescribed(model)):
         return None
     return level
