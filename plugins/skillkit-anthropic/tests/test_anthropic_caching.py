@@ -36,12 +36,21 @@ def test_caching_can_be_off_or_left_to_the_provider():
     assert marks(automatic) == [""]
 
 
-def test_a_breakpoint_on_a_server_side_tool_takes_the_place_of_ours():
-    theirs = {"type": "web_search_20250305", "name": "web_search", "cache_control": {"type": "ephemeral"}}
-    last = {"type": "code_execution_20250825", "name": "code_execution"}
-    chosen = ModelSettings(extra={"tools": [theirs, last]})
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (0, ["tools.4", "system.0", "messages.4.content.0", "messages.6.content.0"]),
+        (1, ["system.0", "messages.4.content.0", "messages.6.content.0"]),
+        (2, ["messages.4.content.0", "messages.6.content.0"]),
+        (3, []),
+        (4, []),
+    ],
+)
+def test_breakpoints_on_server_side_tools_take_the_place_of_ours(theirs, ours):
+    tools = [{"type": "mcp", "name": f"t{n}"} | ({"cache_control": {}} if n < theirs else {}) for n in range(4)]
+    chosen = ModelSettings(extra={"tools": tools})
     sent = valid(steps(3), tools=(tool("a"),), system="s", settings=chosen)
-    assert marks(sent) == ["tools.1", "system.0", "messages.4.content.0", "messages.6.content.0"]
+    assert marks(sent) == [f"tools.{n + 1}" for n in range(theirs)] + ours
 
 
 @pytest.mark.spec("I15")

@@ -85,7 +85,8 @@ class RequestEncoder:
         if old is None or any(a is not b and a != b for a, b in zip(key, old, strict=True)):
             self._head, self._stream = self._encode_head(request, thought is not False)
             self._head_key = key
-        own = "cache_control" not in request.settings.extra  # else the caller lets the provider place the breakpoints
+        # Else the caller lets the provider place the breakpoints, or has used them up.
+        own = "cache_control" not in request.settings.extra and _marked(request) < 3
         messages = history.render(self._tail if own else b"")
         end = b"]}"
         if self.container and self._runs_code and "container" not in request.settings.extra:
@@ -129,12 +130,12 @@ class RequestEncoder:
                 if choice.get("name") not in (None, *(t.get("name") for t in tools)):
                     _refuse(f"tool_choice names {choice['name']!r}", "name one of the tools of the request")
                 fields.setdefault("tool_choice", choice)
-            if mark is not None and not any("cache_control" in t for t in more_tools):
+            if mark is not None and not _marked(request):
                 tools[-1] = {**tools[-1], "cache_control": mark}
             fields["tools"] = tools
         if request.system.strip():
             block: dict[str, Any] = {"type": "text", "text": clean(request.system)}
-            if mark is not None:
+            if mark is not None and _marked(request) < 2:
                 block["cache_control"] = mark
             fields["system"] = [block]
         return dumps(fields)[:-1] + b',"messages":[', bool(fields["stream"])
@@ -241,6 +242,11 @@ def check_settings(settings: ModelSettings, model: ModelDefinition) -> None:
             _refuse(f"model {model.id!r} has no structured output", "choose another model or leave response_schema out")
         if settings.response_schema.get("type", "object") != "object":
             _refuse("response_schema is not an object schema", "wrap it in an object")
+
+
+def _marked(request: LLMRequest) -> int:
+    """Breakpoints on server-side tools: each takes the place of one of ours, in the order tools, system, messages."""
+    return sum("cache_control" in t for t in request.settings.extra.get("tools", ()))
 
 
 def _forces(request: LLMRequest) -> bool:
