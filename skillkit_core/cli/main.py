@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from .. import __version__
-from ..errors import SkillKitError, UnknownName, UsageError
+from ..errors import SkillKitError, UnknownName, UsageError, close_matches
 from .output import columns, echo, error_line, style
 
 if TYPE_CHECKING:
@@ -122,7 +122,22 @@ class RootGroup(click.Group):
         name = args[0]
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
-        raise UnknownName("command", name, self.list_commands(ctx))
+        known = self.list_commands(ctx)
+        hint = None
+        if not close_matches(name, known):
+            hint = f"known: {', '.join(known)}; others come with plugins, see 'skillkit plugins list'"
+        raise UnknownName("command", name, known, hint=hint)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What SkillKit is, and what to begin with here."""
+        super().format_help_text(ctx, formatter)
+        try:
+            first = 'skillkit run "what is 15% of 80"' if "run" in self._offered(ctx) else "skillkit plugins list"
+        except SkillKitError:  # is told with the commands
+            first = "skillkit doctor"
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(f"Try: {first}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One line per command; plugins' modules are not imported for it."""
@@ -149,10 +164,7 @@ class RootGroup(click.Group):
 @click.version_option(__version__, "--version", message="skillkit %(version)s")
 @click.pass_context
 def root(ctx: click.Context, /, **options: Any) -> None:
-    """SkillKit runs skills and agents; every capability is a plugin.
-
-    Try: skillkit run "what is 15% of 80"
-    """
+    """SkillKit runs skills and agents; every capability is a plugin."""
     ctx.obj = CliState(options)
     ctx.call_on_close(ctx.obj.close)
     if options["debug"]:

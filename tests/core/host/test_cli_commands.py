@@ -159,6 +159,7 @@ def test_help_lists_commands_of_plugins_without_importing_them(acme: Any) -> Non
     assert (done.code, done.err) == (0, "")
     assert "acme     Do acme things." in done.out
     assert "secret" not in done.out
+    assert "Try: skillkit plugins list" in done.out, "there is no command 'run' here"
     assert acme.run().out == done.out, "without a command the help is shown"
     assert acme.run("-h").out == done.out
 
@@ -174,7 +175,7 @@ def test_a_group_without_a_command_shows_its_help(acme: Any) -> None:
     ("arguments", "code", "error"),
     [
         (["plugin", "list"], 2, "unknown command 'plugin'; did you mean 'plugins'?"),
-        (["zzz"], 2, "unknown command 'zzz'; known: acme, config, doctor, plugins, secret"),
+        (["zzz"], 2, "unknown command 'zzz'; known: acme, config, doctor, plugins, secret; others come with plugins"),
         (["plugins", "lst"], 2, "No such command 'lst'"),
         (["plugins", "list", "--jsn"], 2, "No such option '--jsn'"),
         (["--plugin", "a", "plugins"], 2, "No such option '--plugin'"),
