@@ -18,28 +18,46 @@ __all__ = [
     "cited_text",
     "image_block",
     "merged_details",
+    "replayed_details",
     "sources_of",
     "stop_reason_of",
     "thinking_block",
 ]
 
-_STOP = {
-    "stop": StopReason.stop,
-    "eos": StopReason.stop,
-    "end_turn": StopReason.stop,
-    "tool_calls": StopReason.tool_calls,
-    "function_call": StopReason.tool_calls,
-    "tool_use": StopReason.tool_calls,
-    "length": StopReason.length,
-    "max_tokens": StopReason.length,
-    "model_length": StopReason.length,
-    "content_filter": StopReason.refusal,
+# In lower case: servers in front of other APIs hand their words through (Gemini's in capitals). What is not here is a stop.
+_WORDS = {
+    StopReason.tool_calls: ("tool_calls", "function_call", "tool_use", "tool_call"),
+    StopReason.length: (
+        "length",
+        "max_tokens",
+        "model_length",
+        "model_context_window_exceeded",  # Z.ai
+        "insufficient_system_resource",  # DeepSeek: cut off, whatever for
+        "time_limit",  # watsonx
+        "abort",  # vLLM, SGLang
+    ),
+    StopReason.refusal: (
+        "content_filter",
+        "content_filtered",
+        "refusal",
+        "sensitive",  # Z.ai
+        "safety",
+        "recitation",
+        "blocklist",
+        "prohibited_content",
+        "spii",
+        "image_safety",
+    ),
 }
+_STOP = {word: reason for reason, words in _WORDS.items() for word in words}
 
 
 def stop_reason_of(finish: str | None, has_calls: bool, refused: bool = False) -> StopReason:
-    """Why the message ended. Some servers say ``stop``, or nothing, where they mean tool calls."""
-    reason = _STOP.get(finish or "stop", StopReason.stop)
+    """Why the message ended. Some servers say ``stop``, or nothing, where they mean tool calls.
+
+    A reason may follow the word (Gemini's ``content_filter: SAFETY``).
+    """
+    reason = _STOP.get((finish or "stop").partition(":")[0].strip().lower(), StopReason.stop)
     if reason is StopReason.stop and has_calls:
         return StopReason.tool_calls
     return StopReason.refusal if reason is StopReason.stop and refused else reason
@@ -67,10 +85,19 @@ def thinking_block(chain: Chain, field: str, details: Chain) -> ThinkingBlock:
     """Thinking with the name of the field that it came in, and with the details that go back with it."""
     data: dict[str, Any] = {"field": field}
     merged = merged_details(details)
-    if merged:
-        data["reasoning_details"] = merged
+    if field != "content[].reasoning":  # whose parts are made anew of text and signature
+        data |= replayed_details(details)
     signature = next((s for d in merged if (s := d.get("signature")) and isinstance(s, str)), None)
     return ThinkingBlock(joined(chain), signature=signature, provider_data=freeze(data))
+
+
+def replayed_details(chain: Any) -> dict[str, Any]:
+    """The fields of a message in which its reasoning goes back: OpenRouter's, or LiteLLM's for Claude."""
+    out: dict[str, Any] = {}
+    for detail in merged_details(chain):
+        name = "thinking_blocks" if detail.get("type") in ("thinking", "redacted_thinking") else "reasoning_details"
+        out.setdefault(name, []).append(detail)
+    return out
 
 
 def image_block(url: str) -> ImageBlock:
@@ -88,17 +115,25 @@ def merged_details(chain: Any) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for detail in reversed(found):
         last = out[-1] if out else None
-        key = (detail.get("type"), detail.get("index"))
-        if last is None or detail.get("index") is None or (last.get("type"), last.get("index")) != key:
+        if last is None or not _continues(detail, last):
             out.append(dict(detail))
             continue
         for name, value in detail.items():
             old = last.get(name)
-            if name in ("text", "summary", "data") and isinstance(old, str) and isinstance(value, str):
+            if name in ("text", "summary", "data", "thinking") and isinstance(old, str) and isinstance(value, str):
                 last[name] = old + value
             elif value is not None:
                 last[name] = value
     return out
+
+
+def _continues(detail: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
+    """Whether ``detail`` goes on with ``last``: the same index, or without one thinking that has no signature yet."""
+    if detail.get("type") != last.get("type"):
+        return False
+    if detail.get("type") == "thinking":
+        return not last.get("signature")
+    return detail.get("index") is not None and detail.get("index") == last.get("index")
 
 
 def audio_block(chain: Chain) -> ProviderBlock:

@@ -32,6 +32,7 @@ _AUDIO = {
     "x-m4a": "m4a",
     "x-flac": "flac",
 }
+_DETAILS = ("reasoning_details", "thinking_blocks")
 _ID_LENGTH = 40  # OpenAI: "string too long. Expected a string with maximum length 40"
 
 
@@ -142,14 +143,15 @@ class ChatEncoder:
         longest = 512 if own else _ID_LENGTH
         id = self._ids[call.id] = call.id if own else call_id(call.id, longest, self._mistral)
         extra = dict(call.provider_data) if own else {}
-        details = extra.pop("reasoning_details", None)
-        if details and message_may(wire):
-            wire["reasoning_details"] = details
+        for name in _DETAILS:
+            details = extra.pop(name, None)
+            if details and name not in wire:
+                wire[name] = details
         if extra.get("type") == "custom":
             return {**extra, "id": id, "custom": {"name": call.name, "input": call.raw_args}}
         # Servers that render a template parse this text: it has to be an object.
         raw = call.raw_args if call.args is not None and call.raw_args.strip() else dumps(call.args or {})
-        return {**extra, "id": id, "type": "function", "function": {"name": call.name, "arguments": raw}}
+        return {"type": "function", **extra, "id": id, "function": {"name": call.name, "arguments": raw}}
 
     def _result(self, message: ToolResultMessage) -> dict[str, Any]:
         parts = self._parts(message.content)
@@ -169,20 +171,19 @@ class ChatEncoder:
         return {"role": "tool", "tool_call_id": id, "content": content}
 
 
-def message_may(wire: Mapping[str, Any]) -> bool:
-    """Whether the message has no reasoning details yet."""
-    return "reasoning_details" not in wire
-
-
 def _replay(block: ThinkingBlock, wire: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
     """Put thinking where the server had put it."""
     field = block.provider_data.get("field")
     if field == "content[].thinking":
         thoughts.append({"type": "thinking", "thinking": [{"type": "text", "text": block.thinking}]})
+    elif field == "content[].reasoning":
+        signed = {"signature": block.signature} if block.signature else {}
+        thoughts.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": block.thinking, **signed}]})
     elif field in ("reasoning_content", "reasoning"):
         wire[field] = wire.get(field, "") + block.thinking
-    if block.provider_data.get("reasoning_details"):
-        wire["reasoning_details"] = [*wire.get("reasoning_details", ()), *block.provider_data["reasoning_details"]]
+    for name in _DETAILS:
+        if block.provider_data.get(name):
+            wire[name] = [*wire.get(name, ()), *block.provider_data[name]]
 
 
 def _plain(parts: list[dict[str, Any]]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -104,20 +105,49 @@ def string(value: Any) -> str:
     return value or ""
 
 
-def call_of(raw: Mapping[str, Any], calls: tuple[Call, ...], number: int) -> int:
+def call_of(raw: Mapping[str, Any], calls: tuple[Call, ...]) -> int:
     """Which call a fragment belongs to; ``len(calls)``: a new one.
 
-    By the wire's index; servers that leave it out, or give the same to every call, are told apart by id and name.
+    By the wire's index; servers that leave it out, or give the same to every call, are told apart by id and name. An
+    unknown id is a new call only beside a name: some servers make up an id for every fragment.
     """
-    key, id, name = raw.get("index"), raw.get("id"), (raw.get("function") or {}).get("name")
+    key, id, function = raw.get("index"), raw.get("id"), raw.get("function") or raw.get("custom") or {}
+    name = function.get("name")
     for at in range(len(calls) - 1, -1, -1):
         call = calls[at]
-        if key is not None:
-            if call.key == key:
-                return len(calls) if id and call.id and id != call.id and name and call.name else at
-        elif id:
+        if key is not None and call.key is not None:
+            if call.key != key:
+                continue
+            if not name:
+                return _with_id(id, calls, at) if id and id != call.id else at
+            return len(calls) if _begins(function, id, call) else at
+        if id and name:
             if call.id == id:
                 return at
         elif not name:
-            return at
+            return _with_id(id, calls, at) if id and id != call.id else at
     return len(calls)
+
+
+def _with_id(id: str, calls: tuple[Call, ...], default: int) -> int:
+    return next((at for at, call in enumerate(calls) if call.id == id), default)
+
+
+def _begins(function: Mapping[str, Any], id: Any, call: Call) -> bool:
+    """Whether a fragment that names a function begins another call than ``call``, which has the same index.
+
+    Without an id the same name goes on with the call, unless its arguments are whole and others begin.
+    """
+    if not call.name:
+        return False
+    if id and call.id:
+        return bool(id != call.id)
+    if function["name"] != call.name:
+        return True
+    more = function.get("arguments")
+    if not more or (isinstance(more, str) and not more.startswith("{")):
+        return False
+    try:
+        return isinstance(json.loads(joined(call.args)), dict)
+    except ValueError:
+        return False

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError
-from skillkit_core.messages import RefusalBlock
+from skillkit_core.messages import RefusalBlock, StopReason
 from skillkit_core.stream import StreamEvent, StreamTable
 
 from .chat_blocks import (
@@ -22,7 +22,7 @@ from .chat_blocks import (
     call_end,
     cited_text,
     image_block,
-    merged_details,
+    replayed_details,
     sources_of,
     stop_reason_of,
     thinking_block,
@@ -65,11 +65,12 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
         delta = choice.get("delta")
         if delta:
             acc = _delta(delta, acc, out)
+        elif not acc.rest.next and choice.get("message"):  # a whole answer as the one event of a stream
+            acc = _delta(choice["message"], acc, out)
         finish = choice.get("finish_reason")
         if finish and isinstance(finish, str):
             acc = _with(acc, acc.rest._replace(finish=finish))
-            if finish == "error" and choice.get("error"):  # OpenRouter
-                event = {"error": choice["error"], **event}
+            event = _with_error(event, choice)
     if event.get("usage") or event.get("x_groq") or event.get("error") or event.get("citations"):
         acc = _margin(event, acc, out)
     if not choices and "base_resp" in event and not acc.rest.over:
@@ -89,6 +90,7 @@ def completion(event: Mapping[str, Any], acc: ChatState) -> Converted:
         acc = _delta(choice.get("message") or {}, acc, out)
         finish = choice.get("finish_reason")
         acc = _with(acc, acc.rest._replace(finish=finish if isinstance(finish, str) else None))
+        event = _with_error(event, choice)
     acc = _margin(event, _with(acc, acc.rest._replace(response_id=str(event.get("id") or "") or None)), out)
     if acc.rest.over:
         return out, acc
@@ -115,6 +117,14 @@ def eof(event: Mapping[str, Any], acc: ChatState) -> Converted:
     if acc.rest.finish:
         return _finish(acc, [])
     return [_ended(protocol_error("the stream ended without a finish reason"), acc)], _over(acc)
+
+
+def _with_error(event: Mapping[str, Any], choice: Mapping[str, Any]) -> Mapping[str, Any]:
+    """OpenRouter puts the error of the provider behind it into the choice that it ended."""
+    error = choice.get("error")
+    return (
+        {**event, "error": event.get("error") or error} if error and choice.get("finish_reason") == "error" else event
+    )
 
 
 def _refused(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
@@ -159,7 +169,7 @@ def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
         if only and isinstance(only, str):
             return _text(only, acc, out)
     thought = delta.get("reasoning_content") or delta.get("reasoning")
-    details = delta.get("reasoning_details")
+    details = delta.get("reasoning_details") or delta.get("thinking_blocks")
     if thought or details:
         acc = _thinking(delta, thought if isinstance(thought, str) else "", details, acc, out)
     content = delta.get("content")
@@ -175,18 +185,18 @@ def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     if annotations:
         rest = acc.rest
         acc = _with(acc, rest._replace(citations=with_citations(rest.citations, annotations)))
-    for number, call in enumerate(delta.get("tool_calls") or ()):
-        acc = _call(call, acc, out, number)
+    for call in delta.get("tool_calls") or ():
+        acc = _call(call, acc, out)
     if delta.get("audio") or delta.get("images"):
         acc = _media(delta, acc, out)
     legacy = delta.get("function_call")
     if legacy and (legacy.get("name") or (acc.rest.calls and legacy.get("arguments"))):
-        acc = _call({"index": 0, "function": legacy}, acc, out, 0)
+        acc = _call({"index": 0, "function": legacy}, acc, out)
     return acc
 
 
 def _parts(parts: list[Any], acc: ChatState, out: Out) -> ChatState:
-    """Content as a list (Mistral): text parts, and thinking parts with a list of their own."""
+    """Content as a list: text, and thinking that is a list of its own (Mistral) or a summary with signatures (Databricks)."""
     for part in parts:
         kind = part.get("type")
         if kind == "text":
@@ -197,6 +207,10 @@ def _parts(parts: list[Any], acc: ChatState, out: Out) -> ChatState:
             text = inner if isinstance(inner, str) else "".join(string(p.get("text")) for p in inner or ())
             if text:
                 acc = _thinking({"content[].thinking": True}, text, None, acc, out)
+        elif kind == "reasoning":
+            summary = part.get("summary") or ()
+            text = "".join(string(p.get("text")) for p in summary)
+            acc = _thinking({"content[].reasoning": True}, text, list(summary), acc, out)
         else:
             acc = _with(acc, acc.rest._replace(citations=with_citations(acc.rest.citations, (part,))))
     return acc
@@ -246,12 +260,12 @@ def _end_text(acc: ChatState, out: Out) -> ChatState:
 def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState, out: Out) -> ChatState:
     rest = acc.rest
     if not rest.field:
-        names = ("content[].thinking", "reasoning_content", "reasoning")
+        names = ("content[].thinking", "content[].reasoning", "reasoning_content", "reasoning")
         field = next((n for n in names if delta.get(n)), "reasoning_details")
         acc = _with(acc, rest._replace(field=field))
     if isinstance(details, list):
         if not text and acc.rest.field == "reasoning_details":
-            text = "".join(string(d.get("text") or d.get("summary")) for d in details)
+            text = "".join(string(d.get("text") or d.get("summary") or d.get("thinking")) for d in details)
         rest = acc.rest
         for detail in details:
             rest = rest._replace(details=(detail, rest.details))
@@ -291,9 +305,9 @@ def _refusal(text: str, acc: ChatState, out: Out) -> ChatState:
     return _with(acc, rest._replace(refused=longer(rest.refused, text)))
 
 
-def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> ChatState:
+def _call(raw: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     rest = acc.rest
-    at = call_of(raw, rest.calls, number)
+    at = call_of(raw, rest.calls)
     new = at == len(rest.calls)
     call = Call(raw.get("index"), -1, "", "", None, {}) if new else rest.calls[at]
     function = raw.get("function") or raw.get("custom") or {}
@@ -302,7 +316,7 @@ def _call(raw: Mapping[str, Any], acc: ChatState, out: Out, number: int) -> Chat
         fragment = json.dumps(fragment, ensure_ascii=False)
     fragment = string(fragment)
     extra = {k: v for k, v in raw.items() if k not in _CALL_KEYS and v}
-    if raw.get("type") not in (None, "function"):
+    if raw.get("type") not in (None, "", "function"):
         extra["type"] = raw["type"]
         extra.pop("custom", None)
     call = call._replace(
@@ -340,12 +354,11 @@ def _finish(acc: ChatState, out: Out) -> Converted:
     _end_text(acc, ends)
     if rest.refusal >= 0:
         ends.append(StreamEvent("text_end", index=rest.refusal, block=RefusalBlock(joined(rest.refused))))
-    whole = rest.finish != "length"
+    whole = stop_reason_of(rest.finish, False) is not StopReason.length
     calls = rest.calls
     if calls and rest.details is not None and acc.thought is None:
         # Reasoning without any text (signatures, encrypted): it stays with the first call, which needs it for replay.
-        details = {"reasoning_details": merged_details(rest.details)}
-        calls = (calls[0]._replace(extra={**calls[0].extra, **details}), *calls[1:])
+        calls = (calls[0]._replace(extra={**calls[0].extra, **replayed_details(rest.details)}), *calls[1:])
     for call in calls:
         if call.block >= 0:
             ends.append(call_end(call, whole))

@@ -290,15 +290,17 @@ class _Reader:
             self._watch.started()
         try:
             for name, data in raw:
-                if data[:6] == b"[DONE]":
-                    events, acc = self._wire.end(acc, True)
-                elif data:
-                    payload = decode(data)
-                    if name and isinstance(payload, dict) and "type" not in payload:
-                        payload["type"] = name  # said in the "event:" line alone
-                    events, acc = self._wire.convert(payload, acc)
-                else:
-                    continue
+                if data[:1] != b"{":
+                    said = data.strip(b' \t"')
+                    if said[:6] == b"[DONE]":
+                        events, acc = self._wire.end(acc, True)
+                        out.extend(events)
+                    if said[:6] == b"[DONE]" or not said:
+                        continue
+                payload = decode(data)
+                if name and isinstance(payload, dict) and "type" not in payload:
+                    payload["type"] = name  # said in the "event:" line alone
+                events, acc = self._wire.convert(payload, acc)
                 out.extend(events)
             if last:
                 events, acc = self._wire.end(acc, False)

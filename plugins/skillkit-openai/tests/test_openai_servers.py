@@ -1,0 +1,266 @@
+"""Answers in the shapes of servers that nobody recorded: what they become, and what goes back to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from skillkit_openai import OpenAIAdapter
+from skillkit_openai.wire import OpenAIWire
+
+from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.messages import (
+    AssistantMessage,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from skillkit_core.models import ModelDefinition
+from skillkit_core.stream import MessageBuilder, StreamEvent
+
+MODEL = ModelDefinition("m")
+HI = UserMessage(content="hi")
+
+
+async def answer(adapter: OpenAIWire, stream: bool = True) -> tuple[AssistantMessage, StreamEvent]:
+    """The message that the server's next answer becomes, and the event that ended it."""
+    builder, last = MessageBuilder(), StreamEvent("done")
+    async for last in adapter.stream(LLMRequest(MODEL, [HI], stream=stream)):
+        builder.add(last)
+    return builder.message(provider=adapter.provider, api=adapter.api, model=MODEL.id), last
+
+
+def played(
+    loopback: Any, *events: Any, kind: type[OpenAIWire] = OpenAIAdapter, stream: bool = True
+) -> tuple[AssistantMessage, StreamEvent]:
+    async def main() -> tuple[AssistantMessage, StreamEvent]:
+        async with loopback() as server:
+            if stream:
+                server.sse(*events)
+            else:
+                server.json(events[0])
+            adapter = kind(None, base_url=server.url)
+            try:
+                return await answer(adapter, stream)
+            finally:
+                await adapter.close()
+
+    return asyncio.run(main())
+
+
+def returned(message: AssistantMessage, kind: type[OpenAIWire] = OpenAIAdapter) -> list[dict[str, Any]]:
+    """What of ``message`` goes back to the server, with a result for every call; the wire has nothing against it."""
+    adapter = kind(None, base_url="http://127.0.0.1:1/v1")
+    results = [ToolResultMessage(tool_call_id=c.id, tool_name=c.name, content="ok") for c in message.tool_calls]
+    request = LLMRequest(MODEL, [HI, message, *results, UserMessage(content="go on")])
+    assert list(adapter.validate(request)) == []
+    body = json.loads(adapter.body(request))
+    sent: list[dict[str, Any]] = body["messages" if "messages" in body else "input"]
+    return sent[1 : -1 - len(results)]
+
+
+def delta(value: Any = None, finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"id": "c", "choices": [{"index": 0, "delta": value or {}, "finish_reason": finish, **fields}]}
+
+
+def call(index: int | None, id: str | None, name: str | None, arguments: Any, **fields: Any) -> dict[str, Any]:
+    function = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
+    raw = {"index": index, "id": id, "function": function, **fields}
+    return delta({"tool_calls": [{k: v for k, v in raw.items() if v is not None}]})
+
+
+DONE = b"data: [DONE]\n\n"
+
+# Each: fragments of calls, and the calls that were meant.
+CALLS: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
+    "one index for all and no ids": (
+        [call(0, None, "look", '{"a":1}'), call(0, None, "look", '{"a":2}'), call(0, None, "find", "{}")],
+        [("look", '{"a":1}'), ("look", '{"a":2}'), ("find", "{}")],
+    ),
+    "the name in every fragment": (
+        [call(0, "x", "look", '{"a"'), call(0, "x", "look", ":1}"), call(0, None, "look", "")],
+        [("look", '{"a":1}')],
+    ),
+    "the name in every fragment and no ids": (
+        [call(0, None, "look", ""), call(0, None, "look", '{"a"'), call(0, None, "look", ":1}")],
+        [("look", '{"a":1}')],
+    ),
+    "an id for every fragment": (
+        [call(0, "x1", "look", '{"a"'), call(0, "x2", None, ":1}")],
+        [("look", '{"a":1}')],
+    ),
+    "an id for every fragment and no index": (
+        [call(None, "x1", "look", '{"a"'), call(None, "x2", None, ":1}")],
+        [("look", '{"a":1}')],
+    ),
+    "one index, and ids that say which": (
+        [call(0, "x", "look", ""), call(0, "y", "find", ""), call(0, "x", None, '{"a":1}'), call(0, "y", None, "{}")],
+        [("look", '{"a":1}'), ("find", "{}")],
+    ),
+    "an index from the second fragment on": (
+        [call(None, "x", "look", ""), call(0, "", "", '{"a":1}')],
+        [("look", '{"a":1}')],
+    ),
+    "an object for arguments": ([call(0, "x", "look", {"a": 1})], [("look", '{"a": 1}')]),
+    "the name after the id": (
+        [call(0, "x", None, None), call(0, None, "look", None), call(0, None, None, '{"a":1}')],
+        [("look", '{"a":1}')],
+    ),
+    "empty texts for what was said": (
+        [
+            call(0, "x", "look", None, type="function"),
+            call(0, "", "", '{"a"', type=""),
+            call(0, "", "", ":1}", type=""),
+        ],
+        [("look", '{"a":1}')],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CALLS)
+def test_calls_are_put_together_however_a_server_numbers_and_names_them(how: str, loopback: Any) -> None:
+    fragments, meant = CALLS[how]
+
+    message, last = played(loopback, delta({"role": "assistant"}), *fragments, delta(finish="tool_calls"), DONE)
+
+    assert last.type == "done"
+    assert [(c.name, c.raw_args) for c in message.tool_calls] == meant
+    assert [(c["function"]["name"], c["function"]["arguments"]) for c in returned(message)[0]["tool_calls"]] == meant
+    assert len({c.id for c in message.tool_calls}) == len(meant)
+
+
+def test_a_call_of_a_kind_of_the_servers_own_goes_back_as_that_kind(loopback: Any) -> None:
+    """Moonshot's ``$web_search`` is a ``builtin_function``."""
+    started = call(0, "x", "$web_search", '{"q":1}', type="builtin_function")
+
+    message, _ = played(loopback, started, delta(finish="tool_calls"), DONE)
+
+    assert returned(message)[0]["tool_calls"][0]["type"] == "builtin_function"
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("MAX_TOKENS", StopReason.length),
+        ("STOP", StopReason.stop),
+        ("SAFETY", StopReason.refusal),
+        ("content_filter: PROHIBITED_CONTENT", StopReason.refusal),
+        ("sensitive", StopReason.refusal),
+        ("model_context_window_exceeded", StopReason.length),
+        ("insufficient_system_resource", StopReason.length),
+        ("abort", StopReason.length),
+        ("eos", StopReason.stop),
+        ("something_new", StopReason.stop),
+    ],
+)
+def test_the_words_of_other_apis_for_the_end_of_an_answer_are_known(
+    word: str, reason: StopReason, loopback: Any
+) -> None:
+    message, last = played(loopback, delta({"content": "x"}), delta(finish=word), DONE)
+
+    assert (message.stop_reason, last.raw_stop_reason) == (reason, word)
+
+
+def test_a_call_that_a_length_stop_in_any_word_cut_off_is_marked(loopback: Any) -> None:
+    message, _ = played(loopback, call(0, "x", "look", '{"a'), delta(finish="MAX_TOKENS"), DONE)
+
+    assert message.tool_calls[0].incomplete
+
+
+@pytest.mark.parametrize("mark", [b"data:  [DONE]\n\n", b'data: "[DONE]"\n\n', b"data:[DONE] \n\n"])
+def test_the_end_mark_may_have_blanks_or_quotes_around_it(mark: bytes, loopback: Any) -> None:
+    message, last = played(loopback, delta({"content": "x"}), b"data:  \n\n", mark)
+
+    assert (last.type, message.text) == ("done", "x")
+
+
+def test_a_stream_of_one_event_that_holds_the_whole_message_is_read(loopback: Any) -> None:
+    whole = {"role": "assistant", "content": "Hello", "reasoning_content": "Greet."}
+    event = {"id": "c", "object": "chat.completion", "choices": [{"message": whole, "finish_reason": "stop"}]}
+
+    message, _ = played(loopback, event, DONE)
+
+    assert [(b.type, getattr(b, "text", "")) for b in message.content] == [("thinking", ""), ("text", "Hello")]
+
+
+def test_the_message_that_some_servers_repeat_at_the_end_of_a_stream_is_not_said_twice(loopback: Any) -> None:
+    again = {"choices": [{"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"}]}
+
+    message, _ = played(loopback, delta({"content": "Hello"}), again, DONE)
+
+    assert message.text == "Hello"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_error_in_a_choice_is_told_in_the_providers_words(stream: bool, loopback: Any) -> None:
+    error = {"code": 429, "message": "slow down"}
+    choice = {"index": 0, "finish_reason": "error", "error": error, "delta": {}, "message": {"content": ""}}
+
+    _, last = played(loopback, {"id": "g", "choices": [choice]}, stream=stream)
+
+    assert isinstance(last.error, ProviderError)
+    assert (last.error.message, last.error.kind) == ("slow down", ErrorKind.rate_limit)
+
+
+REASONING = [
+    [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Think", "signature": ""}]}],
+    [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "ing.", "signature": ""}]}],
+    [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "", "signature": "sig"}]}],
+    [{"type": "text", "text": "Hello"}],
+]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_reasoning_that_is_a_summary_in_the_content_is_thinking_and_goes_back_signed(
+    stream: bool, loopback: Any
+) -> None:
+    """Databricks in front of Claude."""
+    whole = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Thinking.", "signature": "sig"}]}]
+    whole += [{"type": "text", "text": "Hello"}]
+    body = {"choices": [{"message": {"role": "assistant", "content": whole}, "finish_reason": "stop"}]}
+    events = [*(delta({"content": c}) for c in REASONING), delta(finish="stop"), DONE] if stream else [body]
+
+    message, _ = played(loopback, *events, stream=stream)
+
+    thought, text = message.content
+    assert isinstance(thought, ThinkingBlock)
+    assert (thought.thinking, thought.signature, text) == ("Thinking.", "sig", TextBlock("Hello"))
+    assert returned(message)[0]["content"] == whole
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_signed_thinking_of_claude_behind_a_proxy_goes_back_with_the_call(stream: bool, loopback: Any) -> None:
+    """LiteLLM's ``thinking_blocks``: Claude refuses a tool loop whose thinking comes back without its signature."""
+    pieces = [
+        {"reasoning_content": "Thin", "thinking_blocks": [{"type": "thinking", "thinking": "Thin", "signature": None}]},
+        {"reasoning_content": "king.", "thinking_blocks": [{"type": "thinking", "thinking": "king."}]},
+        {"reasoning_content": "", "thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "sig"}]},
+    ]
+    blocks = [{"type": "thinking", "thinking": "Thinking.", "signature": "sig"}]
+    calls = [{"index": 0, "id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    whole = {"content": None, "reasoning_content": "Thinking.", "thinking_blocks": blocks, "tool_calls": calls}
+    body = {"choices": [{"message": whole, "finish_reason": "tool_calls"}]}
+    streamed = [*map(delta, pieces), delta({"tool_calls": calls}, "tool_calls"), DONE]
+
+    message, _ = played(loopback, *(streamed if stream else [body]), stream=stream)
+
+    thought, made = message.content
+    assert isinstance(thought, ThinkingBlock)
+    assert isinstance(made, ToolCall)
+    assert (thought.thinking, thought.signature, made.name) == ("Thinking.", "sig", "look")
+    assert returned(message)[0]["thinking_blocks"] == blocks
+
+
+def test_thinking_that_may_not_be_read_goes_back_with_the_call_too(loopback: Any) -> None:
+    hidden = {"type": "redacted_thinking", "data": "x"}
+    calls = [{"index": 0, "id": "x", "function": {"name": "look", "arguments": "{}"}}]
+
+    message, _ = played(loopback, delta({"thinking_blocks": [hidden], "tool_calls": calls}, "tool_calls"), DONE)
+
+    assert returned(message)[0]["thinking_blocks"] == [hidden]
