@@ -490,6 +490,11 @@ def test_an_event_that_is_not_an_object_ends_the_answer(adapter_class: Any, raw:
         b'event: error\ndata: {"error":{"message":"broke","code":"server_error"}}\n\n',
         b'data: {"error":{"message":"broke","type":"server_error"}}\n\n',
         b'data: {"object":"error","message":"broke","type":"error","code":500}\n\n',
+        b'data: {"message":"broke","code":500}\n\n',
+        b'data: {"message":"broke","status_code":500}\n\n',
+        b'data: {"errors":[{"message":"broke","code":500}],"success":false}\n\n',
+        b'data: {"detail":{"error":{"message":"broke","code":500}}}\n\n',
+        b'data: {"detail":"broke"}\n\n',
     ],
 )
 @BOTH

@@ -264,3 +264,34 @@ def test_thinking_that_may_not_be_read_goes_back_with_the_call_too(loopback: Any
     message, _ = played(loopback, delta({"thinking_blocks": [hidden], "tool_calls": calls}, "tool_calls"), DONE)
 
     assert returned(message)[0]["thinking_blocks"] == [hidden]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"errors": [{"message": "broke", "code": 3030}], "success": False, "result": {}, "messages": []},
+        {"errors": [{"code": "invalid_input", "message": "broke"}], "trace": "t", "status_code": 400},
+        {"error": ["broke"], "error_type": "validation"},
+        {"error_code": "BAD_REQUEST", "message": "broke"},
+        {"error_code": 336003, "error_msg": "broke"},
+        {"code": 1214, "msg": "broke", "success": False},
+        {"detail": {"error": {"message": "broke"}}},
+        {"object": "error", "message": {"detail": [{"loc": [], "msg": "broke"}]}, "type": "invalid_request_error"},
+    ],
+)
+def test_the_words_of_an_error_are_found_wherever_a_server_puts_them(body: Any, loopback: Any) -> None:
+    """Cloudflare, watsonx, Hugging Face, Databricks, Baidu, Z.ai, a proxy, Mistral."""
+
+    async def main() -> StreamEvent:
+        async with loopback() as server:
+            server.json(body, 400)
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            try:
+                return (await answer(adapter))[1]
+            finally:
+                await adapter.close()
+
+    error = asyncio.run(main()).error
+
+    assert isinstance(error, ProviderError)
+    assert (error.message, error.kind) == ("broke", ErrorKind.invalid_request)

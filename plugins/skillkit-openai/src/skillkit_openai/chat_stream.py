@@ -29,7 +29,7 @@ from .chat_blocks import (
     with_citations,
 )
 from .chat_state import Call, ChatState, Rest, call_of, joined, longer, string
-from .errors import minimax_error, protocol_error, stream_error
+from .errors import minimax_error, protocol_error, reports_error, stream_error
 from .usage import chat_usage
 
 __all__ = ["broken", "chat_table", "tag"]
@@ -46,7 +46,7 @@ def tag(payload: Any) -> dict[str, Any]:
     """A parsed ``data:`` object as an event of the table."""
     if not isinstance(payload, dict):
         return {"type": "chunk", "error": {"message": "the server sent an event that is not a JSON object"}}
-    if "choices" not in payload and "error" in (payload.get("type"), payload.get("object")):
+    if "choices" not in payload and reports_error(payload):
         return {"type": "chunk", "error": payload.get("error") or payload}  # an error of its own event, not a chunk
     payload["type"] = "chunk"
     return payload

@@ -18,9 +18,12 @@ from skillkit_core.http_failures import Origin, advice, body_in_words
 from .error_codes import BY_CODE, GENERIC, MINIMAX, NO_SUCH_MODEL, NO_SUCH_PATH
 from .jsontext import decode, dumps, encode
 
-__all__ = ["minimax_error", "protocol_error", "status_error", "stream_error"]
+__all__ = ["minimax_error", "protocol_error", "reports_error", "status_error", "stream_error"]
 
 _MOST_WORDS = 2_000
+_ERRORS = ("error", "errors", "detail")
+_CODES = frozenset({"code", "error_code", "status", "status_code"})
+_MESSAGES = ("msg", "error_msg", "error_message", "error_description")
 
 
 class _Facts:
@@ -33,11 +36,14 @@ class _Facts:
             body = body[0]
         self.said = body
         outer = body if isinstance(body, Mapping) else {}
-        inner = outer.get("error")
+        inner = _inner(outer)
         self.body: Mapping[str, Any] = inner if isinstance(inner, Mapping) else outer
-        words = [self.body.get("message"), inner, _details(outer.get("detail")), body]
+        message = self.body.get("message")
+        if isinstance(message, Mapping):  # Mistral's 422
+            message = _details(message.get("detail"))
+        words = [message, inner, _details(outer.get("detail")), *map(self.body.get, _MESSAGES), body]
         self.message = next((w for w in words if isinstance(w, str) and w.strip()), "")
-        found = [self.body.get(name) for name in ("code", "type", "error_type", "status")]
+        found = [self.body.get(name) for name in ("code", "type", "error_type", "error_code", "status")]
         metadata = self.body.get("metadata")
         found += [metadata.get("error_type") if isinstance(metadata, Mapping) else None, outer.get("error_type")]
         reasons = self.body.get("details")
@@ -72,6 +78,19 @@ class _Facts:
         return _Facts(raw) if isinstance(raw, (str, Mapping)) and raw else None
 
 
+def _inner(body: Mapping[str, Any]) -> Any:
+    """The error in a body: of OpenAI, in a list (Cloudflare, watsonx, Hugging Face), or in FastAPI's ``detail``."""
+    for name in _ERRORS:
+        value = body.get(name)
+        if isinstance(value, list) and name != "detail":
+            value = next(iter(value), None)
+        if isinstance(value, Mapping):
+            return value.get("error") if name == "detail" and value.get("error") else value
+        if isinstance(value, str) and name != "detail" and value:
+            return value
+    return None
+
+
 def _details(detail: Any) -> str:
     """FastAPI's ``detail``: a text, or a list of what is wrong where."""
     if isinstance(detail, str):
@@ -79,7 +98,7 @@ def _details(detail: Any) -> str:
     if not isinstance(detail, list):
         return ""
     wrong = [d for d in detail if isinstance(d, Mapping) and isinstance(d.get("msg"), str)]
-    return "; ".join(f"{'.'.join(map(str, d.get('loc') or ()))}: {d['msg']}" for d in wrong)
+    return "; ".join(": ".join(filter(None, (".".join(map(str, d.get("loc") or ())), d["msg"]))) for d in wrong)
 
 
 def _classify(facts: _Facts, status: int | None) -> ErrorKind:
@@ -216,6 +235,13 @@ def _missing(facts: _Facts, origin: Origin, *, foreign: bool) -> str:
     if foreign or words & NO_SUCH_PATH or not isinstance(facts.said, Mapping) or "error" not in facts.said:
         return origin.path_hint()
     return f"check the name of the model, and {origin.path_hint().removeprefix('check ')}"
+
+
+def reports_error(payload: Mapping[str, Any]) -> bool:
+    """Whether an event that no wire has is the body of an HTTP error, which some servers send in mid-stream as it is."""
+    if "error" in (payload.get("type"), payload.get("object")) or any(payload.get(n) for n in _ERRORS):
+        return True
+    return isinstance(payload.get("message"), str) and not _CODES.isdisjoint(payload)
 
 
 def stream_error(body: Any) -> ProviderError:

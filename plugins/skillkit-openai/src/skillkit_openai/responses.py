@@ -10,7 +10,7 @@ from skillkit_core.errors import ProviderError
 from skillkit_core.stream import StreamEvent
 from skillkit_core.tools import Tool
 
-from .errors import stream_error
+from .errors import reports_error, stream_error
 from .handover import Target
 from .history import History, history_of
 from .jsontext import decode, encode
@@ -125,7 +125,7 @@ class OpenAIResponsesAdapter(OpenAIWire):
         """The events of one event of the wire."""
         if not isinstance(payload, dict):
             payload = {"type": "error", "message": "the server sent an event that is not a JSON object"}
-        elif "type" not in payload and payload.get("error"):
+        elif "type" not in payload and reports_error(payload):
             payload["type"] = "error"
         return responses_table.convert(payload, acc)
 

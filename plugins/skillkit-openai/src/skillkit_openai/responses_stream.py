@@ -192,7 +192,7 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     return out, _over(acc)
 
 
-@responses_table.on("error")
+@responses_table.on("error", "response.error", "server_error", "api_error")
 def failed(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """An error in mid-stream; the fields are flat, or in ``error`` where a server copies its HTTP errors.
 
