@@ -295,3 +295,46 @@ def test_the_words_of_an_error_are_found_wherever_a_server_puts_them(body: Any, 
 
     assert isinstance(error, ProviderError)
     assert (error.message, error.kind) == ("broke", ErrorKind.invalid_request)
+
+
+@pytest.mark.parametrize(
+    ("raw", "buckets"),
+    [
+        ({"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 109}, (35, 12, 0, 0, 62)),  # Gemini
+        ({"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 47}, (35, 12, 0, 0, 0)),
+        ({"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 47, "cached_tokens": 30}, (5, 12, 30, 0, 0)),
+        (
+            {
+                "prompt_tokens": 35,
+                "completion_tokens": 12,
+                "prompt_tokens_details": {"cached_tokens": 10, "cache_creation_input_tokens": 20},
+            },
+            (5, 12, 10, 20, 0),
+        ),
+        (
+            {
+                "prompt_tokens": 35,
+                "completion_tokens": 12,
+                "prompt_tokens_details": {"cached_tokens": 0, "cache_creation_tokens": 20},
+                "cache_read_input_tokens": 0,
+            },
+            (15, 12, 0, 20, 0),
+        ),
+        (  # Mistral counts the tokens of a recording in the total alone
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 201,
+                "total_tokens": 585,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 375},
+            },
+            (9, 201, 0, 0, 0),
+        ),
+    ],
+)
+def test_tokens_are_counted_once_in_whatever_fields_a_server_counts_them(
+    raw: Any, buckets: tuple[int, ...], loopback: Any
+) -> None:
+    message, _ = played(loopback, delta({"content": "x"}, "stop"), {"choices": [], "usage": raw}, DONE)
+
+    used = message.usage
+    assert (used.input, used.output, used.cache_read, used.cache_write, used.reasoning) == buckets

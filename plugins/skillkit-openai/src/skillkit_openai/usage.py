@@ -10,6 +10,7 @@ from skillkit_core.models import TokenUsage
 __all__ = ["chat_usage", "responses_usage"]
 
 
+_PLAIN = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
 _MOST = 10**12  # more is no count of tokens
 
 
@@ -18,6 +19,11 @@ def _count(value: Any) -> int:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MOST:
         return int(value)
     return 0
+
+
+def _first(raw: Mapping[str, Any], *names: str) -> int:
+    """The first of these numbers that is more than 0."""
+    return next((n for name in names if (n := _count(raw.get(name)))), 0)
 
 
 def _details(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -47,24 +53,23 @@ def chat_usage(raw: Mapping[str, Any]) -> TokenUsage:
     """The ``usage`` object of Chat Completions and of the servers that imitate it.
 
     Cached tokens are ``prompt_tokens_details.cached_tokens``; DeepSeek also says ``prompt_cache_hit_tokens``, Mistral
-    ``num_cached_tokens``, and servers in front of Anthropic models ``cache_read_input_tokens``.
+    ``num_cached_tokens``, Together and Moonshot ``cached_tokens``, and servers in front of Anthropic models
+    ``cache_read_input_tokens``. Written ones are ``cache_write_tokens`` there (OpenRouter), ``cache_creation_tokens``
+    (LiteLLM) or ``cache_creation_input_tokens`` (Alibaba). Gemini tells thinking by the total alone.
     """
     prompt = _details(raw, "prompt_tokens_details")
     completion = _details(raw, "completion_tokens_details")
-    read = (
-        prompt.get("cached_tokens")
-        or raw.get("prompt_cache_hit_tokens")
-        or raw.get("num_cached_tokens")
-        or raw.get("cache_read_input_tokens")
+    read = _first(prompt, "cached_tokens") or _first(
+        raw, "prompt_cache_hit_tokens", "num_cached_tokens", "cache_read_input_tokens", "cached_tokens"
     )
-    return _buckets(
-        raw,
-        _count(raw.get("prompt_tokens")),
-        _count(raw.get("completion_tokens")),
-        _count(read),
-        _count(prompt.get("cache_write_tokens") or raw.get("cache_creation_input_tokens")),
-        _count(completion.get("reasoning_tokens") or raw.get("reasoning_tokens")),
+    write = _first(prompt, "cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens") or _first(
+        raw, "cache_creation_input_tokens"
     )
+    asked, said = _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens"))
+    thought = _first(completion, "reasoning_tokens") or _first(raw, "reasoning_tokens")
+    if raw.keys() <= _PLAIN:
+        thought = max(0, _count(raw.get("total_tokens")) - asked - said)
+    return _buckets(raw, asked, said, read, write, thought)
 
 
 def responses_usage(raw: Mapping[str, Any]) -> TokenUsage:
