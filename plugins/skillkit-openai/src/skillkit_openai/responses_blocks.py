@@ -9,6 +9,8 @@ from skillkit_core.frozen import freeze
 from skillkit_core.messages import Block, ProviderBlock, RefusalBlock, TextBlock, ThinkingBlock, ToolCall
 from skillkit_core.stream import parse_tool_args
 
+from .jsontext import encode
+
 __all__ = ["CALLS", "delta_of", "item_block", "part_block", "text_field", "text_of_block", "thought_of", "written"]
 
 CALLS = frozenset({"function_call", "custom_tool_call"})
@@ -43,6 +45,8 @@ def part_block(part: Mapping[str, Any]) -> TextBlock | RefusalBlock | None:
 def written(item: Mapping[str, Any]) -> str:
     """The arguments of a call, as the model wrote them."""
     value = item.get("input") if item.get("type") == "custom_tool_call" else item.get("arguments")
+    if isinstance(value, Mapping):
+        return encode(value).decode()
     return value if isinstance(value, str) else ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from skillkit_core.messages import (
@@ -25,6 +25,13 @@ from .jsontext import dumps
 __all__ = ["ResponsesEncoder", "check_items"]
 
 _ID_LENGTH = 64
+_OUTPUTS = {
+    "apply_patch_call": "apply_patch_call_output",
+    "computer_call": "computer_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "tool_search_call": "tool_search_output",
+}
 
 
 class ResponsesEncoder:
@@ -136,10 +143,30 @@ def _reasoning(block: ThinkingBlock) -> dict[str, Any]:
 
 
 def _paired(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without reasoning items that nothing follows: the server refuses those ("without its required following item")."""
-    while items and items[-1].get("type") == "reasoning":
-        items.pop()
-    return items
+    """Without calls of the provider's own tools that the client should have run, and reasoning that nothing follows.
+
+    The server refuses both: "No tool output found", "without its required following item".
+    """
+    answered = {(i["type"], i.get("call_id")) for i in items if str(i.get("type")).endswith("_output")}
+    out: list[dict[str, Any]] = []
+    followed = False
+    for item in reversed(items):
+        if unanswered(item, answered):
+            followed = False
+        elif item.get("type") != "reasoning" or followed:
+            out.append(item)
+            followed = True
+    out.reverse()
+    return out
+
+
+def unanswered(item: Mapping[str, Any], answered: Container[tuple[str, Any]]) -> bool:
+    """Whether ``item`` waits for an output of the client that is not among ``answered``, pairs of type and call."""
+    kind = item.get("type", "")
+    output = _OUTPUTS.get(kind)
+    if output is None or (kind == "tool_search_call" and item.get("execution") != "client"):
+        return False
+    return (output, item.get("call_id")) not in answered
 
 
 def _plain(parts: list[dict[str, Any]]) -> Any:
@@ -154,6 +181,8 @@ def check_items(items: Iterable[Mapping[str, Any]]) -> list[str]:
     open_ids: dict[str, int] = {}
     seen: set[str] = set()
     before: Mapping[str, Any] = {}
+    items = list(items)
+    answered = {(str(i.get("type")), i.get("call_id")) for i in items}
     for at, item in enumerate(items):
         kind = item.get("type") or "message"
         if before.get("type") == "reasoning" and item.get("role") not in (None, "assistant"):
@@ -166,6 +195,8 @@ def check_items(items: Iterable[Mapping[str, Any]]) -> list[str]:
         elif kind in ("function_call_output", "custom_tool_call_output"):
             if open_ids.pop(item.get("call_id", ""), None) is None:
                 problems.append(f"input[{at}]: output {item.get('call_id')!r} follows no open call")
+        elif unanswered(item, answered):
+            problems.append(f"input[{at}]: {kind} {item.get('call_id')!r} has no output")
         elif kind == "message" and not item.get("content"):
             problems.append(f"input[{at}]: message without content")
         before = item

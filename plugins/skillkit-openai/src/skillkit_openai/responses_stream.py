@@ -37,7 +37,8 @@ _ENDED = TextBlock("")  # of a part that ended without anybody saying what was i
 class Item(NamedTuple):
     """An output item: its ``kind``, and content part to (block index, the block once it has ended).
 
-    ``first`` is the block index that is kept for a message's first part, so that blocks stay in the order of their items.
+    ``first`` is the block index that is kept for a message's first part, so that blocks stay in the order of their items;
+    ``id`` the wire's, as the item began with it.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class Item(NamedTuple):
     call_id: str = ""
     done: bool = False
     first: int = -1
+    id: str = ""
 
 
 class ResponsesState(NamedTuple):
@@ -102,8 +104,15 @@ def repeated(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 def item_added(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """An item begins."""
     out: Out = []
-    at = _at(event, acc)
-    return out, acc if acc.over or at in acc.items else _open(at, event.get("item") or {}, acc, out)
+    at, item = _at(event, acc), event.get("item") or {}
+    if acc.over:
+        return out, acc
+    known = acc.items.get(at)
+    if known is not None:
+        if not known.done or item.get("id") in (None, known.id):
+            return out, acc
+        acc = _moved(at, acc)  # a server that gives all items one index
+    return out, _open(at, item, acc, out)
 
 
 @responses_table.on("response.content_part.added")
@@ -183,7 +192,10 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     acc = acc._replace(response_id=text_field(response, "id") or acc.response_id)
     out: Out = []
     output = response.get("output")
-    for at, item in enumerate(output or ()):
+    taken: set[int] = set()
+    for number, item in enumerate(output or ()):
+        at = _place(number, item, acc, taken)
+        taken.add(at)
         acc = _close(at, item, acc, out)
     for at in acc.items:
         if not acc.items[at].done:
@@ -226,17 +238,39 @@ def _at(event: Mapping[str, Any], acc: ResponsesState) -> int:
     return at if isinstance(at, int) else max(0, len(acc.items) - 1)
 
 
+def _moved(at: int, acc: ResponsesState) -> ResponsesState:
+    """With the item that has the index ``at`` at an index that nobody has."""
+    others = {k: v for k, v in acc.items.items() if k != at}
+    return acc._replace(items={**others, max(acc.items) + 1: acc.items[at]})
+
+
+def _place(number: int, item: Mapping[str, Any], acc: ResponsesState, taken: set[int]) -> int:
+    """The index of an item of the terminal event: the one with its id, or of its kind at its place or anywhere.
+
+    Some servers leave items out of the terminal event, sort them, or give them other ids there.
+    """
+    id, kind = item.get("id"), text_field(item, "type") or "unknown"
+    free = [at for at in acc.items if at not in taken]
+    alike = [at for at in free if acc.items[at].kind == kind]
+    same = next((at for at in alike if id and acc.items[at].id == id), None)
+    if same is not None:
+        return same
+    if number in alike or number not in acc.items:
+        return number
+    return next(iter(sorted(alike)), max(acc.items) + 1)
+
+
 def _open(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
     kind = text_field(item, "type") or "unknown"
     if kind == "message":
-        new = Item(kind, {}, first=acc.next)
+        new = Item(kind, {}, first=acc.next, id=text_field(item, "id"))
         return acc._replace(
             items={**acc.items, at: new}, next=acc.next + 1, phase=text_field(item, "phase") or acc.phase
         )
     index = acc.next
-    new = Item(
-        kind, {0: (index, None)}, text_field(item, "name"), text_field(item, "call_id") or text_field(item, "id")
-    )
+    id = text_field(item, "id")
+    call_id = text_field(item, "call_id") or id
+    new = Item(kind, {0: (index, None)}, text_field(item, "name"), call_id, id=id)
     if kind == "reasoning":
         out.append(StreamEvent("thinking_start", index=index))
     elif kind in CALLS:
@@ -292,7 +326,11 @@ def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> R
         _whole(item, acc.items[at], out)
     known = acc.items[at]
     if known.kind == "message":
-        for number, part in enumerate(item.get("content") or ()):
+        parts = [(n, p) for n, p in enumerate(item.get("content") or ()) if part_block(p) is not None]
+        if not known.parts.keys() <= {n for n, _ in parts}:  # a server that counts parts its own way
+            numbers = sorted(known.parts)
+            parts = [(numbers[i] if i < len(numbers) else numbers[-1] + 1 + i, p) for i, (_, p) in enumerate(parts)]
+        for number, part in parts:
             acc = _end_part(at, number, part, acc, out)
         return _abandon(at, acc, out)._replace(phase=text_field(item, "phase") or acc.phase)
     index, before = known.parts[0]

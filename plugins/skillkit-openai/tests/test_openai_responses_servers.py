@@ -1,0 +1,194 @@
+"""Responses in shapes that nobody recorded: what they become, what goes back, and what another wire makes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
+
+from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.messages import (
+    AssistantMessage,
+    ProviderBlock,
+    StopReason,
+    TextBlock,
+    ToolResultMessage,
+    UserMessage,
+)
+from skillkit_core.models import ModelDefinition
+from skillkit_core.stream import MessageBuilder, StreamEvent
+
+MODEL = ModelDefinition("m")
+HI = UserMessage(content="hi")
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "E"}
+
+
+def played(loopback: Any, *events: Any) -> tuple[AssistantMessage, list[StreamEvent]]:
+    async def main() -> tuple[AssistantMessage, list[StreamEvent]]:
+        builder = MessageBuilder()
+        async with loopback() as server:
+            server.sse(*events)
+            adapter = OpenAIResponsesAdapter(None, base_url=server.url)
+            seen = [e async for e in adapter.stream(LLMRequest(MODEL, [HI]))]
+            await adapter.close()
+        for event in seen:
+            builder.add(event)
+        return builder.message(provider="openai", api="openai-responses", model=MODEL.id), seen
+
+    return asyncio.run(main())
+
+
+def whole(*items: dict[str, Any], status: str = "completed") -> dict[str, Any]:
+    return {"type": "response.completed", "response": {"id": "r", "status": status, "output": list(items)}}
+
+
+def returned(message: AssistantMessage) -> list[dict[str, Any]]:
+    """The input items that go back; both wires of this plugin take the message."""
+    results = [ToolResultMessage(tool_call_id=c.id, tool_name=c.name, content="ok") for c in message.tool_calls]
+    request = LLMRequest(MODEL, [HI, message, *results, UserMessage(content="go on")])
+    assert list(OpenAIAdapter(None, base_url="http://127.0.0.1:1/v1").validate(request)) == []
+    adapter = OpenAIResponsesAdapter(None, base_url="http://127.0.0.1:1/v1")
+    assert list(adapter.validate(request)) == []
+    items: list[dict[str, Any]] = json.loads(adapter.body(request))["input"]
+    return items[1 : -1 - len(results)]
+
+
+def said(text: str, id: str = "msg_1") -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "id": id, "role": "assistant", "status": "completed", "content": content}
+
+
+def added(at: int, item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "response.output_item.added", "output_index": at, "item": item}
+
+
+def ended(at: int, item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "response.output_item.done", "output_index": at, "item": item}
+
+
+def spoken(at: int, text: str, part: int = 0) -> dict[str, Any]:
+    return {"type": "response.output_text.delta", "output_index": at, "content_index": part, "delta": text}
+
+
+def kinds(message: AssistantMessage) -> list[str]:
+    return [b.type if not isinstance(b, ProviderBlock) else b.kind for b in message.content]
+
+
+def test_an_item_that_the_terminal_event_leaves_out_does_not_double_the_ones_after_it(loopback: Any) -> None:
+    stream = [added(0, REASONING), ended(0, REASONING), added(1, said("")), spoken(1, "Hello"), ended(1, said("Hello"))]
+
+    message, _ = played(loopback, *stream, whole(said("Hello", id="other")))
+
+    assert (kinds(message), message.text) == (["thinking", "text"], "Hello")
+
+
+def test_a_terminal_event_that_sorts_its_items_says_nothing_twice(loopback: Any) -> None:
+    call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "look", "arguments": "{}"}
+    first, second = said("one", "m1"), said("two", "m2")
+    stream = [x for at, item in enumerate((first, call, second)) for x in (added(at, item), ended(at, item))]
+
+    message, _ = played(loopback, *stream, whole(second, first, call))
+
+    assert (kinds(message), message.text) == (["text", "tool_call", "text"], "onetwo")
+
+
+def test_items_that_share_an_index_are_told_apart_by_their_ids(loopback: Any) -> None:
+    call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "look", "arguments": "{}"}
+    stream = [
+        added(0, said("", "m1")),
+        spoken(0, "Hello"),
+        ended(0, said("Hello", "m1")),
+        added(0, call),
+        ended(0, call),
+    ]
+
+    message, _ = played(loopback, *stream, whole(said("Hello", "m1"), call))
+
+    assert (kinds(message), message.text) == (["text", "tool_call"], "Hello")
+
+
+def test_parts_that_are_counted_from_elsewhere_are_not_said_twice(loopback: Any) -> None:
+    """vLLM counts the parts of a message on from those of the reasoning before it."""
+    stream = [added(0, said("")), spoken(0, "Hel", part=1), spoken(0, "lo", part=1), ended(0, said("Hello"))]
+
+    message, _ = played(loopback, *stream, whole(said("Hello")))
+
+    assert message.content == (TextBlock("Hello"),)
+
+
+def test_arguments_that_are_an_object_are_written_as_text(loopback: Any) -> None:
+    call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "look", "arguments": {"a": 1}}
+
+    message, _ = played(loopback, added(0, {**call, "arguments": ""}), ended(0, call), whole(call))
+
+    assert message.tool_calls[0].args == {"a": 1}
+    assert returned(message)[0]["arguments"] == '{"a":1}'
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "local_shell_call", "id": "l", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}},
+        {"type": "shell_call", "id": "s", "call_id": "c", "action": {"commands": ["ls"]}},
+        {"type": "computer_call", "id": "cu", "call_id": "c", "action": {"type": "screenshot"}},
+        {"type": "apply_patch_call", "id": "a", "call_id": "c", "operation": {"type": "delete_file", "path": "x"}},
+        {"type": "tool_search_call", "id": "t", "call_id": "c", "execution": "client", "arguments": {}},
+    ],
+    ids=lambda item: item["type"],
+)
+def test_a_call_that_nobody_ran_stays_in_the_session_and_is_not_sent(item: dict[str, Any], loopback: Any) -> None:
+    """The server would refuse it, and the reasoning that led to it: no tool output found."""
+    message, _ = played(loopback, whole(REASONING, item, said("Hello")))
+
+    assert kinds(message) == ["thinking", item["type"], "text"]
+    assert [i.get("type", i.get("role")) for i in returned(message)] == ["assistant"]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        ({"type": "shell_call", "id": "s", "call_id": "c"}, {"type": "shell_call_output", "id": "o", "call_id": "c"}),
+        ({"type": "tool_search_call", "id": "t", "call_id": "c", "execution": "server"},),
+        ({"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "x"}},),
+        ({"type": "image_generation_call", "id": "i", "status": "completed", "result": "QUJD"},),
+        ({"type": "code_interpreter_call", "id": "i", "code": "1", "container_id": "c", "outputs": None},),
+        ({"type": "mcp_list_tools", "id": "m", "server_label": "s", "tools": []},),
+        ({"type": "mcp_call", "id": "m", "server_label": "s", "name": "n", "arguments": "{}", "output": "x"},),
+        ({"type": "compaction", "id": "c", "encrypted_content": "E"},),
+        ({"type": "an_item_of_next_year", "id": "n", "x": [1]},),
+    ],
+    ids=lambda items: items[0]["type"],
+)
+def test_what_ran_at_the_provider_goes_back_as_it_came(items: tuple[dict[str, Any], ...], loopback: Any) -> None:
+    message, events = played(loopback, whole(REASONING, *items, said("Hello")))
+
+    assert events[-1].type == "done"
+    assert returned(message)[1 : 1 + len(items)] == list(items)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"type": "keepalive", "sequence_number": 3},
+        {"type": "response.queued", "response": {"id": "r", "status": "queued"}},
+        {"type": "response.image_generation_call.partial_image", "output_index": 0, "partial_image_b64": "QUJD"},
+        {"type": "response.mcp_call.failed", "output_index": 0, "item_id": "m"},
+        {"type": "response.compaction.compacting", "output_index": 0, "item_id": "c"},
+        {"type": "response.audio.delta", "delta": "QUJD"},
+        {"type": "response.an_event_of_next_year", "output_index": 7, "delta": {"x": 1}},
+    ],
+    ids=lambda noise: noise["type"],
+)
+def test_events_that_say_nothing_of_the_message_change_nothing(noise: dict[str, Any], loopback: Any) -> None:
+    stream = [added(0, said("")), noise, spoken(0, "Hello"), noise, ended(0, said("Hello"))]
+
+    message, events = played(loopback, *stream, whole(said("Hello")))
+
+    assert (message.content, message.stop_reason, events[-1].response_id) == (
+        (TextBlock("Hello"),),
+        StopReason.stop,
+        "r",
+    )
