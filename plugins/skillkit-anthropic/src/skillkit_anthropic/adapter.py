@@ -224,9 +224,13 @@ class AnthropicAdapter(LLMAdapter):
     def _encoder(self, request: LLMRequest) -> RequestEncoder:
         encoder = request.scratch.get(_SCRATCH)
         if not isinstance(encoder, RequestEncoder) or encoder.provider != self.provider:
-            encoder = RequestEncoder(self.provider, self._config.cache, self._config.max_tokens)
+            encoder = self._new_encoder()
             request.scratch[_SCRATCH] = encoder
         return encoder
+
+    def _new_encoder(self) -> RequestEncoder:
+        signs = self._origin.url == ANTHROPIC_URL
+        return RequestEncoder(self.provider, self._config.cache, self._config.max_tokens, signs=signs)
 
     async def _whole(
         self, response: httpx2.Response, begun: bytes, body: Body, decoder: AnswerDecoder, interrupt: Interrupt
@@ -315,7 +319,7 @@ class AnthropicAdapter(LLMAdapter):
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why the Messages API would refuse the request, one line each."""
-        encoder = RequestEncoder(self.provider, self._config.cache, self._config.max_tokens)
+        encoder = self._new_encoder()
         try:
             return problems_of(parse_json(encoder.encode(request).content))
         except (ProviderError, ValueError) as error:

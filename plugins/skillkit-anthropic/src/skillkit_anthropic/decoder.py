@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import StreamEvent
@@ -12,6 +14,13 @@ from .wire import Accumulator, failure, messages_table
 __all__ = ["AnswerDecoder"]
 
 _HEAD = 4_096
+
+
+def _typed(event: dict[str, Any], name: str) -> dict[str, Any]:
+    """An event that says in the ``event:`` line alone what it is, or nowhere that it is an error."""
+    if event.get("error"):
+        return {**event, "type": "error"}
+    return {"type": "error", "error": event} if name == "error" else {**event, "type": name}
 
 
 class AnswerDecoder:
@@ -57,14 +66,17 @@ class AnswerDecoder:
         out: list[StreamEvent] = []
         acc = self.acc
         convert = messages_table.convert
-        for _, data in pairs:
+        for name, data in pairs:
             if acc.finished:
                 break
             self.started = True
             if data == b"[DONE]":  # the end mark of another protocol, which gateways add
                 continue
             try:
-                events, acc = convert(parse_json(data), acc)
+                event = parse_json(data)
+                events, acc = convert(event, acc)
+                if not events and isinstance(event, dict) and (name == "error" or "type" not in event):
+                    events, acc = convert(_typed(event, name), acc)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 if ended:
                     break  # the connection ended inside an event

@@ -22,6 +22,7 @@ from skillkit_core.messages import (
     ImageBlock,
     ProviderBlock,
     RefusalBlock,
+    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolCall,
@@ -38,6 +39,7 @@ API = "anthropic-messages"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PARTIAL = frozenset({StopReason.aborted, StopReason.error})
 _MIMES = {
     "image": frozenset(("image/jpeg", "image/png", "image/gif", "image/webp")),
     "document": frozenset(("application/pdf",)),
@@ -47,19 +49,23 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 class Target(NamedTuple):
-    """Whom a history is encoded for: thinking replays to exactly this; ``images`` and ``pdfs`` are what the model takes."""
+    """Whom a history is encoded for: thinking replays to exactly this; ``images`` and ``pdfs`` are what the model takes.
+
+    ``signs``: the server signs all thinking, and refuses any that is not.
+    """
 
     provider: str
     model: str
     images: bool = True
     pdfs: bool = True
+    signs: bool = True
 
     @classmethod
-    def of(cls, provider: str, model: ModelDefinition) -> Target:
+    def of(cls, provider: str, model: ModelDefinition, *, signs: bool = True) -> Target:
         """The target of a request; a model that nobody described is expected to see."""
         unknown = is_unknown(model)
         able = model.capabilities
-        return cls(provider, model.id, unknown or "image" in able, unknown or "pdf" in able)
+        return cls(provider, model.id, unknown or "image" in able, unknown or "pdf" in able, signs)
 
 
 def clean(text: str) -> str:
@@ -192,12 +198,14 @@ def user_blocks(message: AgentMessage, target: Target) -> tuple[list[dict[str, A
 def assistant_blocks(message: AssistantMessage, target: Target, asked: set[str]) -> list[dict[str, Any]]:
     """The blocks of an assistant message.
 
-    Same provider, api and model: thinking, citations and extra fields replay as they came. Any other: thinking becomes
-    text, opaque thinking is left out. Server-side tools and their results replay to the same provider and api only;
-    ``asked`` collects the ids of their calls over a history.
+    Same provider, api and model: thinking, citations and extra fields replay as they came; without a signature only to a
+    server that signs none, of an answer that was not cut off (DeepSeek and Kimi refuse a tool loop without its thinking).
+    Any other: thinking becomes text, opaque thinking is left out. Server-side tools and their results replay to the same
+    provider and api only; ``asked`` collects the ids of their calls over a history.
     """
     home = message.api == API and message.provider == target.provider
     same = home and message.model == target.model
+    unsigned = not target.signs and message.stop_reason not in _PARTIAL
     out: list[dict[str, Any]] = []
     for block in message.content:
         if isinstance(block, TextBlock):
@@ -207,24 +215,32 @@ def assistant_blocks(message: AssistantMessage, target: Target, asked: set[str])
                     entry["citations"] = block.citations
                 out.append(entry)
         elif isinstance(block, ThinkingBlock):
-            thought = _thinking(block, same)
+            thought = _thinking(block, same, unsigned)
             if thought is not None:
                 out.append(thought)
         elif isinstance(block, ToolCall):
             out.append(_tool_use(block, same))
         elif isinstance(block, ProviderBlock):
             if home:
-                out.append({**block.data, "type": block.kind})
+                out.append(_provider_block(block))
         elif isinstance(block, RefusalBlock) and block.text.strip():
             out.append({"type": "text", "text": block.text})
     return _ending(_paired(out, message, asked))
 
 
-def _thinking(block: ThinkingBlock, same: bool) -> dict[str, Any] | None:
+def _provider_block(block: ProviderBlock) -> dict[str, Any]:
+    """The block as it came; the input of a call has to be an object, whatever the model wrote."""
+    entry = {**block.data, "type": block.kind}
+    if isinstance(entry.get("input"), str):
+        entry["input"] = {"invalid_arguments": entry["input"]}
+    return entry
+
+
+def _thinking(block: ThinkingBlock, same: bool, unsigned: bool) -> dict[str, Any] | None:
     if same and block.redacted:
         return {"type": "redacted_thinking", "data": block.data} if block.data else None
-    if same and block.signature:
-        return {"type": "thinking", "thinking": block.thinking, "signature": block.signature}
+    if same and (block.signature or (unsigned and block.thinking.strip())):
+        return {"type": "thinking", "thinking": block.thinking, "signature": block.signature or ""}
     return {"type": "text", "text": block.thinking} if block.thinking.strip() else None
 
 

@@ -49,17 +49,19 @@ class RequestEncoder:
         provider: name of the provider; thinking replays to its own messages only.
         cache: ``5m``, ``1h`` or ``off``.
         max_tokens: where neither settings nor model say.
+        signs: the server signs all thinking; what came without a signature goes back as text.
 
     Attributes:
         container: the provider's sandbox of the last answer; sent back with tools that run code there, so that files stay
             and code that waits for the result of a tool goes on. Stands behind the messages: it is no part of the prompt.
     """
 
-    def __init__(self, provider: str, cache: str = "5m", max_tokens: int = 16_384) -> None:
+    def __init__(self, provider: str, cache: str = "5m", max_tokens: int = 16_384, *, signs: bool = True) -> None:
         self.provider = provider
         self._mark = CACHE_MARKS[cache]
         self._tail = b"" if self._mark is None else b',"cache_control":' + dumps(self._mark)
         self._max_tokens = max_tokens
+        self._signs = signs
         self._history: History | None = None
         self._head_key: tuple[Any, ...] | None = None
         self._head = b""
@@ -74,7 +76,7 @@ class RequestEncoder:
             ProviderError: a setting is out of range or this model cannot do what is asked (kind ``invalid_request``).
             ValueError: something in the history is not JSON.
         """
-        target = Target.of(self.provider, request.model)
+        target = Target.of(self.provider, request.model, signs=self._signs)
         history = self._history
         if history is None or history.target != target:
             history = self._history = History(target)

@@ -100,7 +100,7 @@ def _block(where: str, block: Mapping[str, Any], role: str) -> Iterator[str]:
         yield f"{where}: a {kind} block cannot be the {role}'s"
     if kind == "text" and not str(block.get("text", "")).strip():
         yield f"{where}: text must not be empty"
-    elif kind == "thinking" and not block.get("signature"):
+    elif kind == "thinking" and not isinstance(block.get("signature"), str):
         yield f"{where}: thinking needs its signature"
     elif kind == "redacted_thinking" and not block.get("data"):
         yield f"{where}: redacted thinking needs its data"

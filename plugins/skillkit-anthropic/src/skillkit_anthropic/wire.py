@@ -40,6 +40,11 @@ STOP_REASONS = {
     "pause_turn": StopReason.pause,
     "compaction": StopReason.pause,
     "refusal": StopReason.refusal,
+    # Of servers that translate from Chat Completions and hand its words through.
+    "stop": StopReason.stop,
+    "tool_calls": StopReason.tool_calls,
+    "length": StopReason.length,
+    "content_filter": StopReason.refusal,
 }
 
 
@@ -106,7 +111,7 @@ _MOST = 10**12  # more is no count of tokens
 
 def _count(value: Any) -> int:
     """``value`` as a number of tokens; 0 for what cannot be one."""
-    return value if type(value) is int and 0 < value <= _MOST else 0
+    return int(value) if type(value) in (int, float) and 0 < value <= _MOST else 0
 
 
 def _merge_usage(old: Mapping[str, Any], new: Any) -> Mapping[str, Any]:
@@ -201,6 +206,8 @@ def error(event: Mapping[str, Any], acc: Accumulator) -> Converted:
     """An error in mid-stream; the HTTP status was 200, so the ``type`` of the error decides what it is."""
     if acc.finished:
         return (), acc
+    if not isinstance(event.get("error"), (Mapping, str)):  # its fields stand in the event itself
+        event = {"error": event}
     return (failure(acc, error_of_body(event, status=200)),), acc._replace(finished=True)
 
 

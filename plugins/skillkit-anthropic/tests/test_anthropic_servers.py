@@ -1,0 +1,190 @@
+"""Answers in shapes that nobody recorded: what they become, and what goes back to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from anthropic_server import MODEL, TEXT, Server, answering, collect, response, sse
+from skillkit_anthropic import AnthropicAdapter
+
+from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.errors import ErrorKind
+from skillkit_core.messages import ProviderBlock, StopReason, TextBlock, ThinkingBlock, ToolResultMessage, UserMessage
+from skillkit_core.stream import MessageBuilder
+
+HI = UserMessage(content="hi")
+START, END = TEXT[0], TEXT[-1]
+
+
+def blocks(*content, stop="end_turn"):
+    """The events of a message with these blocks, each whole when it begins."""
+    out = [START]
+    for at, block in enumerate(content):
+        out.append({"type": "content_block_start", "index": at, "content_block": block})
+        out.append({"type": "content_block_stop", "index": at})
+    return [*out, {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 2}}, END]
+
+
+def played(events, kind="text/event-stream"):
+    """The message that a stream becomes, its last event, and a function that says what of it goes back."""
+
+    async def run():
+        body = events if isinstance(events, bytes) else sse(events)
+        async with Server(answering(response(body, kind=kind))).running() as url:
+            return await collect(AnthropicAdapter(None, base_url=url, api_key="k"))
+
+    seen, builder = asyncio.run(run()), MessageBuilder()
+    for event in seen:
+        builder.add(event)
+    return builder.message(provider="anthropic", api="anthropic-messages", model=MODEL.id), seen[-1]
+
+
+def returned(message, base_url="http://127.0.0.1:1"):
+    """What of ``message`` goes back to the server there, with a result for every call; the wire has nothing against it."""
+    results = [ToolResultMessage(tool_call_id=c.id, tool_name=c.name, content="ok") for c in message.tool_calls]
+    sent = {}
+
+    async def look(payload, headers):
+        sent.update(payload)
+        raise RuntimeError("seen enough")
+
+    request = LLMRequest(MODEL, [HI, message, *results, UserMessage(content="go on")], on_request=look)
+    adapter = AnthropicAdapter(None, base_url=base_url, api_key="k")
+    assert list(adapter.validate(request)) == []
+    asyncio.run(collect(adapter, request))
+    return [
+        b
+        for m in json.loads(json.dumps(sent["messages"], default=dict))
+        if m["role"] == "assistant"
+        for b in m["content"]
+    ]
+
+
+THOUGHT = {"type": "thinking", "thinking": "Look it up."}
+CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"a": 1}}
+
+
+@pytest.mark.parametrize("signature", [{}, {"signature": ""}])
+def test_thinking_goes_back_unsigned_to_a_server_that_signs_none(signature):
+    """DeepSeek, Kimi and others refuse a tool loop without it: ``content[].thinking ... must be passed back``."""
+    message, _ = played(blocks({**THOUGHT, **signature}, CALL, stop="tool_use"))
+
+    assert returned(message) == [{**THOUGHT, "signature": ""}, CALL]
+
+
+def test_unsigned_thinking_goes_to_anthropic_itself_as_text():
+    message, _ = played(blocks(THOUGHT, CALL, stop="tool_use"))
+
+    assert returned(message, base_url="https://api.anthropic.com") == [{"type": "text", "text": "Look it up."}, CALL]
+
+
+def test_unsigned_thinking_of_an_answer_that_broke_off_goes_back_as_text():
+    started = {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "So"}}
+    message, last = played([*blocks(THOUGHT)[:3], started])
+
+    assert (last.type, message.stop_reason) == ("error", StopReason.error)
+    assert returned(message)[0] == {"type": "text", "text": "Look it up."}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'data: {"error": {"type": "overloaded_error", "message": "busy"}}\n\n',
+        b'event: error\ndata: {"error": {"type": "overloaded_error", "message": "busy"}}\n\n',
+        b'event: error\ndata: {"type": "overloaded_error", "message": "busy"}\n\n',
+        b'event: error\ndata: {"type": "error", "message": "busy"}\n\n',
+        b'event: error\ndata: {"message": "busy"}\n\n',
+        b'event: error\ndata: {"type": "error", "error": "busy"}\n\n',
+    ],
+)
+def test_an_error_in_mid_stream_is_told_in_whatever_shape_it_comes(event):
+    message, last = played(sse(TEXT[:3]) + event)
+
+    assert last.type == "error"
+    assert (last.error.message, message.text) == ("busy", "Hel")
+    assert last.error.kind in (ErrorKind.overloaded, ErrorKind.server)
+
+
+def test_events_whose_type_stands_in_the_event_line_alone_are_read():
+    lines = [(e["type"], {k: v for k, v in e.items() if k != "type"}) for e in TEXT]
+
+    message, last = played(b"".join(f"event: {n}\ndata: {json.dumps(d)}\n\n".encode() for n, d in lines))
+
+    assert (last.type, message.text) == ("done", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("length", StopReason.length),
+        ("content_filter", StopReason.refusal),
+        ("stop", StopReason.stop),
+        ("model_context_window_exceeded", StopReason.length),
+        ("compaction", StopReason.pause),
+        ("a_word_of_next_year", StopReason.stop),
+    ],
+)
+def test_the_words_of_servers_that_translate_are_known(word, reason):
+    message, last = played(blocks({"type": "text", "text": "x"}, stop=word))
+
+    assert (message.stop_reason, last.raw_stop_reason) == (reason, word)
+
+
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+
+
+def answered(use, kind, content, **fields):
+    return use, {"type": kind, "tool_use_id": use["id"], "content": content, **fields}
+
+
+FAILED = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+FETCHED = {"type": "web_fetch_result", "url": "u", "content": {"type": "document"}}
+RAN = {"type": "bash_code_execution_result", "stdout": "1", "content": []}
+CITED = [{"type": "search_result_location", "source": "s", "cited_text": "c"}]
+OTHERS = [
+    answered(SEARCH, "web_search_tool_result", FAILED),
+    answered({**SEARCH, "name": "web_fetch"}, "web_fetch_tool_result", FETCHED),
+    answered({**SEARCH, "name": "bash_code_execution"}, "bash_code_execution_tool_result", RAN),
+    answered({**SEARCH, "type": "mcp_tool_use", "server_name": "s"}, "mcp_tool_result", [], is_error=False),
+    ({"type": "mcp_tool_listing", "mcp_server_name": "s", "tools": []},),
+    ({"type": "container_upload", "file_id": "f"},),
+    ({"type": "compaction", "content": "summary", "encrypted_content": "E"},),
+    ({"type": "fallback", "from": {"model": "a"}, "to": {"model": "b"}, "trigger": {"type": "refusal"}},),
+    ({"type": "a_block_of_next_year", "x": [1]},),
+    ({"type": "text", "text": "see", "citations": CITED},),
+    ({**CALL, "caller": {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}},),
+]
+
+
+@pytest.mark.parametrize("content", OTHERS, ids=lambda c: c[-1]["type"])
+def test_blocks_of_every_kind_go_back_as_they_came(content):
+    message, last = played(blocks(*content, {"type": "text", "text": "Hello"}))
+
+    assert last.type == "done"
+    assert returned(message) == [*content, {"type": "text", "text": "Hello"}]
+
+
+def test_broken_input_of_a_server_tool_goes_back_as_an_object():
+    started = {"type": "content_block_start", "index": 0, "content_block": {**SEARCH, "input": {}}}
+    broken = {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"q'}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    rest = blocks({}, found, {"type": "text", "text": "x"})[2:]
+
+    message, _ = played([START, started, broken, *rest])
+
+    assert isinstance(message.content[0], ProviderBlock)
+    assert returned(message)[0]["input"] == {"invalid_arguments": '{"q'}
+
+
+@pytest.mark.parametrize("signed_first", [True, False])
+def test_a_signature_may_come_before_or_after_what_it_signs(signed_first):
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}
+    deltas = [{"type": "thinking_delta", "thinking": "Hm."}, {"type": "signature_delta", "signature": "sig"}]
+    inner = [{"type": "content_block_delta", "index": 0, "delta": d} for d in deltas]
+    stream = [START, start, *(inner[::-1] if signed_first else inner), {"type": "content_block_stop", "index": 0}]
+
+    message, _ = played([*stream, *blocks({}, {"type": "text", "text": "x"})[3:]])
+
+    assert message.content == (ThinkingBlock("Hm.", "sig"), TextBlock("x"))
