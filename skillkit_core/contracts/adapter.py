@@ -35,7 +35,8 @@ class ModelSettings:
         response_schema: JSON Schema that the answer's text must fit (structured output).
         timeout: seconds until the first event must have come.
         headers: extra HTTP headers.
-        extra: further fields of the request's body, passed through unchanged.
+        extra: further fields of the request's body, passed through unchanged; what the request itself says (model, messages,
+            stream) is not replaced by them.
     """
 
     max_tokens: int | None = None

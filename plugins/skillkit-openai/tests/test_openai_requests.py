@@ -205,6 +205,14 @@ def test_settings_of_chat_at_openai_and_elsewhere() -> None:
     assert "stream_options" not in payload(OpenAIAdapter(None, provider="m", base_url="https://api.mistral.ai/v1"))
 
 
+@BOTH
+def test_further_fields_do_not_replace_what_the_request_says(adapter_class: Any) -> None:
+    further = {"model": "other", "stream": False, "messages": [], "input": [], "seed": 7}
+    got = payload(local(adapter_class), settings=ModelSettings(extra=further))
+    assert (got["model"], got["stream"], got["seed"]) == ("m", True, 7)
+    assert got.get("messages") or got.get("input")
+
+
 def test_settings_of_responses() -> None:
     given = ModelSettings(
         100, 0.5, tool_choice="add", response_schema=CLOSED, extra={"tools": ({"type": "web_search"},)}

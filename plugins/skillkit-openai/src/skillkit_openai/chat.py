@@ -102,8 +102,6 @@ class OpenAIAdapter(OpenAIWire):
         if dialect.cache_key and request.session_id:
             out["prompt_cache_key"] = request.session_id[:64]
         add_extra(out, settings.extra)
-        for name in ("messages", "tools"):
-            out.pop(name, None)
         return out
 
     def _thinking(self, request: LLMRequest) -> dict[str, Any]:

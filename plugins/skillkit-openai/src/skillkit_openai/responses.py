@@ -70,8 +70,6 @@ class OpenAIResponsesAdapter(OpenAIWire):
         if dialect.cache_key and request.session_id:
             out["prompt_cache_key"] = request.session_id[:64]
         add_extra(out, settings.extra)
-        for name in ("input", "tools"):
-            out.pop(name, None)
         if request.system:
             out["instructions"] = request.system
         return out

@@ -11,6 +11,7 @@ from .handover import undescribed
 
 __all__ = ["add_extra", "has_tools", "problems_of", "server_tools", "strict_schema", "thinking_value"]
 
+_RESERVED = frozenset({"input", "messages", "model", "stream", "tools"})
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
 _NOT_STRICT = frozenset({"allOf", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf", "then"})
 
@@ -56,8 +57,13 @@ def thinking_value(request: LLMRequest) -> Any:
 
 
 def add_extra(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
-    """Put the caller's own fields into the body: objects join with what is there, lists too, anything else replaces it."""
+    """Put the caller's own fields into the body: objects join with what is there, lists too, anything else replaces it.
+
+    What the request itself says stays; its tools are put in elsewhere.
+    """
     for name, value in extra.items():
+        if name in _RESERVED:
+            continue
         old = fields.get(name)
         if isinstance(old, dict) and isinstance(value, Mapping):
             fields[name] = {**old, **value}
