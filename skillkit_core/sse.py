@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["SSEDecoder"]
+from .errors import ErrorKind, ProviderError
+
+__all__ = ["MOST_BYTES", "SSEDecoder", "too_long"]
+
+MOST_BYTES = 64 * 1024 * 1024
+"""How long one event may be, and one answer that is no stream: far beyond any image or document that a model makes."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -15,6 +20,10 @@ class SSEDecoder:
     ``retry:`` lines are skipped; lines may end in LF, CRLF or CR. ``close()`` gives a last event that the server did not
     end with a blank line.
 
+    Args:
+        most: bytes that an event may have. ``feed`` raises :class:`~skillkit_core.errors.ProviderError` of kind ``protocol``
+            for an event that has no end after so many; none of it is kept.
+
     Example:
         >>> decoder = SSEDecoder()
         >>> decoder.feed(b"event: ping\ndata: {}\n\nda")
@@ -23,9 +32,11 @@ class SSEDecoder:
         [('', b'1')]
     """
 
-    __slots__ = ("_data", "_event", "_pending", "_skip_lf", "_started")
+    __slots__ = ("_data", "_event", "_held", "_most", "_pending", "_skip_lf", "_started")
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._most = most
+        self._held = 0  # bytes of the event that has not ended
         self._pending: list[bytes] = []
         self._event = ""
         self._data: list[bytes] = []
@@ -42,7 +53,9 @@ class SSEDecoder:
                 data = data[1:]
         if b"\n" not in data and b"\r" not in data:
             self._pending.append(data)
+            self._hold(len(data))
             return []
+        size = len(data)
         if self._pending:
             self._pending.append(data)
             data = b"".join(self._pending)
@@ -66,7 +79,17 @@ class SSEDecoder:
                 self._event = line[7:].decode("utf-8", "replace")
             else:
                 self._field(line)
+        if out or not self._data:
+            self._held = 0
+        if rest or self._data:
+            self._hold(len(rest) if out else size)
         return out
+
+    def _hold(self, size: int) -> None:
+        self._held += size
+        if self._held > self._most:
+            self._pending, self._data = [], []
+            raise too_long("an event", self._most)
 
     def close(self) -> list[tuple[str, bytes]]:
         """A last event without the blank line that should end it."""
@@ -91,3 +114,12 @@ class SSEDecoder:
             self._data.append(value)
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
+
+
+def too_long(what: str, most: int) -> ProviderError:
+    """The error for ``what`` a server sent that has no end after ``most`` bytes."""
+    return ProviderError(
+        f"the server sent {what} of more than {most // (1024 * 1024)} MiB",
+        kind=ErrorKind.protocol,
+        hint="try again; if it stays, check base_url",
+    )

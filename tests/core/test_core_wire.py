@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillkit_core import ProviderError
+from skillkit_core import ErrorKind, ProviderError
 from skillkit_core.http import classify_status, parse_retry_after, redact_headers
 from skillkit_core.sse import SSEDecoder
 
@@ -113,3 +113,26 @@ def test_credentials_in_headers_are_hidden() -> None:
     assert redact_headers({"Authorization": "Bearer x", "X-API-Key": "y", "Accept": "z"}) == {
         "Authorization": "***", "X-API-Key": "***", "Accept": "z",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [[b"data: xxxx"] * 20, [b"data: xxxx\n"] * 20, [b"data: x\n\n", *[b"xxxxxx"] * 20], [b": xx"] * 99],
+)
+def test_an_event_without_an_end_is_an_error_and_is_not_kept(pieces: list[bytes]) -> None:
+    decoder = SSEDecoder(most=100)
+
+    with pytest.raises(ProviderError, match="the server sent an event of more than") as caught:
+        for piece in pieces:
+            decoder.feed(piece)
+
+    assert caught.value.kind is ErrorKind.protocol
+    assert decoder.close() == []
+
+
+def test_many_short_events_and_comments_have_no_limit() -> None:
+    decoder = SSEDecoder(most=30)
+
+    found = [e for piece in [b": comment\n", b"data: 1234\n\n", b"data: 1\n"] * 99 for e in decoder.feed(piece + b"\n")]
+
+    assert len(found) == 198

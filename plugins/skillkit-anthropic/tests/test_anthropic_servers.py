@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from anthropic_server import MODEL, TEXT, Server, answering, collect, response, sse
+from anthropic_server import MODEL, TEXT, Server, answering, ask, collect, response, sse
 from skillkit_anthropic import AnthropicAdapter
 
 from skillkit_core.contracts.adapter import LLMRequest
@@ -188,3 +188,38 @@ def test_a_signature_may_come_before_or_after_what_it_signs(signed_first):
     message, _ = played([*stream, *blocks({}, {"type": "text", "text": "x"})[3:]])
 
     assert message.content == (ThinkingBlock("Hm.", "sig"), TextBlock("x"))
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "begin", "words"),
+    [
+        ("200 OK", "text/event-stream", b'data: {"type": "', "an event of more than 64 MiB"),
+        ("200 OK", "application/json", b'{"content": [{"text": "', "an answer of more than 64 MiB"),
+        ("400 No", "application/json", b'{"error": {"message": "', "status 400 and a text that is not JSON"),
+    ],
+)
+@pytest.mark.parametrize("again", [False, True], ids=["first", "prepared"])
+def test_what_a_server_sends_without_an_end_is_read_to_a_limit(status, kind, begin, words, again):
+    asked = []
+
+    async def endless(request):
+        asked.append(request)
+        if again and len(asked) == 1:
+            yield response(sse(TEXT))
+            return
+        yield f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n\r\n".encode() + begin
+        while True:
+            yield b"x" * 1024 * 1024
+
+    async def run():
+        async with Server(endless).running() as url:
+            adapter = AnthropicAdapter(None, base_url=url, api_key="k")
+            for _ in range(1 + again):
+                seen = [e async for e in adapter.stream(ask())]
+            await adapter.close()
+            return seen[-1].error
+
+    error = asyncio.run(run())
+
+    assert words in error.message
+    assert len(error.message) < 400

@@ -338,3 +338,38 @@ def test_tokens_are_counted_once_in_whatever_fields_a_server_counts_them(
 
     used = message.usage
     assert (used.input, used.output, used.cache_read, used.cache_write, used.reasoning) == buckets
+
+
+MIB = b"x" * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "begin", "words"),
+    [
+        (200, "text/event-stream", b'data: {"choices":[{"delta":{"content":"', "an event of more than 64 MiB"),
+        (200, "application/json", b'{"choices":[{"message":{"content":"', "an answer of more than 64 MiB"),
+        (400, "application/json", b'{"error":{"message":"', "status 400 and a text that is not JSON"),
+    ],
+)
+@pytest.mark.parametrize("again", [False, True], ids=["first", "prepared"])
+def test_what_a_server_sends_without_an_end_is_read_to_a_limit(
+    status: int, kind: str, begin: bytes, words: str, again: bool, loopback: Any
+) -> None:
+    async def main() -> StreamEvent:
+        async with loopback() as server:
+            if again:
+                server.sse(delta({"content": "x"}, "stop"), DONE)
+            server.script.append((status, {"content-type": kind}, [begin, *[MIB] * 80]))
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            try:
+                for _ in range(1 + again):
+                    _, last = await answer(adapter)
+                return last
+            finally:
+                await adapter.close()
+
+    error = asyncio.run(main()).error
+
+    assert isinstance(error, ProviderError)
+    assert words in error.message
+    assert len(error.message) < 400

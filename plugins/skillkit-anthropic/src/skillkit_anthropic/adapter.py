@@ -15,6 +15,7 @@ from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import freeze
 from skillkit_core.http_failures import Origin, exceeds_window, require_url
 from skillkit_core.models import ModelDefinition
+from skillkit_core.sse import MOST_BYTES, too_long
 from skillkit_core.stream import StreamEvent
 
 from .client import ANTHROPIC_URL, PATH, Endpoint, Transport
@@ -240,10 +241,13 @@ class AnthropicAdapter(LLMAdapter):
         Raises:
             ProviderError: it is something else.
         """
-        parts = [begun]
+        parts, size = [begun], len(begun)
         while part := await interrupt.wait(body.read()):
             interrupt.check()
             parts.append(part)
+            size += len(part)
+            if size > MOST_BYTES:
+                raise too_long("an answer", MOST_BYTES)
         data = b"".join(parts)
         interrupt.limit(None)
         if data.lstrip()[:6] in (b"event:", b"data: "):  # a stream whose content type says otherwise

@@ -1,4 +1,4 @@
-"""Connections that know nothing of the run that opened them.
+"""Connections that know nothing of the run that opened them, and read no more of an error than can be told.
 
 The event loop keeps a copy of the current context variables with every callback. A connection outlives the run that opened it,
 and would keep alive what that run's variables lead to: agent, session, tools. So what stays behind a request is set up where no
@@ -8,18 +8,23 @@ variable has a value.
 from __future__ import annotations
 
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextvars import Context
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import aiohttp
 import httpx2
 from aiohttp.client_proto import ResponseHandler
 
+from skillkit_core.sse import MOST_BYTES
+
 __all__ = ["keep_nothing"]
 
 T = TypeVar("T")
+Send: TypeAlias = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
+
+_MOST_OF_ERROR = 256 * 1024  # bytes
 
 
 def keep_nothing(http: httpx2.AsyncClient) -> None:
@@ -27,6 +32,35 @@ def keep_nothing(http: httpx2.AsyncClient) -> None:
     for transport in (http._transport, *http._mounts.values()):
         if transport is not None:
             transport.client = partial(_session, transport)  # type: ignore[attr-defined]
+            transport.handle_async_request = partial(_bounded, transport.handle_async_request)  # type: ignore[method-assign]
+
+
+async def _bounded(send: Send, request: httpx2.Request) -> httpx2.Response:
+    """The answer to ``request``; what is read whole (errors, the list of models) has an end, whatever the server does."""
+    response = await send(request)
+    most = MOST_BYTES if response.is_success else _MOST_OF_ERROR
+    if not response.is_success or request.method == "GET":
+        response.stream = _Beginning(response.stream, most)
+    return response
+
+
+class _Beginning(httpx2.AsyncByteStream):
+    """At most the first ``most`` bytes of a body."""
+
+    def __init__(self, stream: Any, most: int) -> None:
+        self._stream = stream
+        self._most = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._most
+        async for piece in self._stream:
+            yield piece[:left]
+            left -= len(piece)
+            if left <= 0:
+                return
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _session(transport: Any) -> aiohttp.ClientSession:

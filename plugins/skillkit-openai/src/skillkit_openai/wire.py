@@ -15,7 +15,7 @@ from skillkit_core.errors import ErrorKind, ProviderError, UsageError
 from skillkit_core.frozen import freeze
 from skillkit_core.http_failures import Origin, require_url
 from skillkit_core.models import ModelDefinition
-from skillkit_core.sse import SSEDecoder
+from skillkit_core.sse import MOST_BYTES, SSEDecoder, too_long
 from skillkit_core.stream import StreamEvent
 from skillkit_core.tools import Tool
 
@@ -332,6 +332,8 @@ class _Reader:
         while piece := await self._watch.wait(self._bytes.read()):
             self._watch.started()
             parts += piece
+            if len(parts) > MOST_BYTES:
+                return [self._wire.broken(acc, too_long("an answer", MOST_BYTES))], acc
         try:
             payload = decode(bytes(parts))
         except ValueError:
