@@ -9,7 +9,7 @@ import pytest
 from anthropic_server import MODEL, TEXT, Server, answering, ask, collect, response, sse
 from skillkit_anthropic import AnthropicAdapter
 
-from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import ProviderBlock, StopReason, TextBlock, ThinkingBlock, ToolResultMessage, UserMessage
 from skillkit_core.stream import MessageBuilder
@@ -223,3 +223,39 @@ def test_what_a_server_sends_without_an_end_is_read_to_a_limit(status, kind, beg
 
     assert words in error.message
     assert len(error.message) < 400
+
+
+SIGNS = {
+    "ping": b'event: ping\ndata: {"type": "ping"}\n\n',
+    "comment": b": keep-alive\n\n",
+    "unnamed ping": b'data: {"type": "ping"}\n\n',
+}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize(
+    ("said", "setting", "words"),
+    [
+        (TEXT[:3], None, "was silent for 0.1"),
+        (TEXT[:1], None, "was silent for 0.1"),
+        ([], None, "was silent for 0.1"),
+        ([], 0.05, "the first event did not come within 0.05"),
+    ],
+)
+def test_a_server_that_only_keeps_the_connection_open_is_silent(sign, said, setting, words):
+    async def alive(request):
+        yield b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + sse(said)
+        while True:
+            yield SIGNS[sign]
+            await asyncio.sleep(0)
+
+    async def run():
+        async with Server(alive).running() as url:
+            adapter = AnthropicAdapter(None, base_url=url, api_key="k", timeout=0.1)
+            request = ask(settings=ModelSettings(timeout=setting))
+            return await asyncio.wait_for(collect(adapter, request), 30)
+
+    error = asyncio.run(run())[-1].error
+
+    assert error.kind is ErrorKind.timeout
+    assert words in error.message

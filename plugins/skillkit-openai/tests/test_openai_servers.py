@@ -373,3 +373,48 @@ def test_what_a_server_sends_without_an_end_is_read_to_a_limit(
     assert isinstance(error, ProviderError)
     assert words in error.message
     assert len(error.message) < 400
+
+
+async def kept_open(sign: bytes, said: list[Any], stream: bool, **options: Any) -> StreamEvent:
+    """The end of the answer of a server that says ``said``, and then nothing but ``sign``, for ever."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        kind = b"text/event-stream" if stream else b"application/json"
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + b"\r\n\r\n")
+        for event in said:
+            writer.write(b"data: " + json.dumps(event).encode() + b"\n\n")
+        while not writer.is_closing():
+            writer.write(sign)
+            await asyncio.sleep(0)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        adapter = OpenAIAdapter(None, base_url=url, **options)
+        try:
+            return (await asyncio.wait_for(answer(adapter, stream), 30))[1]
+        finally:
+            await adapter.close()
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [b": PROCESSING\n\n", b"\n", b'data: {"type":"keepalive"}\n\n', b"event: ping\ndata: {}\n\n", b"data:\n\n"],
+)
+@pytest.mark.parametrize(
+    ("said", "words"), [([], "no answer came within 0.1 s"), ([delta({"content": "x"})], "was silent for 0.05 s")]
+)
+def test_a_server_that_only_keeps_the_connection_open_is_silent(sign: bytes, said: list[Any], words: str) -> None:
+    error = asyncio.run(kept_open(sign, said, True, timeout=0.1, idle_timeout=0.05)).error
+
+    assert isinstance(error, ProviderError)
+    assert error.kind is ErrorKind.timeout
+    assert words in error.message
+
+
+def test_blank_lines_before_an_answer_that_is_not_streamed_are_silence() -> None:
+    error = asyncio.run(kept_open(b"\n", [], False, timeout=0.1, idle_timeout=60)).error
+
+    assert isinstance(error, ProviderError)
+    assert "no answer came within 0.1 s" in error.message

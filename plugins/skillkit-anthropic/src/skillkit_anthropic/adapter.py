@@ -158,13 +158,13 @@ class AnthropicAdapter(LLMAdapter):
             ProviderError: it is no answer.
         """
         interrupt.check()
-        data = await interrupt.wait(body.read())
+        data = await interrupt.wait(body.read(), decoder.quiet)
         if data and not decoder.started and _is_whole(response, decoder.head + data):
             return await self._whole(response, decoder.head + data, body, decoder, interrupt)
         events = decoder.feed(data) if data else decoder.close()
         if not data and not decoder.started:
             events = [decoder.fail(self._foreign(response, decoder.head))]
-        if decoder.started:
+        if not decoder.quiet:
             interrupt.limit(None)
         if decoder.acc.finished:
             self._sign(events[-1].error)
@@ -242,7 +242,7 @@ class AnthropicAdapter(LLMAdapter):
             ProviderError: it is something else.
         """
         parts, size = [begun], len(begun)
-        while part := await interrupt.wait(body.read()):
+        while part := await interrupt.wait(body.read(), parts[-1].isspace()):
             interrupt.check()
             parts.append(part)
             size += len(part)

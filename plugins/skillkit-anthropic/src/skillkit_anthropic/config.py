@@ -14,7 +14,7 @@ class AnthropicConfig(BaseModel):
 
     Attributes:
         cache: prompt caching; how long the provider keeps a prefix, or ``off``.
-        timeout: seconds that may pass without a byte from the server.
+        timeout: seconds that may pass without an event that says something; comments and ``ping`` events say nothing.
         connect_timeout: seconds until the connection must stand.
         proxy: proxy for all requests; default: the usual environment variables (``HTTPS_PROXY``, ``NO_PROXY``).
         headers: further HTTP headers.

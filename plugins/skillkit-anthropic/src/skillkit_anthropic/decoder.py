@@ -29,22 +29,28 @@ class AnswerDecoder:
     Attributes:
         acc: what is known so far.
         started: an event of the provider has come.
+        quiet: what came last said nothing (comments, ``ping``): it only kept the connection open.
         head: the beginning of what came before it; if none comes, it says what came instead.
     """
 
-    __slots__ = ("_sse", "acc", "head", "started")
+    __slots__ = ("_sse", "acc", "head", "quiet", "started")
 
     def __init__(self) -> None:
         self._sse = SSEDecoder()
         self.acc = Accumulator()
         self.started = False
+        self.quiet = False
         self.head = b""
 
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """The events that ``chunk`` completes."""
         if not self.started and len(self.head) < _HEAD:
             self.head += chunk
-        return self._convert(self._sse.feed(chunk), ended=False)
+        pairs = self._sse.feed(chunk)
+        if not pairs:  # comments, or a piece of a long event
+            self.quiet = chunk.lstrip()[:1] in (b":", b"")
+            return []
+        return self._convert(pairs, ended=False)
 
     def close(self) -> list[StreamEvent]:
         """The connection has ended: what was still held back, and without the wire's own end the error that says so."""
@@ -88,5 +94,6 @@ class AnswerDecoder:
                 wrong.__cause__ = error
                 return [*out, self.fail(wrong)]
             out += events
+        self.quiet = acc is self.acc and not out
         self.acc = acc
         return out

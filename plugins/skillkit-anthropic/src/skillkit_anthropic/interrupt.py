@@ -62,7 +62,7 @@ class Interrupt:
             self._timer = self._loop.call_later(seconds, self._fire, "timeout", context=Context())
 
     def watch(self, seconds: float) -> None:
-        """End a wait that takes longer than ``seconds``, counted from now or from its start."""
+        """End a wait that, with those that go on with it, takes longer than ``seconds``, counted from now or from its start."""
         self._patience = seconds
         self._since = self._loop.time()
         self._guard = self._loop.call_later(seconds, self._look, context=Context())
@@ -91,8 +91,8 @@ class Interrupt:
         if self.reason is not None:
             raise Interrupted
 
-    async def wait(self, awaitable: Awaitable[T]) -> T:
-        """Await ``awaitable``.
+    async def wait(self, awaitable: Awaitable[T], more: bool = False) -> T:
+        """Await ``awaitable``; ``more``: the wait goes on with the one before, which brought nothing.
 
         Raises:
             Interrupted: the signal was set or the time was over; ``awaitable`` was cancelled.
@@ -101,7 +101,8 @@ class Interrupt:
         assert task is not None
         before = task.cancelling()
         self._task = task
-        self._since = self._loop.time()
+        if not more:
+            self._since = self._loop.time()
         try:
             return await awaitable
         except asyncio.CancelledError:

@@ -33,7 +33,7 @@ class Watch:
     Args:
         signal: ends every wait with ``aborted``.
         first: seconds until :meth:`started` must have been called.
-        idle: seconds that a single wait may take afterwards.
+        idle: seconds that a single wait, with those that go on with it, may take afterwards.
     """
 
     __slots__ = ("_deadline", "_idle", "_loop", "_remove", "_signal", "_since", "_task", "_timer", "reason")
@@ -65,8 +65,8 @@ class Watch:
         self._deadline = self._loop.time() + seconds
         self._rearm(seconds)
 
-    async def wait(self, awaitable: Awaitable[T]) -> T:
-        """The result of ``awaitable``.
+    async def wait(self, awaitable: Awaitable[T], more: bool = False) -> T:
+        """The result of ``awaitable``; ``more``: the wait goes on with the one before, which brought nothing.
 
         Raises:
             Interrupted: the wait was ended.
@@ -78,7 +78,8 @@ class Watch:
             self.reason = self.reason or "aborted"
             raise Interrupted(self.reason)
         before = task.cancelling()
-        self._since = self._loop.time()
+        if not more:
+            self._since = self._loop.time()
         self._task = task
         try:
             return await awaitable

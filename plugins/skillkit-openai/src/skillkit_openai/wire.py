@@ -38,6 +38,7 @@ _DRAIN = (
 )
 _LAST_WORDS = 2.0  # seconds for the terminal event that should follow an error event
 _MALFORMED = (ValueError, TypeError, KeyError, AttributeError, IndexError)  # JSON, or not, of another shape
+_KEEP_ALIVE = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
 _HEAD = 4_096  # bytes that are kept of an answer until it turns out to be one
 
 
@@ -265,12 +266,13 @@ class _Reader:
         self._head = bytearray()  # what came before the first event; if none comes, it says what came instead
         self._begun = False
         self._hurried = False
+        self._quiet = False  # what came last said nothing: it only kept the connection open
 
     async def next(self, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
         """The events of what arrived since the last call; those of the end when nothing follows."""
         if not self._sse:
             return await self._body(acc)
-        data = await self._watch.wait(self._bytes.read())
+        data = await self._watch.wait(self._bytes.read(), self._quiet)
         if not data:
             raw = self._decoder.close()
             if not raw and not self._begun:
@@ -281,13 +283,15 @@ class _Reader:
                 return await self._body(acc, data)
             if len(self._head) < _HEAD:
                 self._head += data
-        return self._feed(self._decoder.feed(data), acc, False)
+        raw = self._decoder.feed(data)
+        if not raw:  # comments, or a piece of a long event
+            self._quiet = data.lstrip()[:1] in (b":", b"")
+            return (), acc
+        return self._feed(raw, acc, False)
 
     def _feed(self, raw: list[tuple[str, bytes]], acc: Any, last: bool) -> tuple[Iterable[StreamEvent], Any]:
         out: list[StreamEvent] = []
-        if raw and not self._hurried:
-            self._begun = True
-            self._watch.started()
+        self._begun = True
         try:
             for name, data in raw:
                 if data[:1] != b"{":
@@ -311,6 +315,9 @@ class _Reader:
                 return [*out, *events], acc
             over = any(e.terminal for e in out)
             return (out if over else [*out, self._malformed("an event", error, acc)]), acc
+        self._quiet = not out and all(_keeps_alive(name, data) for name, data in raw)
+        if not self._quiet and not self._hurried:
+            self._watch.started()
         if not self._hurried and getattr(acc, "error", None) is not None:
             self._hurried = True
             self._watch.hurry(_LAST_WORDS)
@@ -329,8 +336,11 @@ class _Reader:
     async def _body(self, acc: Any, begun: bytes = b"") -> tuple[Iterable[StreamEvent], Any]:
         self._sse = False
         parts = bytearray(begun)
-        while piece := await self._watch.wait(self._bytes.read()):
-            self._watch.started()
+        quiet = not parts
+        while piece := await self._watch.wait(self._bytes.read(), quiet):
+            quiet = piece.isspace()  # DeepSeek and OpenRouter send blank lines while the request waits
+            if not quiet:
+                self._watch.started()
             parts += piece
             if len(parts) > MOST_BYTES:
                 return [self._wire.broken(acc, too_long("an answer", MOST_BYTES))], acc
@@ -357,6 +367,14 @@ class _Reader:
     async def close(self) -> None:
         """Let go of the connection; it is closed where the body was not read to its end."""
         await self._bytes.close()
+
+
+def _keeps_alive(name: str, data: bytes) -> bool:
+    """Whether an event of which nothing came says nothing by its name either."""
+    if not data.strip():
+        return True
+    payload = decode(data) if data[:1] == b"{" else None
+    return (payload.get("type", name) if isinstance(payload, dict) else name) in _KEEP_ALIVE
 
 
 def _azure_url(resource: str | None) -> str | None:
