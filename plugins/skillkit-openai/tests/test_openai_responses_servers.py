@@ -192,3 +192,40 @@ def test_events_that_say_nothing_of_the_message_change_nothing(noise: dict[str, 
         StopReason.stop,
         "r",
     )
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_every_message_goes_back_with_its_phase(streamed: bool, loopback: Any) -> None:
+    """OpenAI: preserve and resend it on all assistant messages, dropping it can degrade performance."""
+    first, last = {**said("Looking.", "m1"), "phase": "commentary"}, {**said("Found.", "m2"), "phase": "final_answer"}
+    plain = said("Bye.", "m3")
+    items = (first, last, plain)
+    stream = [x for at, item in enumerate(items) for x in (added(at, {**item, "content": []}), ended(at, item))]
+
+    message, events = played(loopback, *(stream if streamed else []), whole(*items))
+
+    assert [e for e in events if e.type == "block"] == []
+    assert [(i["content"], i.get("phase")) for i in returned(message)] == [
+        ("Looking.", "commentary"),
+        ("Found.", "final_answer"),
+        ("Bye.", None),
+    ]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_refusal_is_a_refusal_in_every_form(streamed: bool, loopback: Any) -> None:
+    part = {"type": "refusal", "refusal": "I cannot."}
+    item = {**said(""), "content": [part]}
+    stream = [
+        added(0, {**item, "content": []}),
+        {"type": "response.content_part.added", "output_index": 0, "content_index": 0, "part": {**part, "refusal": ""}},
+        {"type": "response.refusal.delta", "output_index": 0, "content_index": 0, "delta": "I can"},
+        {"type": "response.refusal.delta", "output_index": 0, "content_index": 0, "delta": "not."},
+        {"type": "response.refusal.done", "output_index": 0, "content_index": 0, "refusal": "I cannot."},
+        ended(0, item),
+    ]
+
+    message, _ = played(loopback, *(stream if streamed else []), whole(item))
+
+    assert (kinds(message), message.stop_reason) == (["refusal"], StopReason.refusal)
+    assert returned(message)[0]["content"] == "I cannot."

@@ -32,13 +32,14 @@ def text_field(value: Mapping[str, Any], name: str) -> str:
     return text or ""
 
 
-def part_block(part: Mapping[str, Any]) -> TextBlock | RefusalBlock | None:
-    """The block of a part of a message; ``None``: not text."""
+def part_block(part: Mapping[str, Any], phase: str = "") -> TextBlock | RefusalBlock | None:
+    """The block of a part of a message, which remembers the ``phase`` of its message; ``None``: not text."""
     kind = part.get("type")
     if kind == "refusal":
         return RefusalBlock(text_field(part, "refusal"))
     if kind in ("output_text", "text"):
-        return TextBlock(text_field(part, "text"), tuple(freeze(a) for a in part.get("annotations") or ()))
+        citations = tuple(freeze(a) for a in part.get("annotations") or ())
+        return TextBlock(text_field(part, "text"), citations, freeze({"phase": phase} if phase else {}))
     return None
 
 
@@ -59,8 +60,8 @@ def thought_of(item: Mapping[str, Any]) -> str:
     return ""
 
 
-def item_block(item: Mapping[str, Any], phase: str | None) -> Block:
-    """The block of a whole output item; ``phase`` is that of the text before it, which a call remembers."""
+def item_block(item: Mapping[str, Any]) -> Block:
+    """The block of a whole output item."""
     kind = text_field(item, "type")
     if kind == "reasoning":
         data = text_field(item, "encrypted_content") or None
@@ -73,8 +74,6 @@ def item_block(item: Mapping[str, Any], phase: str | None) -> Block:
     keep = {k: v for k, v in item.items() if k not in ("arguments", "call_id", "input", "name", "status", "type")}
     if custom:
         keep["type"] = kind
-    if phase:
-        keep["preamble_phase"] = phase
     cut = args is None and not custom and item.get("status") in ("in_progress", "incomplete")
     id = text_field(item, "call_id") or text_field(item, "id")
     return ToolCall(id, text_field(item, "name"), args, raw, incomplete=cut, provider_data=freeze(keep))

@@ -91,8 +91,6 @@ class ResponsesEncoder:
     def _assistant(self, message: AssistantMessage) -> list[dict[str, Any]]:
         own = self._target.wrote(message)
         intact = own and all(self._keeps(b, message) for b in message.content if isinstance(b, ThinkingBlock))
-        phases = [b.provider_data.get("preamble_phase") for b in message.tool_calls] if own else []
-        phase = next((p for p in phases if p), None)
         out: list[dict[str, Any]] = []
         for block in message.content:
             if isinstance(block, ThinkingBlock):
@@ -102,6 +100,7 @@ class ResponsesEncoder:
                     out.append({"role": "assistant", "content": block.thinking})
             elif isinstance(block, (TextBlock, RefusalBlock)):
                 if block.text.strip():
+                    phase = block.provider_data.get("phase") if own and isinstance(block, TextBlock) else None
                     extra = {"phase": phase} if phase else {}
                     out.append({"role": "assistant", "content": block.text, **extra})
             elif isinstance(block, ToolCall):
@@ -119,7 +118,7 @@ class ResponsesEncoder:
 
     def _call(self, call: ToolCall, own: bool, intact: bool) -> dict[str, Any]:
         id = self._ids[call.id] = call.id if own else call_id(call.id, _ID_LENGTH)
-        extra = {k: v for k, v in call.provider_data.items() if k not in ("preamble_phase", "type")} if intact else {}
+        extra = {k: v for k, v in call.provider_data.items() if k != "type"} if intact else {}
         if own and call.provider_data.get("type") == "custom_tool_call":
             self._custom.add(call.id)
             return {"type": "custom_tool_call", **extra, "call_id": id, "name": call.name, "input": call.raw_args}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.messages import (
@@ -26,43 +26,13 @@ from skillkit_core.stream import StreamEvent, StreamTable
 
 from .errors import protocol_error, stream_error
 from .responses_blocks import CALLS, delta_of, item_block, part_block, text_field, text_of_block, thought_of, written
+from .responses_state import Item, ResponsesState, index_of, moved, place
 from .usage import responses_usage
 
 __all__ = ["Item", "ResponsesState", "broken", "responses_table"]
 
 log = logging.getLogger("skillkit_openai")
 _ENDED = TextBlock("")  # of a part that ended without anybody saying what was in it
-
-
-class Item(NamedTuple):
-    """An output item: its ``kind``, and content part to (block index, the block once it has ended).
-
-    ``first`` is the block index that is kept for a message's first part, so that blocks stay in the order of their items;
-    ``id`` the wire's, as the item began with it.
-    """
-
-    kind: str
-    parts: Mapping[int, tuple[int, Block | None]]
-    name: str = ""
-    call_id: str = ""
-    done: bool = False
-    first: int = -1
-    id: str = ""
-
-
-class ResponsesState(NamedTuple):
-    """The accumulator of :data:`responses_table`; ``ResponsesState()`` starts a stream.
-
-    ``items`` is keyed by the wire's ``output_index``, ``next`` is the index of the next block, ``phase`` that of the newest
-    message item (``commentary`` or ``final_answer``), ``error`` what an error event said.
-    """
-
-    items: Mapping[int, Item] = {}  # never changed in place
-    next: int = 0
-    phase: str | None = None
-    response_id: str | None = None
-    error: ProviderError | None = None
-    over: bool = False
 
 
 Converted: TypeAlias = tuple[Iterable[StreamEvent], ResponsesState]
@@ -104,14 +74,14 @@ def repeated(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 def item_added(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """An item begins."""
     out: Out = []
-    at, item = _at(event, acc), event.get("item") or {}
+    at, item = index_of(event, acc), event.get("item") or {}
     if acc.over:
         return out, acc
     known = acc.items.get(at)
     if known is not None:
         if not known.done or item.get("id") in (None, known.id):
             return out, acc
-        acc = _moved(at, acc)  # a server that gives all items one index
+        acc = moved(at, acc)  # a server that gives all items one index
     return out, _open(at, item, acc, out)
 
 
@@ -121,7 +91,7 @@ def part_added(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     out: Out = []
     kind = (event.get("part") or {}).get("type")
     if kind in ("output_text", "refusal") and not acc.over:
-        acc = _part(_at(event, acc), event.get("content_index") or 0, acc, out)[1]
+        acc = _part(index_of(event, acc), event.get("content_index") or 0, acc, out)[1]
     return out, acc
 
 
@@ -131,7 +101,7 @@ def text_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     if acc.over:
         return (), acc
     out: Out = []
-    index, acc = _part(_at(event, acc), event.get("content_index") or 0, acc, out)
+    index, acc = _part(index_of(event, acc), event.get("content_index") or 0, acc, out)
     delta = delta_of(event)
     if delta and index >= 0:
         out.append(StreamEvent("text_delta", delta, index=index))
@@ -144,7 +114,7 @@ def thinking_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     if acc.over:
         return (), acc
     out: Out = []
-    at = _at(event, acc)
+    at = index_of(event, acc)
     if at not in acc.items:
         acc = _open(at, {"type": "reasoning"}, acc, out)
     item, delta = acc.items[at], delta_of(event)
@@ -156,7 +126,7 @@ def thinking_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 @responses_table.on("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
 def call_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of a call's arguments."""
-    item = acc.items.get(_at(event, acc))
+    item = acc.items.get(index_of(event, acc))
     delta = delta_of(event)
     if item is None or not delta or item.done or acc.over or item.kind not in CALLS:
         return (), acc
@@ -167,7 +137,7 @@ def call_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 def part_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A part of a message is whole."""
     out: Out = []
-    at, number = _at(event, acc), event.get("content_index") or 0
+    at, number = index_of(event, acc), event.get("content_index") or 0
     item = acc.items.get(at)
     if item is not None and item.kind == "message" and not acc.over:
         acc = _end_part(at, number, event.get("part") or {}, acc, out)
@@ -178,7 +148,7 @@ def part_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 def item_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """An item is whole."""
     out: Out = []
-    return out, acc if acc.over else _close(_at(event, acc), event.get("item") or {}, acc, out)
+    return out, acc if acc.over else _close(index_of(event, acc), event.get("item") or {}, acc, out)
 
 
 @responses_table.on("response.completed", "response.incomplete", "response.failed", "response.cancelled", "body")
@@ -194,7 +164,7 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     output = response.get("output")
     taken: set[int] = set()
     for number, item in enumerate(output or ()):
-        at = _place(number, item, acc, taken)
+        at = place(number, item, acc, taken)
         taken.add(at)
         acc = _close(at, item, acc, out)
     for at in acc.items:
@@ -233,40 +203,11 @@ def _over(acc: ResponsesState) -> ResponsesState:
     return acc._replace(over=True)
 
 
-def _at(event: Mapping[str, Any], acc: ResponsesState) -> int:
-    at = event.get("output_index")
-    return at if isinstance(at, int) else max(0, len(acc.items) - 1)
-
-
-def _moved(at: int, acc: ResponsesState) -> ResponsesState:
-    """With the item that has the index ``at`` at an index that nobody has."""
-    others = {k: v for k, v in acc.items.items() if k != at}
-    return acc._replace(items={**others, max(acc.items) + 1: acc.items[at]})
-
-
-def _place(number: int, item: Mapping[str, Any], acc: ResponsesState, taken: set[int]) -> int:
-    """The index of an item of the terminal event: the one with its id, or of its kind at its place or anywhere.
-
-    Some servers leave items out of the terminal event, sort them, or give them other ids there.
-    """
-    id, kind = item.get("id"), text_field(item, "type") or "unknown"
-    free = [at for at in acc.items if at not in taken]
-    alike = [at for at in free if acc.items[at].kind == kind]
-    same = next((at for at in alike if id and acc.items[at].id == id), None)
-    if same is not None:
-        return same
-    if number in alike or number not in acc.items:
-        return number
-    return next(iter(sorted(alike)), max(acc.items) + 1)
-
-
 def _open(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
     kind = text_field(item, "type") or "unknown"
     if kind == "message":
-        new = Item(kind, {}, first=acc.next, id=text_field(item, "id"))
-        return acc._replace(
-            items={**acc.items, at: new}, next=acc.next + 1, phase=text_field(item, "phase") or acc.phase
-        )
+        new = Item(kind, {}, first=acc.next, id=text_field(item, "id"), phase=text_field(item, "phase"))
+        return acc._replace(items={**acc.items, at: new}, next=acc.next + 1)
     index = acc.next
     id = text_field(item, "id")
     call_id = text_field(item, "call_id") or id
@@ -298,7 +239,7 @@ def _part(at: int, number: int, acc: ResponsesState, out: Out) -> tuple[int, Res
 
 def _end_part(at: int, number: int, part: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
     """End a part of a message, or put it right where it says more than before."""
-    block = part_block(part)
+    block = part_block(part, acc.items[at].phase)
     if block is None:
         return acc
     new = number not in acc.items[at].parts
@@ -326,15 +267,17 @@ def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> R
         _whole(item, acc.items[at], out)
     known = acc.items[at]
     if known.kind == "message":
+        if item.get("phase") and not known.phase:  # said at the end alone
+            acc = acc._replace(items={**acc.items, at: known._replace(phase=text_field(item, "phase"))})
         parts = [(n, p) for n, p in enumerate(item.get("content") or ()) if part_block(p) is not None]
         if not known.parts.keys() <= {n for n, _ in parts}:  # a server that counts parts its own way
             numbers = sorted(known.parts)
             parts = [(numbers[i] if i < len(numbers) else numbers[-1] + 1 + i, p) for i, (_, p) in enumerate(parts)]
         for number, part in parts:
             acc = _end_part(at, number, part, acc, out)
-        return _abandon(at, acc, out)._replace(phase=text_field(item, "phase") or acc.phase)
+        return _abandon(at, acc, out)
     index, before = known.parts[0]
-    block = item_block(item, acc.phase)
+    block = item_block(item)
     if before is None:
         out.append(_end_event(known, index, block))
     elif text_of_block(block) and text_of_block(block) != text_of_block(before):
