@@ -229,3 +229,16 @@ def test_a_refusal_is_a_refusal_in_every_form(streamed: bool, loopback: Any) -> 
 
     assert (kinds(message), message.stop_reason) == (["refusal"], StopReason.refusal)
     assert returned(message)[0]["content"] == "I cannot."
+
+
+def test_a_message_whose_content_is_text_alone_is_read(loopback: Any) -> None:
+    message, _ = played(loopback, whole({**said(""), "content": "Hello"}))
+
+    assert message.content == (TextBlock("Hello"),)
+
+
+@pytest.mark.parametrize("kind", [{"x": 1}, [1], None, 7])
+def test_an_event_whose_type_is_no_text_is_passed_over(kind: Any, loopback: Any) -> None:
+    message, events = played(loopback, {"type": kind, "x": 1}, whole(said("Hello")))
+
+    assert (message.text, events[-1].type) == ("Hello", "done")

@@ -14,6 +14,7 @@ from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.messages import (
     AssistantMessage,
+    ImageBlock,
     StopReason,
     TextBlock,
     ThinkingBlock,
@@ -418,3 +419,38 @@ def test_blank_lines_before_an_answer_that_is_not_streamed_are_silence() -> None
 
     assert isinstance(error, ProviderError)
     assert "no answer came within 0.1 s" in error.message
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["Hel", "lo"],
+        {"type": "text", "text": "Hello"},
+        [{"type": "output_text", "text": "Hello"}],
+        [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}],
+    ],
+    ids=["texts", "one part", "parts of Responses", "parts"],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_content_is_read_in_every_form(content: Any, stream: bool, loopback: Any) -> None:
+    body = {"choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}]}
+    events = [delta({"content": content}), delta(finish="stop"), DONE] if stream else [body]
+
+    message, _ = played(loopback, *events, stream=stream)
+
+    assert message.content == (TextBlock("Hello"),)
+    assert returned(message) == [{"role": "assistant", "content": "Hello"}]
+
+
+def test_an_image_that_is_a_part_of_the_content_is_kept(loopback: Any) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+
+    message, _ = played(loopback, delta({"content": [{"type": "text", "text": "See:"}, image]}, "stop"), DONE)
+
+    assert message.content == (TextBlock("See:"), ImageBlock("QUJD", "image/png"))
+
+
+def test_an_answer_that_speaks_of_calls_and_has_none_has_stopped(loopback: Any) -> None:
+    message, last = played(loopback, delta({"content": "x"}), delta(finish="tool_calls"), DONE)
+
+    assert (message.stop_reason, last.raw_stop_reason) == (StopReason.stop, "tool_calls")

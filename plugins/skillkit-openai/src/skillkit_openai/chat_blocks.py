@@ -60,6 +60,8 @@ def stop_reason_of(finish: str | None, has_calls: bool, refused: bool = False) -
     reason = _STOP.get((finish or "stop").partition(":")[0].strip().lower(), StopReason.stop)
     if reason is StopReason.stop and has_calls:
         return StopReason.tool_calls
+    if reason is StopReason.tool_calls and not has_calls:
+        reason = StopReason.stop
     return StopReason.refusal if reason is StopReason.stop and refused else reason
 
 

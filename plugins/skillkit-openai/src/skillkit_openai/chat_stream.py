@@ -176,8 +176,8 @@ def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     if content:
         if isinstance(content, str):
             acc = _text(content, acc, out)
-        elif isinstance(content, list):
-            acc = _parts(content, acc, out)
+        else:
+            acc = _parts([content] if isinstance(content, Mapping) else content, acc, out)
     refusal = delta.get("refusal")
     if refusal and isinstance(refusal, str):
         acc = _refusal(refusal, acc, out)
@@ -198,10 +198,14 @@ def _delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
 def _parts(parts: list[Any], acc: ChatState, out: Out) -> ChatState:
     """Content as a list: text, and thinking that is a list of its own (Mistral) or a summary with signatures (Databricks)."""
     for part in parts:
+        if isinstance(part, str):
+            part = {"type": "text", "text": part}
         kind = part.get("type")
-        if kind == "text":
+        if kind in ("text", "output_text"):
             if part.get("text"):
                 acc = _text(string(part["text"]), acc, out)
+        elif kind == "image_url":
+            acc = _image(part, acc, out)
         elif kind == "thinking":
             inner = part.get("thinking")
             text = inner if isinstance(inner, str) else "".join(string(p.get("text")) for p in inner or ())
@@ -225,11 +229,16 @@ def _media(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
             acc = _text(said, acc, out)
         acc = _with(acc, acc.rest._replace(audio=(audio, acc.rest.audio)))
     for image in delta.get("images") or ():
-        block = image_block(string((image.get("image_url") or {}).get("url")))
-        acc = _end_text(_end_thinking(acc, out), out)
-        out.append(StreamEvent("block", index=acc.rest.next, block=block))
-        acc = _with(acc, acc.rest._replace(next=acc.rest.next + 1))
+        acc = _image(image, acc, out)
     return acc
+
+
+def _image(image: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
+    address = image.get("image_url") or {}
+    block = image_block(string(address if isinstance(address, str) else address.get("url")))
+    acc = _end_text(_end_thinking(acc, out), out)
+    out.append(StreamEvent("block", index=acc.rest.next, block=block))
+    return _with(acc, acc.rest._replace(next=acc.rest.next + 1))
 
 
 def _text(text: str, acc: ChatState, out: Out) -> ChatState:

@@ -269,7 +269,7 @@ def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> R
     if known.kind == "message":
         if item.get("phase") and not known.phase:  # said at the end alone
             acc = acc._replace(items={**acc.items, at: known._replace(phase=text_field(item, "phase"))})
-        parts = [(n, p) for n, p in enumerate(item.get("content") or ()) if part_block(p) is not None]
+        parts = [(n, p) for n, p in enumerate(_content(item)) if part_block(p) is not None]
         if not known.parts.keys() <= {n for n, _ in parts}:  # a server that counts parts its own way
             numbers = sorted(known.parts)
             parts = [(numbers[i] if i < len(numbers) else numbers[-1] + 1 + i, p) for i, (_, p) in enumerate(parts)]
@@ -283,6 +283,12 @@ def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> R
     elif text_of_block(block) and text_of_block(block) != text_of_block(before):
         out.append(StreamEvent("block", index=index, block=block))
     return acc._replace(items={**acc.items, at: known._replace(parts={0: (index, block)}, done=True)})
+
+
+def _content(item: Mapping[str, Any]) -> Iterable[Any]:
+    """The parts of a message; some servers write its text alone."""
+    content = item.get("content") or ()
+    return [{"type": "output_text", "text": content}] if isinstance(content, str) else content
 
 
 def _whole(item: Mapping[str, Any], known: Item, out: Out) -> None:

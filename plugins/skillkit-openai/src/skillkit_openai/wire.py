@@ -38,7 +38,7 @@ _DRAIN = (
 )
 _LAST_WORDS = 2.0  # seconds for the terminal event that should follow an error event
 _MALFORMED = (ValueError, TypeError, KeyError, AttributeError, IndexError)  # JSON, or not, of another shape
-_KEEP_ALIVE = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
+_KEEP_ALIVE = ("ping", "keepalive", "keep-alive", "heartbeat")
 _HEAD = 4_096  # bytes that are kept of an answer until it turns out to be one
 
 
