@@ -259,3 +259,10 @@ def test_a_server_that_only_keeps_the_connection_open_is_silent(sign, said, sett
 
     assert error.kind is ErrorKind.timeout
     assert words in error.message
+
+
+def test_the_input_of_a_call_may_be_its_text():
+    message, _ = played(blocks({**CALL, "input": '{"a": 1}'}, stop="tool_use"))
+
+    assert (message.tool_calls[0].args, message.tool_calls[0].raw_args) == ({"a": 1}, '{"a": 1}')
+    assert returned(message) == [CALL]

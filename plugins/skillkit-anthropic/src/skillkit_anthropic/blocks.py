@@ -66,7 +66,8 @@ def finished(opened: Open, fragments: list[tuple[str, Any]], *, cut: bool = True
         raw = _joined(fragments, "input_json_delta")
         out: list[StreamEvent] = []
         if not raw and start.get("input"):
-            raw = json.dumps(start["input"], ensure_ascii=False, separators=(",", ":"))
+            given = start["input"]  # some gateways hand the text through
+            raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
             out.append(StreamEvent("tool_call_delta", raw, index=index))
         call = tool_call(start, raw, cut=cut)
         out.append(StreamEvent("tool_call_end", tool_name=call.name, tool_call_id=call.id, index=index, block=call))
