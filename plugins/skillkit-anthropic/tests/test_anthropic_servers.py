@@ -7,7 +7,8 @@ import json
 
 import pytest
 from anthropic_server import MODEL, TEXT, Server, answering, ask, collect, response, sse
-from skillkit_anthropic import AnthropicAdapter
+from skillkit_anthropic import AnthropicAdapter, plugin
+from skillkit_anthropic.validate import problems_of
 
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind
@@ -41,7 +42,7 @@ def played(events, kind="text/event-stream"):
     return builder.message(provider="anthropic", api="anthropic-messages", model=MODEL.id), seen[-1]
 
 
-def returned(message, base_url="http://127.0.0.1:1"):
+def returned(message, base_url="http://127.0.0.1:1", **options):
     """What of ``message`` goes back to the server there, with a result for every call; the wire has nothing against it."""
     results = [ToolResultMessage(tool_call_id=c.id, tool_name=c.name, content="ok") for c in message.tool_calls]
     sent = {}
@@ -51,7 +52,7 @@ def returned(message, base_url="http://127.0.0.1:1"):
         raise RuntimeError("seen enough")
 
     request = LLMRequest(MODEL, [HI, message, *results, UserMessage(content="go on")], on_request=look)
-    adapter = AnthropicAdapter(None, base_url=base_url, api_key="k")
+    adapter = AnthropicAdapter(None, base_url=base_url, api_key="k", **options)
     assert list(adapter.validate(request)) == []
     asyncio.run(collect(adapter, request))
     return [
@@ -62,6 +63,8 @@ def returned(message, base_url="http://127.0.0.1:1"):
     ]
 
 
+HI_WIRE = {"role": "user", "content": "hi"}
+RESULT = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}]}
 THOUGHT = {"type": "thinking", "thinking": "Look it up."}
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"a": 1}}
 
@@ -71,13 +74,37 @@ def test_thinking_goes_back_unsigned_to_a_server_that_signs_none(signature):
     """DeepSeek, Kimi and others refuse a tool loop without it: ``content[].thinking ... must be passed back``."""
     message, _ = played(blocks({**THOUGHT, **signature}, CALL, stop="tool_use"))
 
-    assert returned(message) == [{**THOUGHT, "signature": ""}, CALL]
+    assert returned(message, signed_thinking=False) == [{**THOUGHT, "signature": ""}, CALL]
+    assert returned(message, "https://api.deepseek.com/anthropic/v1") == [{**THOUGHT, "signature": ""}, CALL]
 
 
-def test_unsigned_thinking_goes_to_anthropic_itself_as_text():
+@pytest.mark.spec("I5")
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("https://api.anthropic.com", {}),
+        ("http://127.0.0.1:1", {}),
+        ("https://api.deepseek.com/anthropic", {"signed_thinking": True}),
+    ],
+)
+def test_unsigned_thinking_goes_to_every_other_server_as_text(url, options):
     message, _ = played(blocks(THOUGHT, CALL, stop="tool_use"))
 
-    assert returned(message, base_url="https://api.anthropic.com") == [{"type": "text", "text": "Look it up."}, CALL]
+    assert returned(message, url, **options) == [{"type": "text", "text": "Look it up."}, CALL]
+
+
+def test_the_providers_that_sign_nothing_are_known(make_host):
+    for name, *_ in plugin.COMPATIBLE:
+        host = make_host(("anthropic", plugin))
+        adapter = host.adapters.resolve(name, None, base_url="http://127.0.0.1:1", api_key="k")
+        wire = {"role": "assistant", "content": [{**THOUGHT, "signature": ""}, CALL]}
+        assert (
+            adapter._signs is False
+            and problems_of({"max_tokens": 1, "messages": [HI_WIRE, wire, RESULT]}, signs=False) == []
+        )
+        assert problems_of({"max_tokens": 1, "messages": [HI_WIRE, wire, RESULT]}) == [
+            "messages.1.content.0: thinking needs its signature"
+        ]
 
 
 def test_unsigned_thinking_of_an_answer_that_broke_off_goes_back_as_text():
@@ -85,7 +112,7 @@ def test_unsigned_thinking_of_an_answer_that_broke_off_goes_back_as_text():
     message, last = played([*blocks(THOUGHT)[:3], started])
 
     assert (last.type, message.stop_reason) == ("error", StopReason.error)
-    assert returned(message)[0] == {"type": "text", "text": "Look it up."}
+    assert returned(message, signed_thinking=False)[0] == {"type": "text", "text": "Look it up."}
 
 
 @pytest.mark.parametrize(

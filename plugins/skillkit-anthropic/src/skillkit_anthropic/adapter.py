@@ -25,6 +25,7 @@ from .encode import API, dumps
 from .errors import error_of_body, error_of_exception
 from .interrupt import Interrupt, Interrupted
 from .jsontext import parse_json
+from .plugin import COMPATIBLE
 from .request import BINDING_BETA, RequestEncoder, drops_foreign_thinking
 from .validate import problems_of
 from .wire import message_events
@@ -39,6 +40,7 @@ __all__ = ["AnthropicAdapter"]
 log = logging.getLogger(__name__)
 
 _SCRATCH = "skillkit-anthropic"
+_UNSIGNED = frozenset(endpoint for _, endpoint, *_ in COMPATIBLE)
 _DRAIN = (
     0.25  # seconds that a server gets, after its last event, to end the response so that the connection can be kept
 )
@@ -53,7 +55,8 @@ class AnthropicAdapter(LLMAdapter):
         base_url: endpoint, with or without ``/v1``; ``None``: ``ANTHROPIC_BASE_URL``, else Anthropic.
         api_key: ``None``: ``ANTHROPIC_API_KEY``, else what the SDK finds (``ANTHROPIC_AUTH_TOKEN``, a profile).
         headers: sent with every request.
-        cache, timeout, connect_timeout, proxy, max_tokens: override the configuration, see :class:`AnthropicConfig`.
+        cache, timeout, connect_timeout, proxy, max_tokens, signed_thinking: override the configuration, see
+            :class:`AnthropicConfig`.
         key_hint: variable that holds the key; named where the server refuses it. Default: ``ANTHROPIC_API_KEY`` for
             Anthropic itself.
 
@@ -77,6 +80,7 @@ class AnthropicAdapter(LLMAdapter):
         proxy: str | None = None,
         max_tokens: int | None = None,
         key_hint: str | None = None,
+        signed_thinking: bool | None = None,
     ) -> None:
         given = {
             "cache": cache,
@@ -84,6 +88,7 @@ class AnthropicAdapter(LLMAdapter):
             "connect_timeout": connect_timeout,
             "proxy": proxy,
             "max_tokens": max_tokens,
+            "signed_thinking": signed_thinking,
         }
         section = _section(host)
         config = AnthropicConfig.model_validate(
@@ -118,6 +123,7 @@ class AnthropicAdapter(LLMAdapter):
         url = (base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
         variable = key_hint or ("ANTHROPIC_API_KEY" if official else None)
         self._origin = Origin(provider, url, PATH, api_key or "", variable)
+        self._signs = config.signed_thinking and (signed_thinking is not None or url not in _UNSIGNED)
 
     # ------------------------------------------------------------ one answer
 
@@ -230,8 +236,7 @@ class AnthropicAdapter(LLMAdapter):
         return encoder
 
     def _new_encoder(self) -> RequestEncoder:
-        signs = self._origin.url == ANTHROPIC_URL
-        return RequestEncoder(self.provider, self._config.cache, self._config.max_tokens, signs=signs)
+        return RequestEncoder(self.provider, self._config.cache, self._config.max_tokens, signs=self._signs)
 
     async def _whole(
         self, response: httpx2.Response, begun: bytes, body: Body, decoder: AnswerDecoder, interrupt: Interrupt
@@ -325,7 +330,7 @@ class AnthropicAdapter(LLMAdapter):
         """Why the Messages API would refuse the request, one line each."""
         encoder = self._new_encoder()
         try:
-            return problems_of(parse_json(encoder.encode(request).content))
+            return problems_of(parse_json(encoder.encode(request).content), signs=self._signs)
         except (ProviderError, ValueError) as error:
             return (str(error),)
 

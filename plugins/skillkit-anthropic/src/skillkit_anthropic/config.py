@@ -19,6 +19,8 @@ class AnthropicConfig(BaseModel):
         proxy: proxy for all requests; default: the usual environment variables (``HTTPS_PROXY``, ``NO_PROXY``).
         headers: further HTTP headers.
         betas: values of the ``anthropic-beta`` header, for the provider ``anthropic`` alone.
+        signed_thinking: the server signs all thinking, and refuses any that is not; ``false`` for a server that signs none and
+            wants it back all the same, as DeepSeek and Kimi do. Endpoints of this plugin's other providers are known.
         max_tokens: most tokens of an answer where neither the request nor the model says it.
     """
 
@@ -30,4 +32,5 @@ class AnthropicConfig(BaseModel):
     proxy: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     betas: tuple[str, ...] = ()
+    signed_thinking: bool = True
     max_tokens: int = Field(default=16_384, gt=0)

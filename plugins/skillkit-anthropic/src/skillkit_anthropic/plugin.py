@@ -49,7 +49,7 @@ def register_adapters(register: Callable[[Provider], None]) -> None:
                 base_url_env=None if keys else "OLLAMA_BASE_URL",
                 api_key_env=keys,
                 default_model=model,
-                options={"key_hint": keys[0]} if keys else {},
+                options={"signed_thinking": False} | ({"key_hint": keys[0]} if keys else {}),
                 description=f"{title}, over the Messages API",
             )
         )

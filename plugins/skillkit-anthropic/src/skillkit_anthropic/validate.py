@@ -17,14 +17,14 @@ _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _MOST_MARKS = 4
 
 
-def problems_of(body: Mapping[str, Any]) -> list[str]:
-    """Why the wire would refuse ``body``, one line each; empty when it is fine."""
+def problems_of(body: Mapping[str, Any], *, signs: bool = True) -> list[str]:
+    """Why the wire would refuse ``body``, one line each; empty when it is fine. ``signs``: thinking needs a signature."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         return ["messages: at least one message is needed"]
     out = [*_top(body), *_order(messages)]
     for i, message in enumerate(messages):
-        out += _content(f"messages.{i}", message)
+        out += _content(f"messages.{i}", message, signs)
     out += _calls(messages)
     marks = sum(_marks(part) for part in (body.get("tools"), body.get("system"), messages))
     if marks > _MOST_MARKS:
@@ -72,7 +72,7 @@ def _order(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"messages.{len(messages) - 1}: a last message of the assistant may not end in whitespace"
 
 
-def _content(where: str, message: Mapping[str, Any]) -> Iterator[str]:
+def _content(where: str, message: Mapping[str, Any], signs: bool) -> Iterator[str]:
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant"):
         yield f"{where}.role: {role!r} is neither 'user' nor 'assistant'"
@@ -83,6 +83,8 @@ def _content(where: str, message: Mapping[str, Any]) -> Iterator[str]:
     others = False
     for j, block in enumerate(content):
         yield from _block(f"{where}.content.{j}", block, str(role))
+        if block.get("type") == "thinking" and signs and not block.get("signature"):
+            yield f"{where}.content.{j}: thinking needs its signature"
         if block.get("type") == "tool_result":
             if others:
                 yield f"{where}.content.{j}: tool results come before everything else"
@@ -100,8 +102,6 @@ def _block(where: str, block: Mapping[str, Any], role: str) -> Iterator[str]:
         yield f"{where}: a {kind} block cannot be the {role}'s"
     if kind == "text" and not str(block.get("text", "")).strip():
         yield f"{where}: text must not be empty"
-    elif kind == "thinking" and not isinstance(block.get("signature"), str):
-        yield f"{where}: thinking needs its signature"
     elif kind == "redacted_thinking" and not block.get("data"):
         yield f"{where}: redacted thinking needs its data"
     elif kind == "tool_use":
