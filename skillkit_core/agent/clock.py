@@ -25,15 +25,18 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock."""
 
-    def time(self) -> float:
+    @staticmethod
+    def time() -> float:
         """Seconds since the epoch."""
         return time.time()
 
-    def monotonic(self) -> float:
+    @staticmethod
+    def monotonic() -> float:
         """Seconds that never go back."""
         return time.monotonic()
 
-    async def sleep(self, seconds: float) -> None:
+    @staticmethod
+    async def sleep(seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
 

@@ -36,8 +36,8 @@ class Queues:
     """The three queues of an agent. Every accepted item is consumed once, returned, or still here (I14)."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        # Lists: they are short, and an empty deque takes 0.6 KiB of every session.
-        self._queues: dict[Kind, list[QueueItem]] = {"steer": [], "follow_up": [], "next_run": []}
+        # Tuples: they are short, nearly always empty, and every session has three.
+        self._queues: dict[Kind, tuple[QueueItem, ...]] = {"steer": (), "follow_up": (), "next_run": ()}
         self._count = 0
         self._consumed: set[str] | None = None
         self._changed = changed
@@ -50,7 +50,7 @@ class Queues:
             item = QueueItem(f"q{self._count}", kind, text, tuple(images), receipt)
             if receipt is not None:
                 receipt.id = item.id
-            self._queues[kind].append(item)
+            self._queues[kind] += (item,)
         self._changed()
         return item.id
 
@@ -58,10 +58,10 @@ class Queues:
         """Consume the next item, or all of them."""
         with self._lock:
             queue = self._queues[kind]
-            items = queue[:] if mode == "all" else queue[:1]
+            items = list(queue if mode == "all" else queue[:1])
             if not items:
                 return items
-            del queue[: len(items)]
+            self._queues[kind] = queue[len(items) :]
             if self._consumed is None:
                 self._consumed = set()
             self._consumed.update(item.id for item in items)
@@ -71,7 +71,7 @@ class Queues:
     def put_back(self, item: QueueItem) -> None:
         """Undo a ``take``: what was taken could not be said after all."""
         with self._lock:
-            self._queues[item.kind].insert(0, item)
+            self._queues[item.kind] = (item, *self._queues[item.kind])
             if self._consumed is not None:
                 self._consumed.discard(item.id)
         self._changed()
@@ -82,7 +82,7 @@ class Queues:
             item = next((i for queue in self._queues.values() for i in queue if i.id == item_id), None)
             if item is None:
                 return "already_consumed" if item_id in (self._consumed or ()) else "already_cleared"
-            self._queues[item.kind].remove(item)
+            self._queues[item.kind] = tuple(i for i in self._queues[item.kind] if i is not item)
         if item.receipt is not None:
             item.receipt.fail(AgentError("the message was taken back before it was said"))
         self._changed()
@@ -92,8 +92,7 @@ class Queues:
         """Take out and return what waits for the running run; messages for the next run stay."""
         with self._lock:
             items = [*self._queues["steer"], *self._queues["follow_up"]]
-            self._queues["steer"].clear()
-            self._queues["follow_up"].clear()
+            self._queues["steer"] = self._queues["follow_up"] = ()
         for item in items:
             if item.receipt is not None:
                 item.receipt.fail(RunAborted("the run was aborted before the message was said"))

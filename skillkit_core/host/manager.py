@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PluginError
@@ -102,7 +103,7 @@ class Host(Access):
 
     # --- where it works ---------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def cwd(self) -> Path:
         """The workspace."""
         from pathlib import Path
