@@ -96,9 +96,18 @@ class UnknownName(UsageError, LookupError):
         name: the name that was asked for.
         candidates: the names that exist.
         hint: replaces the generated hint.
+        elsewhere: where other names come from; said where no close match is.
     """
 
-    def __init__(self, kind: str, name: str, candidates: Iterable[str] = (), *, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        candidates: Iterable[str] = (),
+        *,
+        hint: str | None = None,
+        elsewhere: str | None = None,
+    ) -> None:
         names = sorted(set(candidates))
         if hint is None:
             close = close_matches(name, names)
@@ -109,6 +118,8 @@ class UnknownName(UsageError, LookupError):
                 hint = f"known: {shown}"
             else:
                 hint = f"no {kind} is installed"
+            if elsewhere and not close:
+                hint += f"; {elsewhere}"
         super().__init__(f"unknown {kind} {name!r}", hint=hint)
         self.kind = kind
         self.name = name

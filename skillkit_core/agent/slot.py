@@ -58,7 +58,7 @@ class RunSlot(Part):
         self._task: asyncio.Task[None] | None = None  # of the last run
         self._starting = threading.Lock()
         self._count = 0
-        self._idle: tuple[Callable[[], Any], ...] = ()
+        self._idle: list[Callable[[], Any]] = []  # from any thread
         self._abandoned: tuple[asyncio.Task[Any], ...] = ()
 
     # --- running ----------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class RunSlot(Part):
             log.warning("a run that a message began has failed: %s", failure)
 
     async def _call_idle(self) -> None:
-        callbacks, self._idle = self._idle, ()
+        callbacks, self._idle = self._idle, []
         for callback in callbacks:
             try:
                 answer = call_contained(callback)
@@ -365,7 +365,7 @@ class RunSlot(Part):
     def when_idle(self, callback: Callable[[], Any]) -> None:
         """Call ``callback()`` after the active run, or soon when nothing runs."""
         if self.run is not None:
-            self._idle = (*self._idle, callback)
+            self._idle.append(callback)
         else:
             answer = callback()
             if asyncio.iscoroutine(answer):

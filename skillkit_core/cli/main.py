@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from .. import __version__
-from ..errors import SkillKitError, UnknownName, UsageError, close_matches
+from ..errors import SkillKitError, UnknownName, UsageError
 from .output import columns, echo, error_line, style
 
 if TYPE_CHECKING:
@@ -122,11 +122,8 @@ class RootGroup(click.Group):
         name = args[0]
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
-        known = self.list_commands(ctx)
-        hint = None
-        if not close_matches(name, known):
-            hint = f"known: {', '.join(known)}; others come with plugins, see 'skillkit plugins list'"
-        raise UnknownName("command", name, known, hint=hint)
+        more = "others come with plugins, see 'skillkit plugins list'"
+        raise UnknownName("command", name, self.list_commands(ctx), elsewhere=more)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What SkillKit is, and what to begin with here."""

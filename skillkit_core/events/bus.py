@@ -70,7 +70,7 @@ class EventBus(Subscriptions):
         self.clock = clock
         self.debug = False
         self._seq = itertools.count(1)
-        self._reports: tuple[asyncio.Task[None], ...] = ()
+        self._reports: list[asyncio.Task[None]] = []
         self.deadline: float | None = None  # the loop's time until which handlers may take since an abort
         self.loop: asyncio.AbstractEventLoop | None = None
         if host is not None:
@@ -286,17 +286,14 @@ class EventBus(Subscriptions):
         )
         if _in_sync.get() and not self.all_sync("handler_error"):
             report = asyncio.get_running_loop().create_task(self._report(problem))
-            self._reports += (report,)
-            report.add_done_callback(self._reported)
+            self._reports.append(report)
+            report.add_done_callback(self._reports.remove)
         else:
             await self.emit(problem)
 
     async def _report(self, problem: HandlerErrorEvent) -> None:
         _in_sync.set(False)
         await self.emit(problem)
-
-    def _reported(self, report: asyncio.Task[None]) -> None:
-        self._reports = tuple(known for known in self._reports if known is not report)
 
     def emit_sync(self, event: Event | str, data: Any = None) -> EventResult:
         """Emit from code that is not async.

@@ -24,6 +24,11 @@ class Disk:
         self._real = os.fsync
         monkeypatch.setattr(os, "fsync", self._fsync)
 
+    async def working(self) -> None:
+        """Wait until a sync has begun."""
+        while not self.begun.is_set():
+            await asyncio.sleep(0)
+
     def _fsync(self, fd: int) -> None:
         self.begun.set()
         assert self.go.wait(20)
@@ -40,8 +45,7 @@ def test_the_loop_goes_on_while_the_disk_works(tmp_path, header, entry, disk):
     async def main() -> None:
         session = await JsonlStore.at(tmp_path).create(header)
         writing = asyncio.create_task(session.append(entry(1), sync=True))
-        while not disk.begun.is_set():
-            await asyncio.sleep(0)
+        await disk.working()
         assert not writing.done()
         disk.go.set()
         await writing
@@ -55,8 +59,7 @@ def test_close_waits_for_a_sync_whose_caller_has_left(tmp_path, header, entry, d
     async def main() -> None:
         session = await JsonlStore.at(tmp_path).create(header)
         writing = asyncio.create_task(session.append(entry(1), sync=True))
-        while not disk.begun.is_set():
-            await asyncio.sleep(0)
+        await disk.working()
         writing.cancel()
         await asyncio.wait([writing])
         closing = asyncio.create_task(session.close())
@@ -76,8 +79,7 @@ def test_another_loop_can_close_what_a_dead_one_left(tmp_path, header, entry, di
         session = await JsonlStore.at(tmp_path).create(header)
         kept.append(session)
         kept.append(asyncio.create_task(session.append(entry(1), sync=True)))
-        while not disk.begun.is_set():
-            await asyncio.sleep(0)
+        await disk.working()
 
     asyncio.run(begin())  # ends the task, and the loop with it
     threading.Timer(0.01, disk.go.set).start()
@@ -147,14 +149,12 @@ def test_a_sync_that_nobody_waited_for_is_made_again(tmp_path, header, entry, di
     async def main() -> None:
         session = await JsonlStore.at(tmp_path).create(header)
         writing = asyncio.create_task(session.append(entry(1), sync=True))
-        while not disk.begun.is_set():
-            await asyncio.sleep(0)
+        await disk.working()
         writing.cancel()
         await asyncio.wait([writing])
         disk.begun.clear()
         again = asyncio.create_task(session.sync())
-        while not disk.begun.is_set():
-            await asyncio.sleep(0)
+        await disk.working()
         assert not again.done()
         disk.go.set()
         await again
@@ -167,8 +167,7 @@ def test_a_child_that_is_forked_during_a_sync_need_not_wait_for_it(tmp_path, hea
     async def begin() -> JsonlSession:
         session = await JsonlStore.at(tmp_path).create(header)
         writing = asyncio.create_task(session.append(entry(1), sync=True))
-        while not disk.begun.is_set():
-            await asyncio.sleep(0)
+        await disk.working()
         writing.cancel()
         await asyncio.wait([writing])
         return session
