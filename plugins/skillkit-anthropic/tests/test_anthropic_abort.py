@@ -7,7 +7,6 @@ import asyncio
 import pytest
 from anthropic_server import TEXT, Server, ask, collect, sse
 from skillkit_anthropic import AnthropicAdapter
-from skillkit_anthropic.interrupt import Interrupt, Interrupted
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.contracts.adapter import ModelSettings
@@ -176,25 +175,3 @@ def test_a_server_that_falls_silent_is_a_timeout():
     assert silent[-1].error.kind is ErrorKind.timeout
     assert "silent for 0.05" in str(silent[-1].error)
     assert events[-1].type == "done"
-
-
-def test_only_waiting_counts_as_silence():
-    """The time that a consumer takes between two events is not the server's."""
-
-    async def run():
-        clock = asyncio.get_running_loop()
-        with Interrupt(AbortSignal()) as interrupt:
-            interrupt.watch(60.0)
-            interrupt._since = clock.time() - 1_000  # long ago, while nobody was waiting
-            interrupt._look()
-            assert interrupt.reason is None
-            assert await interrupt.wait(asyncio.sleep(0, "answer")) == "answer"
-            waiting = asyncio.ensure_future(interrupt.wait(clock.create_future()))
-            await asyncio.sleep(0)
-            interrupt._since -= 1_000
-            interrupt._look()
-            with pytest.raises(Interrupted):
-                await waiting
-            return interrupt.reason
-
-    assert asyncio.run(run()) == "silence"

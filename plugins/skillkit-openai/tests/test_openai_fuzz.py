@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
-from skillkit_openai.watch import Watch
 from skillkit_openai.wire import OpenAIWire, _Reader
 from skillkit_testkit.streams import problems_of, spoiled
 
@@ -23,6 +22,7 @@ from skillkit_core.agent.repair import repair
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import AssistantMessage, StopReason, UserMessage
 from skillkit_core.models import ModelDefinition
+from skillkit_core.request_watch import Watch
 from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import MessageBuilder, StreamEvent
 
@@ -112,7 +112,7 @@ def read(api: str, body: bytes, *, stream: bool = True, pieces: Sequence[bytes] 
             yield piece
 
     async def main() -> list[StreamEvent]:
-        watch = Watch(AbortSignal(), None, None)
+        watch = Watch(AbortSignal())
         kind = "text/event-stream" if stream else "application/json"
         response = httpx2.Response(200, headers={"content-type": kind}, content=arriving())
         reader, acc, out = _Reader(WIRES[api], response, watch, stream), WIRES[api].start(), []

@@ -19,12 +19,12 @@ from skillkit_openai.chat_state import ChatState, joined, longer
 from skillkit_openai.chat_stream import tag
 from skillkit_openai.jsontext import decode, encode
 from skillkit_openai.responses_stream import ResponsesState
-from skillkit_openai.watch import Watch
 from skillkit_openai.wire import _Reader
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.messages import AssistantMessage, RefusalBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
+from skillkit_core.request_watch import Watch
 from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import MessageBuilder, StreamEvent, StreamTable
 
@@ -231,7 +231,7 @@ typed = st.builds(
 @given(data=st.lists(st.binary(max_size=30) | json_values.map(encode) | typed.map(encode), max_size=6))
 def test_whatever_a_server_sends_the_stream_ends_with_one_terminal_event(adapter_class: Any, data: list[bytes]) -> None:
     async def main() -> list[StreamEvent]:
-        watch = Watch(AbortSignal(), None, None)
+        watch = Watch(AbortSignal())
         adapter = adapter_class(None, base_url="http://localhost/v1")
         body = b"".join(b"data: " + d.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\n" for d in data)
         response = httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body)

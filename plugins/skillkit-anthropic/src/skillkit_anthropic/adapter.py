@@ -15,6 +15,7 @@ from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import freeze
 from skillkit_core.http_failures import Origin, exceeds_window, require_url
 from skillkit_core.models import ModelDefinition
+from skillkit_core.request_watch import Interrupted, Watch
 from skillkit_core.sse import MOST_BYTES, too_long
 from skillkit_core.stream import StreamEvent
 
@@ -23,7 +24,6 @@ from .config import AnthropicConfig
 from .decoder import AnswerDecoder
 from .encode import API, dumps
 from .errors import error_of_body, error_of_exception
-from .interrupt import Interrupt, Interrupted
 from .jsontext import parse_json
 from .plugin import COMPATIBLE
 from .request import BINDING_BETA, RequestEncoder, drops_foreign_thinking
@@ -131,30 +131,30 @@ class AnthropicAdapter(LLMAdapter):
         """Ask the model; see :meth:`LLMAdapter.stream`. The connection is closed when the iterator is."""
         decoder = AnswerDecoder()
         body: Body | None = None
-        with Interrupt(request.signal) as interrupt:
-            try:
-                interrupt.check()
-                response = await interrupt.wait(self._send(request, interrupt))
-                body = _body(response)
-                while not decoder.acc.finished:
-                    for event in await self._next(response, body, decoder, interrupt):
-                        yield event
-            except Interrupted:
-                yield decoder.fail(self._interrupted(interrupt, request))
-            except Exception as error:  # noqa: BLE001 - the contract: a started stream never raises
-                if decoder.acc.finished:
-                    log.debug("after the end of the answer: %r", error)
-                else:
-                    yield decoder.fail(self._error(error, request))
-            finally:
-                if decoder.acc.container is not None:
-                    self._encoder(request).container = decoder.acc.container
-                if body is not None:
-                    with suppress(Exception):
-                        await body.close()
+        watch = Watch(request.signal)
+        try:
+            response = await watch.wait(self._send(request, watch))
+            body = _body(response)
+            while not decoder.acc.finished:
+                for event in await self._next(response, body, decoder, watch):
+                    yield event
+        except Interrupted as interrupted:
+            yield decoder.fail(self._interrupted(interrupted.reason, request))
+        except Exception as error:  # noqa: BLE001 - the contract: a started stream never raises
+            if decoder.acc.finished:
+                log.debug("after the end of the answer: %r", error)
+            else:
+                yield decoder.fail(self._error(error, request))
+        finally:
+            watch.close()
+            if decoder.acc.container is not None:
+                self._encoder(request).container = decoder.acc.container
+            if body is not None:
+                with suppress(Exception):
+                    await body.close()
 
     async def _next(
-        self, response: httpx2.Response, body: Body, decoder: AnswerDecoder, interrupt: Interrupt
+        self, response: httpx2.Response, body: Body, decoder: AnswerDecoder, watch: Watch
     ) -> Sequence[StreamEvent]:
         """The events of what has arrived since the last call; those of the end where nothing follows.
 
@@ -163,21 +163,20 @@ class AnthropicAdapter(LLMAdapter):
         Raises:
             ProviderError: it is no answer.
         """
-        interrupt.check()
-        data = await interrupt.wait(body.read(), decoder.quiet)
+        data = await watch.wait(body.read(), decoder.quiet)
         if data and not decoder.started and _is_whole(response, decoder.head + data):
-            return await self._whole(response, decoder.head + data, body, decoder, interrupt)
+            return await self._whole(response, decoder.head + data, body, decoder, watch)
         events = decoder.feed(data) if data else decoder.close()
         if not data and not decoder.started:
             events = [decoder.fail(self._foreign(response, decoder.head))]
         if not decoder.quiet:
-            interrupt.limit(None)
+            watch.limit(None)
         if decoder.acc.finished:
             self._sign(events[-1].error)
-            await self._drain(body, interrupt)
+            await self._drain(body, watch)
         return events
 
-    async def _send(self, request: LLMRequest, interrupt: Interrupt) -> httpx2.Response:
+    async def _send(self, request: LLMRequest, watch: Watch) -> httpx2.Response:
         """Encode, let ``on_request`` look, post, tell ``on_response``.
 
         The time until the first event counts from here on: neither the import of the SDK nor a hook that asks somebody
@@ -201,8 +200,8 @@ class AnthropicAdapter(LLMAdapter):
                 content = dumps(new_payload)
             headers = self._transport.exactly(new_headers)
         self._transport.client()
-        interrupt.limit(request.settings.timeout)
-        interrupt.watch(self._config.timeout)
+        watch.limit(request.settings.timeout)
+        watch.idle(self._config.timeout)
         try:
             response = await self._transport.post(content, headers)
         except anthropic.APIStatusError as error:
@@ -239,7 +238,7 @@ class AnthropicAdapter(LLMAdapter):
         return RequestEncoder(self.provider, self._config.cache, self._config.max_tokens, signs=self._signs)
 
     async def _whole(
-        self, response: httpx2.Response, begun: bytes, body: Body, decoder: AnswerDecoder, interrupt: Interrupt
+        self, response: httpx2.Response, begun: bytes, body: Body, decoder: AnswerDecoder, watch: Watch
     ) -> Sequence[StreamEvent]:
         """The events of an answer that is one JSON object.
 
@@ -247,14 +246,13 @@ class AnthropicAdapter(LLMAdapter):
             ProviderError: it is something else.
         """
         parts, size = [begun], len(begun)
-        while part := await interrupt.wait(body.read(), parts[-1].isspace()):
-            interrupt.check()
+        while part := await watch.wait(body.read(), parts[-1].isspace()):
             parts.append(part)
             size += len(part)
             if size > MOST_BYTES:
                 raise too_long("an answer", MOST_BYTES)
         data = b"".join(parts)
-        interrupt.limit(None)
+        watch.limit(None)
         if data.lstrip()[:6] in (b"event:", b"data: "):  # a stream whose content type says otherwise
             events = decoder.feed(data)
             events += () if decoder.acc.finished else decoder.close()
@@ -280,13 +278,13 @@ class AnthropicAdapter(LLMAdapter):
             hint=f"try again; if it stays, {self._origin.path_hint()}",
         )
 
-    async def _drain(self, body: Body, interrupt: Interrupt) -> None:
+    async def _drain(self, body: Body, watch: Watch) -> None:
         """Read to the end of the response, so that the connection serves the next request."""
-        if interrupt.reason is not None or body.ended:
+        if watch.reason is not None or body.ended:
             return
-        interrupt.limit(_DRAIN)
+        watch.limit(_DRAIN)
         with suppress(Exception):
-            while await interrupt.wait(body.read()):
+            while await watch.wait(body.read()):
                 pass
 
     # ------------------------------------------------------------ failures
@@ -315,11 +313,11 @@ class AnthropicAdapter(LLMAdapter):
         if isinstance(error, ProviderError):
             self._origin.sign(error)
 
-    def _interrupted(self, interrupt: Interrupt, request: LLMRequest) -> ProviderError:
-        if interrupt.reason == "aborted":
+    def _interrupted(self, reason: str, request: LLMRequest) -> ProviderError:
+        if reason == "aborted":
             return ProviderError(request.signal.reason or "aborted", kind=ErrorKind.aborted, provider=self.provider)
         message = f"the server was silent for {self._config.timeout:g} seconds"
-        if interrupt.reason == "timeout":
+        if reason == "timeout":
             message = f"the first event did not come within {request.settings.timeout:g} seconds"
         late = ProviderError(message, kind=ErrorKind.timeout, hint="try again, or raise timeout")
         return self._origin.sign(late)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError, SkillKitError
 from skillkit_core.http_failures import Origin, exceeds_window
+from skillkit_core.request_watch import Interrupted
 
 from .errors import status_error
-from .watch import Interrupted
 
 if TYPE_CHECKING:
     import httpx2

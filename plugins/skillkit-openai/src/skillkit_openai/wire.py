@@ -15,6 +15,7 @@ from skillkit_core.errors import ErrorKind, ProviderError, UsageError
 from skillkit_core.frozen import freeze
 from skillkit_core.http_failures import Origin, require_url
 from skillkit_core.models import ModelDefinition
+from skillkit_core.request_watch import Interrupted, Watch
 from skillkit_core.sse import MOST_BYTES, SSEDecoder, too_long
 from skillkit_core.stream import StreamEvent
 from skillkit_core.tools import Tool
@@ -25,7 +26,6 @@ from .errors import protocol_error
 from .failures import Failures
 from .jsontext import decode, encode
 from .models import definitions
-from .watch import Interrupted, Watch
 
 if TYPE_CHECKING:
     import httpx2
@@ -103,7 +103,7 @@ class OpenAIWire(LLMAdapter):
         self.dialect: Dialect = dialect_for(url, options)
         self._client = Client(self.endpoint)
         self._timeout = timeout
-        self._idle = idle_timeout
+        self.idle_timeout = idle_timeout
         variable = key_hint or ("OPENAI_API_KEY" if provider == "openai" else None)
         self._origin = Origin(provider, url, self.path, secret, variable, version="/v1")
         self.failures = Failures(self._origin, timeout, idle_timeout)
@@ -166,7 +166,8 @@ class OpenAIWire(LLMAdapter):
         self._client.load()  # half a second, once, before the clock starts
         settings = request.settings
         first = settings.timeout if settings.timeout is not None else self._timeout
-        watch = Watch(request.signal, first, self._idle)
+        watch = Watch(request.signal)
+        watch.limit(first)
         acc = self.start()
         reader: _Reader | None = None
         terminal: StreamEvent | None = None
@@ -265,6 +266,7 @@ class _Reader:
         self._decoder = SSEDecoder()
         self._head = bytearray()  # what came before the first event; if none comes, it says what came instead
         self._begun = False
+        self._answers = False
         self._hurried = False
         self._quiet = False  # what came last said nothing: it only kept the connection open
 
@@ -316,11 +318,11 @@ class _Reader:
             over = any(e.terminal for e in out)
             return (out if over else [*out, self._malformed("an event", error, acc)]), acc
         self._quiet = not out and all(_keeps_alive(name, data) for name, data in raw)
-        if not self._quiet and not self._hurried:
-            self._watch.started()
+        if not self._quiet:
+            self._started()
         if not self._hurried and getattr(acc, "error", None) is not None:
             self._hurried = True
-            self._watch.hurry(_LAST_WORDS)
+            self._watch.limit(_LAST_WORDS)
         return out, acc
 
     def _foreign(self, body: bytearray) -> ProviderError:
@@ -340,7 +342,7 @@ class _Reader:
         while piece := await self._watch.wait(self._bytes.read(), quiet):
             quiet = piece.isspace()  # DeepSeek and OpenRouter send blank lines while the request waits
             if not quiet:
-                self._watch.started()
+                self._started()
             parts += piece
             if len(parts) > MOST_BYTES:
                 return [self._wire.broken(acc, too_long("an answer", MOST_BYTES))], acc
@@ -355,11 +357,18 @@ class _Reader:
         except _MALFORMED as error:
             return [self._malformed("an answer", error, acc)], acc
 
+    def _started(self) -> None:
+        """The first event has come: from now on only a single wait can be too long."""
+        if not self._answers:
+            self._answers = True
+            self._watch.limit(None)
+            self._watch.idle(self._wire.idle_timeout)
+
     async def drain(self) -> None:
         """Read to the end of the body, which is about to come, so that the connection can be used again."""
         if not self._sse or self._bytes.ended:
             return
-        self._watch.hurry(_DRAIN)
+        self._watch.limit(_DRAIN)
         with suppress(Interrupted):
             while await self._watch.wait(self._bytes.read()):
                 pass

@@ -1,4 +1,4 @@
-"""Ends a wait when the run is aborted or the server stays silent, with one timer for a whole stream."""
+"""Ends the waits of one request when the run is aborted, its time is over or the server is silent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Coroutine
 from contextvars import Context
 from typing import TypeVar
 
-from skillkit_core.abort import AbortSignal
+from .abort import AbortSignal
 
 __all__ = ["Interrupted", "Watch"]
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Interrupted(Exception):
-    """A wait was ended; ``reason`` is ``aborted``, ``timeout`` (of the first event) or ``silence``."""
+    """A wait was ended; ``reason`` is ``aborted``, ``timeout`` (of :meth:`Watch.limit`) or ``silence``."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -24,52 +24,51 @@ class Interrupted(Exception):
 
 
 class Watch:
-    """Guards the awaits of one request.
+    """Guards the awaits of one request, for adapters.
 
     It works as :func:`asyncio.timeout` does: it cancels the task that waits and turns that cancellation, and no other,
-    into :class:`Interrupted`. The timer looks now and then whether the current wait is overdue, so nothing is armed per
-    wait.
+    into :class:`Interrupted`. Unlike it, it may be kept over the ``yield`` of a generator, for it touches the task only
+    in :meth:`wait`, and it arms nothing per wait: one timer looks now and then whether something is overdue.
 
     Args:
         signal: ends every wait with ``aborted``.
-        first: seconds until :meth:`started` must have been called.
-        idle: seconds that a single wait, with those that go on with it, may take afterwards.
+
+    Attributes:
+        reason: why waits were ended, or ``None``.
     """
 
-    __slots__ = ("_deadline", "_idle", "_loop", "_remove", "_signal", "_since", "_task", "_timer", "reason")
+    __slots__ = ("_deadline", "_loop", "_patience", "_remove", "_signal", "_since", "_task", "_timer", "reason")
 
-    def __init__(self, signal: AbortSignal, first: float | None, idle: float | None) -> None:
+    def __init__(self, signal: AbortSignal) -> None:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._idle = idle
-        self._since = self._loop.time()
-        self._deadline = None if first is None else self._since + first
+        self._deadline: float | None = None
+        self._patience: float | None = None
+        self._since = 0.0
         self.reason: str | None = None
-        delay = first if first is not None else idle
-        if delay is not None:
-            self._set_timer(delay)
         self._signal = signal
         self._remove = signal.add_callback(self._on_abort)
 
-    def started(self) -> None:
-        """The first event has come: from now on only a single wait can be too long."""
-        if self._deadline is not None:
-            self._deadline = None
-            # The timer that is set looks again by itself; another one is needed only where it would look too late.
-            if self._timer is None or self._idle is None or self._loop.time() + self._idle < self._timer.when():
-                self._rearm(self._idle)
+    def limit(self, seconds: float | None) -> None:
+        """End the waiting ``seconds`` from now, whatever happens until then; ``None``: no such limit any more."""
+        self._deadline = None
+        if seconds is not None:
+            self._deadline = self._loop.time() + seconds
+            self._arm(self._deadline)
 
-    def hurry(self, seconds: float) -> None:
-        """End the waiting ``seconds`` from now, whatever happens."""
-        self._deadline = self._loop.time() + seconds
-        self._rearm(seconds)
+    def idle(self, seconds: float | None) -> None:
+        """From now on end a wait that, with those that go on with it, takes ``seconds``; ``None``: none is too long."""
+        self._patience = seconds
+        if seconds is not None:
+            self._since = self._loop.time()
+            self._arm(self._since + seconds)
 
     async def wait(self, awaitable: Awaitable[T], more: bool = False) -> T:
         """The result of ``awaitable``; ``more``: the wait goes on with the one before, which brought nothing.
 
         Raises:
-            Interrupted: the wait was ended.
+            Interrupted: the wait was ended, or is not begun because the run is aborted or an earlier one was ended.
         """
         task = asyncio.current_task()
         if task is None or self.reason is not None or self._signal.aborted:
@@ -102,29 +101,28 @@ class Watch:
     def _ended(self) -> str | None:
         return self.reason
 
-    def _rearm(self, delay: float | None) -> None:
+    def _arm(self, when: float) -> None:
+        """Have a timer look at ``when``. One that looks earlier sees by itself how much is left."""
         if self._timer is not None:
+            if self._timer.when() <= when:
+                return
             self._timer.cancel()
-        self._timer = None
-        if delay is not None:
-            self._set_timer(delay)
-
-    def _set_timer(self, delay: float) -> None:
         # Without the run's context: the loop keeps a cancelled timer until its time, and with it all that the context holds.
-        self._timer = self._loop.call_later(delay, self._tick, context=Context())
+        self._timer = self._loop.call_at(when, self._look, context=Context())
 
-    def _tick(self) -> None:
+    def _look(self) -> None:
+        self._timer = None
         now = self._loop.time()
-        if self._deadline is not None:
-            due = self._deadline
-        elif self._idle is not None:
-            due = self._since + self._idle if self._task is not None else now + self._idle
-        else:
+        if self._deadline is not None and now >= self._deadline:
+            self._interrupt("timeout")
             return
-        if now >= due:
-            self._interrupt("timeout" if self._deadline is not None else "silence")
-        else:
-            self._set_timer(due - now)
+        silence = None if self._patience is None else (now if self._task is None else self._since) + self._patience
+        if silence is not None and now >= silence:
+            self._interrupt("silence")
+            return
+        due = min((when for when in (self._deadline, silence) if when is not None), default=None)
+        if due is not None:
+            self._arm(due)
 
     def _on_abort(self) -> None:
         with contextlib.suppress(RuntimeError):  # the loop may be closed by now
