@@ -1,7 +1,9 @@
 """The same requests through the official SDKs against a loopback server that speaks the real wires."""
 
 import asyncio
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from plain_requests import REQUESTS
@@ -261,7 +263,10 @@ def test_a_server_that_is_not_there_is_named(skillkit_cli, llm_server):
     options, env = flags(llm_server, "openai-chat")
     url = options[options.index("--base-url") + 1]
     llm_server.stop()
-    result = skillkit_cli("run", *options, "hello", env=env)
+    with socket.socket() as nobody:  # who has the port, so that no other server gets it, and does not listen
+        nobody.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        nobody.bind(("127.0.0.1", urlsplit(url).port))
+        result = skillkit_cli("run", *options, "hello", env=env)
     assert result.exit_code == 1
     assert f"nothing listens at {url.split('/')[2]}" in result.stderr
     assert "start the server" in result.stderr

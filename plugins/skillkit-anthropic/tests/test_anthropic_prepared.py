@@ -45,7 +45,7 @@ async def failure(adapter: AnthropicAdapter) -> ProviderError:
 
 
 def transport(url: str, **given: Any) -> Transport:
-    usual = {"official": True, "headers": {}, "timeout": 600.0, "connect_timeout": 60.0, "proxy": None}
+    usual = {"official": True, "headers": {}, "connect_timeout": 60.0, "proxy": None}
     return Transport(Endpoint(url, "sk-1", **{**usual, **given}))
 
 
@@ -124,11 +124,11 @@ def test_what_is_changed_about_the_sdks_client_counts_from_the_next_request(loop
             old.say("Hi")
             new.say("Hi")
             door = transport(old.url)
-            sdk = door.client()
+            sdk = door.sdk()
 
             async def heard(server: Any) -> Mapping[str, str]:
                 for _ in range(2):
-                    await (await door.post(b"{}", {})).aread()
+                    await (await door.post(PATH, b"{}", {})).aread()
                 first, second = server.requests[-2:]
                 assert first.head == second.head
                 return first.headers
@@ -199,9 +199,9 @@ def test_a_status_is_the_sdks_own_error(status: int, kind: ErrorKind, sdks: type
             await adapter.close()
             server.requests.clear()
             door = transport(server.url)
-            await (await door.post(b"{}", {})).aread()
+            await (await door.post(PATH, b"{}", {})).aread()
             with pytest.raises(sdks) as caught:
-                await door.post(b"{}", {})
+                await door.post(PATH, b"{}", {})
             assert caught.value.body == said  # type: ignore[attr-defined]
             assert caught.value.response.headers["retry-after"] == "7"  # type: ignore[attr-defined]
             assert len(server.requests) == 2
@@ -215,9 +215,9 @@ def test_a_server_that_went_away_is_a_connection_failure(loopback: Any) -> None:
         async with loopback() as server:
             server.say("Hi", connection="close")
             door = transport(server.url)
-            await (await door.post(b"{}", {})).aread()
+            await (await door.post(PATH, b"{}", {})).aread()
         with pytest.raises(anthropic.APIConnectionError):
-            await door.post(b"{}", {})
+            await door.post(PATH, b"{}", {})
         await door.close()
 
     asyncio.run(main())
@@ -335,9 +335,9 @@ def test_where_the_sdk_numbers_its_requests_each_has_a_number_of_its_own(loopbac
         async with loopback() as server:
             server.say("Hi")
             door = transport(server.url)
-            door.client()._idempotency_header = "Idempotency-Key"
+            door.sdk()._idempotency_header = "Idempotency-Key"
             for _ in range(3):
-                await (await door.post(b"{}", {})).aread()
+                await (await door.post(PATH, b"{}", {})).aread()
             await door.close()
             assert len({r.headers["idempotency-key"] for r in server.requests}) == 3
 

@@ -404,10 +404,13 @@ async def kept_open(sign: bytes, said: list[Any], stream: bool, **options: Any) 
     [b": PROCESSING\n\n", b"\n", b'data: {"type":"keepalive"}\n\n', b"event: ping\ndata: {}\n\n", b"data:\n\n"],
 )
 @pytest.mark.parametrize(
-    ("said", "words"), [([], "no answer came within 0.1 s"), ([delta({"content": "x"})], "was silent for 0.05 s")]
+    ("said", "timeout", "words"),
+    [([], 0.1, "no answer came within 0.1 s"), ([delta({"content": "x"})], 60, "was silent for 0.05 s")],
 )
-def test_a_server_that_only_keeps_the_connection_open_is_silent(sign: bytes, said: list[Any], words: str) -> None:
-    error = asyncio.run(kept_open(sign, said, True, timeout=0.1, idle_timeout=0.05)).error
+def test_a_server_that_only_keeps_the_connection_open_is_silent(
+    sign: bytes, said: list[Any], timeout: float, words: str
+) -> None:
+    error = asyncio.run(kept_open(sign, said, True, timeout=timeout, idle_timeout=0.05)).error
 
     assert isinstance(error, ProviderError)
     assert error.kind is ErrorKind.timeout

@@ -32,8 +32,7 @@ from .wire import message_events
 
 if TYPE_CHECKING:
     import httpx2
-
-    from .prepared import Body
+    from skillkit_transport.body import Body
 
 __all__ = ["AnthropicAdapter"]
 
@@ -115,7 +114,6 @@ class AnthropicAdapter(LLMAdapter):
                 api_key,
                 official=official,
                 headers=all_headers,
-                timeout=config.timeout,
                 connect_timeout=config.connect_timeout,
                 proxy=config.proxy,
             )
@@ -179,7 +177,7 @@ class AnthropicAdapter(LLMAdapter):
     async def _send(self, request: LLMRequest, watch: Watch) -> httpx2.Response:
         """Encode, let ``on_request`` look, post, tell ``on_response``.
 
-        The time until the first event counts from here on: neither the import of the SDK nor a hook that asks somebody
+        The time until the first event counts from the posting on: neither the import of the SDK nor a hook that asks somebody
         is the server's.
 
         Raises:
@@ -199,11 +197,11 @@ class AnthropicAdapter(LLMAdapter):
             if new_payload is not payload:
                 content = dumps(new_payload)
             headers = self._transport.exactly(new_headers)
-        self._transport.client()
+        self._transport.sdk()
         watch.limit(request.settings.timeout)
         watch.idle(self._config.timeout)
         try:
-            response = await self._transport.post(content, headers)
+            response = await self._transport.post(PATH, content, headers)
         except anthropic.APIStatusError as error:
             if request.on_response is not None:
                 await request.on_response(error.status_code, dict(error.response.headers))
@@ -342,7 +340,7 @@ class AnthropicAdapter(LLMAdapter):
 
         origin = replace(self._origin, path="/v1/models")
         try:
-            body = await self._transport.get(f"{origin.path}?limit=1000")
+            body = await self._transport.get(f"{origin.path}?limit=1000", self._config.timeout)
         except Exception as error:
             raise self._error(error, LLMRequest(ModelDefinition(""), ()), origin) from error
         try:
@@ -371,7 +369,7 @@ def _secret(host: Any, name: str) -> str | None:
 
 
 def _body(response: httpx2.Response) -> Body:
-    from .prepared import Body
+    from skillkit_transport.body import Body
 
     return Body(response)
 

@@ -163,11 +163,7 @@ class OpenAIWire(LLMAdapter):
 
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         """Ask the model and yield what it answers; see :meth:`skillkit_core.LLMAdapter.stream`."""
-        self._client.load()  # half a second, once, before the clock starts
-        settings = request.settings
-        first = settings.timeout if settings.timeout is not None else self._timeout
         watch = Watch(request.signal)
-        watch.limit(first)
         acc = self.start()
         reader: _Reader | None = None
         terminal: StreamEvent | None = None
@@ -194,6 +190,14 @@ class OpenAIWire(LLMAdapter):
                 await reader.close()
 
     async def _send(self, request: LLMRequest, watch: Watch) -> httpx2.Response:
+        """Encode, let ``on_request`` look, post, tell ``on_response``.
+
+        The time until the first event counts from the posting on: neither the import of the SDK nor a hook that asks somebody
+        is the server's.
+
+        Raises:
+            Exception: whatever went wrong.
+        """
         problems = self.problems(request)
         if problems:
             raise ProviderError(problems[0], kind=ErrorKind.invalid_request, provider=self.provider)
@@ -212,7 +216,10 @@ class OpenAIWire(LLMAdapter):
             if changed is not payload:
                 content = encode(changed)
             if final is not own or dict(final) != self._client.headers(headers):
-                headers = self._client.overrides(final, own)
+                headers = self._client.exactly(final)
+        self._client.sdk()
+        timeout = request.settings.timeout
+        watch.limit(timeout if timeout is not None else self._timeout)
         try:
             response = await watch.wait(self._client.post(self.path, content, headers))
         except Exception as error:
@@ -235,7 +242,7 @@ class OpenAIWire(LLMAdapter):
         origin = replace(self._origin, path="/models")
         failures = replace(self.failures, origin=origin)
         try:
-            body = await self._client.get(origin.path)
+            body = await self._client.get(origin.path, self._timeout)
         except Exception as error:  # noqa: BLE001  # every failure is told the same way
             raise origin.sign(failures.of(error, LLMRequest(ModelDefinition(""), ()))) from None
         try:
@@ -255,7 +262,7 @@ class _Reader:
     """The parsed events of one answer, in whatever form the server chose to send it."""
 
     def __init__(self, wire: OpenAIWire, response: httpx2.Response, watch: Watch, streamed: bool) -> None:
-        from .prepared import Body
+        from skillkit_transport.body import Body
 
         self._wire = wire
         self._response = response
