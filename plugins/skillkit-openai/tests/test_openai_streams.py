@@ -60,7 +60,7 @@ def chat_streams(draw: st.DrawFn) -> tuple[list[tuple[str, Any]], list[dict[str,
     cuts = st.lists(st.integers(0, 50), max_size=4)
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     field = {
-        "thinking": draw(st.sampled_from(["reasoning_content", "reasoning"])),
+        "thinking": draw(st.sampled_from(["reasoning_content", "reasoning", "reasoning_text"])),
         "text": "content",
         "refusal": "refusal",
     }

@@ -179,7 +179,7 @@ def _replay(block: ThinkingBlock, wire: dict[str, Any], thoughts: list[dict[str,
     elif field == "content[].reasoning":
         signed = {"signature": block.signature} if block.signature else {}
         thoughts.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": block.thinking, **signed}]})
-    elif field in ("reasoning_content", "reasoning"):
+    elif field in ("reasoning_content", "reasoning", "reasoning_text"):
         wire[field] = wire.get(field, "") + block.thinking
     for name in _DETAILS:
         if block.provider_data.get(name):
