@@ -217,7 +217,8 @@ def check_settings(settings: ModelSettings, model: ModelDefinition) -> None:
     Raises:
         ProviderError: of kind ``invalid_request``.
     """
-
+    for problem in settings.problems():
+        raise ProviderError(problem, kind=ErrorKind.invalid_request)
     for name in ("temperature", "top_p"):
         value = getattr(settings, name)
         if value is None:

@@ -99,16 +99,13 @@ class OpenAIResponsesAdapter(OpenAIWire):
 
     def problems(self, request: LLMRequest) -> Sequence[str]:
         """Settings that the model or the wire refuses, one line each."""
-        out = problems_of(request)
-        if request.settings.stop:
-            out.append(
-                "the Responses API has no stop sequences; leave the setting stop out, or use the api openai-chat"
-            )
-        return out
+        return problems_of(request, stops=False)
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""
         problems = self.problems(request)
+        if request.settings.problems():
+            return problems
         try:
             payload = decode(self.body(request))
         except ValueError as error:

@@ -164,8 +164,8 @@ class OpenAIWire(LLMAdapter):
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         """Ask the model and yield what it answers; see :meth:`skillkit_core.LLMAdapter.stream`."""
         self._client.load()  # half a second, once, before the clock starts
-        settings = request.settings
-        first = settings.timeout if settings.timeout is not None else self._timeout
+        own = request.settings.timeout
+        first = own if isinstance(own, (int, float)) else self._timeout  # what is no number is refused below
         watch = Watch(request.signal, first, self._idle)
         acc = self.start()
         reader: _Reader | None = None
