@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -50,6 +51,52 @@ def refusal(adapter_class: Any, request: LLMRequest, loopback: Any) -> ProviderE
         return event.error
 
     return asyncio.run(main())
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+PLAIN = {"text", "tool_use"}
+
+
+@pytest.mark.parametrize("abilities", [PLAIN, {*PLAIN, "image", "reasoning"}], ids=["text", "images"])
+@BOTH
+def test_a_schema_is_refused_for_a_model_that_is_known_to_have_no_structured_output(
+    adapter_class: Any, abilities: set[str], loopback: Any
+) -> None:
+    model = ModelDefinition("m", context_window=8_000, capabilities=abilities)
+
+    error = refusal(adapter_class, asked(ModelSettings(response_schema=SCHEMA), model), loopback)
+
+    assert (error.kind, error.message.split(";")[0]) == (ErrorKind.invalid_request, "model m has no structured output")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [MODEL, ModelDefinition("m", context_window=8_000, capabilities={*PLAIN, "structured_output"})],
+    ids=["nobody described it", "it can"],
+)
+@BOTH
+def test_a_schema_is_sent_to_models_that_may_take_it(adapter_class: Any, model: ModelDefinition, loopback: Any) -> None:
+    async def main() -> None:
+        async with loopback() as server:
+            server.json({}, 500)
+            adapter = adapter_class(None, base_url=server.url)
+            async for _ in adapter.stream(asked(ModelSettings(response_schema=SCHEMA), model)):
+                pass
+            await adapter.close()
+            (sent,) = server.requests
+        body = json.loads(sent["body"])
+        form = body["text"]["format"] if adapter_class is OpenAIResponsesAdapter else body["response_format"]
+        assert form["type"] == "json_schema"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("url", ["https://openrouter.ai/api/v1", "https://ai-gateway.vercel.sh/v1"])
+def test_a_router_is_asked_whatever_is_known_about_the_model(url: str) -> None:
+    """What its models can do depends on who serves them."""
+    known = ModelDefinition("m", context_window=8_000, capabilities={*PLAIN, "image"})
+    adapter = OpenAIAdapter(None, base_url=url, api_key="k")
+    assert list(adapter.validate(asked(ModelSettings(response_schema=SCHEMA), known))) == []
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ class OpenAIAdapter(OpenAIWire):
 
     def problems(self, request: LLMRequest) -> Sequence[str]:
         """Settings that the model refuses, one line each."""
-        return problems_of(request)
+        return problems_of(request, self.dialect)
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""

@@ -33,6 +33,7 @@ class Dialect:
         cache_control: breakpoints for prompt caching in chat messages: ``auto`` (for models in ``cached``), ``off``, or for
             every model ``5m`` or ``1h``, which is how long they hold.
         cached: models that cache by breakpoints behind this server: pattern of the id, and how many breakpoints help.
+        routes: the server hands requests on, so that what a model can do depends on who serves it.
     """
 
     max_tokens_field: str = "max_tokens"
@@ -47,6 +48,7 @@ class Dialect:
     summaries: bool = False
     cache_control: Literal["auto", "off", "5m", "1h"] = "auto"
     cached: tuple[tuple[str, int], ...] = ()
+    routes: bool = False
 
 
 # Claude reads what was written before; Gemini looks at one breakpoint alone and caches the rest by itself, so that one
@@ -61,8 +63,8 @@ _BY_HOST: dict[str, Dialect] = {
     "openai.azure.com": _AZURE,
     "services.ai.azure.com": _AZURE,
     "cognitiveservices.azure.com": _AZURE,
-    "openrouter.ai": Dialect(thinking="reasoning", strict=True, cached=_OPENROUTER_CACHED),
-    "ai-gateway.vercel.sh": Dialect(thinking="reasoning"),
+    "openrouter.ai": Dialect(thinking="reasoning", strict=True, cached=_OPENROUTER_CACHED, routes=True),
+    "ai-gateway.vercel.sh": Dialect(thinking="reasoning", routes=True),
     "mistral.ai": Dialect(stream_usage=False, thinking="none", call_ids="mistral"),
     "deepseek.com": Dialect(thinking="switch"),
     "z.ai": Dialect(thinking="switch"),
@@ -73,7 +75,7 @@ _BY_HOST: dict[str, Dialect] = {
     "cerebras.ai": Dialect("max_completion_tokens"),
     "perplexity.ai": Dialect(stream_usage=False),
 }
-_NAMES = {f.name for f in fields(Dialect)} - {"cached"}
+_NAMES = {f.name for f in fields(Dialect)} - {"cached", "routes"}
 
 
 def dialect_for(base_url: str, options: Mapping[str, Any]) -> Dialect:

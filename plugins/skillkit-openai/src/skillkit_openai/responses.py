@@ -99,7 +99,7 @@ class OpenAIResponsesAdapter(OpenAIWire):
 
     def problems(self, request: LLMRequest) -> Sequence[str]:
         """Settings that the model or the wire refuses, one line each."""
-        return problems_of(request, stops=False)
+        return problems_of(request, self.dialect, stops=False)
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""
