@@ -38,7 +38,7 @@ class OpenAIResponsesAdapter(OpenAIWire):
         """The request's body. The input comes last, so that consecutive requests share their prefix (I15)."""
         fields = encode(self._fields(request))[1:-1]
         tools = self.tools_field(request)
-        target = Target.of(self.provider, self.api, request.model)
+        target = Target.of(self.provider, self.api, request.model, self.dialect.image_types)
         stored = bool(request.settings.extra.get("store", self.dialect.store is None))
         key = (target, stored)
         history = history_of(
