@@ -82,7 +82,8 @@ class ModelDefinition:
         cost: dollars per million tokens; ``None``: unknown.
         capabilities: of ``text``, ``image``, ``pdf``, ``audio``, ``reasoning``, ``tool_use``, ``structured_output``.
         reasoning: the model can think before it answers.
-        thinking_levels: level (``minimal`` .. ``xhigh``) to what the wire wants for it (an effort word or a budget).
+        thinking_levels: level (``off`` .. ``xhigh``) to what the wire wants for it (an effort word or a budget). A table is
+            whole: asking for a level that it lacks is refused, but for ``off``. Empty: nobody knows.
         aliases: other names that resolve to this model.
         options: adapter-specific facts, for example parameters that the model refuses.
     """

@@ -51,6 +51,60 @@ class ModelSettings:
     headers: Mapping[str, str] = EMPTY
     extra: Mapping[str, Any] = EMPTY
 
+    def problems(self) -> list[str]:
+        """Settings whose values are of a wrong type, one line each.
+
+        An adapter asks before it sends anything, and refuses the first (``invalid_request``): what a server makes of such
+        a value, or where it breaks on the way there, says less. Ranges depend on the wire and are its business.
+        """
+        return [
+            f"{name} is of type {type(value).__name__}; it must be {expected}"
+            for name, (fits, expected) in _TYPES.items()
+            if not fits(value := getattr(self, name))
+        ]
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _is_word(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(v, str) for v in value)
+
+
+def _is_headers(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(v, str) for pair in value.items() for v in pair)
+
+
+def _is_extra(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    tools = value.get("tools", ())
+    return isinstance(tools, (tuple, list)) and all(isinstance(t, Mapping) for t in tools)
+
+
+_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "max_tokens": (_is_count, "an int"),
+    "temperature": (_is_number, "a number"),
+    "top_p": (_is_number, "a number"),
+    "stop": (_is_texts, "a tuple or list of str"),
+    "thinking": (_is_word, "a str"),
+    "tool_choice": (_is_word, "a str"),
+    "parallel_tool_calls": (lambda v: v is None or isinstance(v, bool), "a bool"),
+    "response_schema": (lambda v: v is None or isinstance(v, Mapping), "a mapping, which is a JSON Schema"),
+    "timeout": (_is_number, "a number of seconds"),
+    "headers": (_is_headers, "a mapping of str to str"),
+    "extra": (_is_extra, "a mapping, and tools in it a list of mappings"),
+}
+
 
 @dataclass(slots=True)
 class LLMRequest:

@@ -18,6 +18,7 @@ from skillkit_core import (
     ModelCost,
     ModelDefinition,
     ModelRegistry,
+    ModelSettings,
     Registry,
     TokenUsage,
     Tool,
@@ -175,3 +176,15 @@ def test_a_tool_needs_a_name_that_every_wire_takes_and_an_object_schema() -> Non
         Tool("ok", "d", "m:f", {"type": "string"})
     with pytest.raises(TypeError):
         Tool("ok", "d", "m:f", {"type": "object"}).parameters["x"] = 1  # type: ignore[index]
+
+
+def test_settings_name_the_values_whose_type_is_wrong() -> None:
+    right = ModelSettings(5, 1, 0.5, ("a",), "high", "auto", True, {"type": "object"}, 5, {"a": "b"}, {"tools": [{}]})
+    frozen = ModelSettings(stop=freeze(["a"]), headers=freeze({"a": "b"}), extra=freeze({"tools": [{"type": "x"}]}))
+    assert ModelSettings().problems() == right.problems() == frozen.problems() == []
+    wrong = ModelSettings(max_tokens=True, stop="END", extra={"tools": {}})  # type: ignore[arg-type]
+    assert wrong.problems() == [
+        "max_tokens is of type bool; it must be an int",
+        "stop is of type str; it must be a tuple or list of str",
+        "extra is of type dict; it must be a mapping, and tools in it a list of mappings",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import itertools
 import json
@@ -35,6 +36,7 @@ from skillkit_core.stream import MessageBuilder, StreamEvent
 HEARS = ModelDefinition("gpt-audio", context_window=100_000, capabilities={"text", "audio"})
 DEAF = ModelDefinition("gpt-text", context_window=100_000, capabilities={"text"})
 UNKNOWN = ModelDefinition("house-model")
+BOTH = pytest.mark.parametrize("cls", [OpenAIAdapter, OpenAIResponsesAdapter])
 WAV = DocumentBlock("UklGRg==", "audio/wav")
 
 
@@ -114,6 +116,49 @@ def test_a_recording_from_a_tool_follows_its_result() -> None:
     assert messages[-2] == {"role": "tool", "tool_call_id": "c1", "content": "(see the attachment below)"}
     assert messages[-1]["content"][0]["text"] == "Attachments of the tool results:"
     assert messages[-1]["content"][1]["type"] == "input_audio"
+
+
+# ---------------------------------------------------------------- types of images
+
+
+PIXELS = [ImageBlock("QUJD", f"image/{kind}") for kind in ("tiff", "BMP", "heic", "svg+xml")]
+TAKEN = [ImageBlock("QUJD", f"image/{kind}") for kind in ("png", "jpeg", "jpg", "WebP", "gif")]
+
+
+@pytest.mark.spec("9.20")
+@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://r.openai.azure.com/openai/v1"])
+@BOTH
+def test_images_that_openai_does_not_take_leave_a_note(cls: Any, url: str) -> None:
+    linked = ImageBlock(url="https://x.example/a.tiff", mime_type="image/tiff")
+    call = AssistantMessage(content=(ToolCall("c1", "look", {}, "{}"),))
+    result = ToolResultMessage(tool_call_id="c1", content=(TextBlock("seen"), PIXELS[0], TAKEN[0]))
+    adapter = cls(None, base_url=url, api_key="k")
+    request = LLMRequest(UNKNOWN, [user(TextBlock("look"), *PIXELS, *TAKEN, linked), call, result])
+    assert list(adapter.validate(request)) == []
+    body = adapter.body(request).decode()
+    for kind in ("tiff", "bmp", "heic", "svg+xml"):
+        assert f"[image left out: image/{kind} is not taken]" in body
+    assert body.count("image/tiff is not taken") == 2
+    assert "data:image/tiff" not in body
+    assert "https://x.example/a.tiff" in body
+    assert body.count(";base64,QUJD") == len(TAKEN) + 1
+
+
+@BOTH
+def test_compatible_servers_get_images_of_every_type(cls: Any, loopback: Any) -> None:
+    """llama.cpp reads BMP, vLLM whatever Pillow reads, Gemini HEIC."""
+
+    async def main() -> str:
+        async with loopback() as server:
+            server.json({}, 500)
+            adapter = cls(None, base_url=server.url)
+            async for _ in adapter.stream(LLMRequest(UNKNOWN, [user(*PIXELS)])):
+                pass
+            await adapter.close()
+            return str(server.requests[0]["body"].decode())
+
+    body = asyncio.run(main())
+    assert all(f"data:{image.mime_type};base64,QUJD" in body for image in PIXELS)
 
 
 # ---------------------------------------------------------------- spoken answers

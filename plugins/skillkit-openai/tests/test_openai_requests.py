@@ -256,7 +256,7 @@ def test_thinking_levels_of_the_model_decide() -> None:
     assert payload(local(), model=model, settings=ModelSettings(thinking="off"))["reasoning_effort"] == "none"
     kwargs = payload(local(), model=model, settings=ModelSettings(thinking="low"))["chat_template_kwargs"]
     assert kwargs == {"enable_thinking": True}
-    plain = ModelDefinition("m", context_window=1000)  # known not to reason
+    plain = ModelDefinition("m", max_output_tokens=1000)  # known not to reason
     assert "reasoning_effort" not in payload(local(), model=plain, settings=ModelSettings(thinking="high"))
     problems = local().validate(
         LLMRequest(model, [UserMessage(content="hi")], settings=ModelSettings(thinking="medium"))
@@ -350,7 +350,7 @@ def test_what_strict_mode_takes(schema: Any, fits: bool) -> None:
 
 # -- media ----------------------------------------------------------------------------------------------------------
 
-BLIND = ModelDefinition("m", context_window=1000)
+BLIND = ModelDefinition("m", max_output_tokens=1000)
 SEES = ModelDefinition("m", capabilities={"text", "image", "pdf", "tool_use"})
 MEDIA = UserMessage(content=(TextBlock("look"), ImageBlock("QUJD", "image/jpeg"), DocumentBlock("REVG", title="a.pdf")))
 

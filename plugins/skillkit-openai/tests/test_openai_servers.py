@@ -236,6 +236,33 @@ def test_reasoning_that_is_a_summary_in_the_content_is_thinking_and_goes_back_si
 
 
 @pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text"])
+def test_thinking_is_read_in_every_spelling_and_goes_back_in_the_same(field: str, stream: bool, loopback: Any) -> None:
+    """``reasoning_text`` is GitHub Copilot's."""
+    body = {"choices": [{"message": {field: "Thinking.", "content": "Hello"}, "finish_reason": "stop"}]}
+    pieces = [delta({field: "Thin", "content": ""}), delta({field: "king."}), delta({"content": "Hello"}, "stop"), DONE]
+
+    message, _ = played(loopback, *(pieces if stream else [body]), stream=stream)
+
+    assert [b.type for b in message.content] == ["thinking", "text"]
+    assert isinstance(message.content[0], ThinkingBlock)
+    assert message.content[0].thinking == "Thinking."
+    assert returned(message) == [{"role": "assistant", field: "Thinking.", "content": "Hello"}]
+
+
+def test_thinking_that_comes_in_several_spellings_is_said_once(loopback: Any) -> None:
+    names = ("reasoning_content", "reasoning", "reasoning_text")
+    for first in range(3):
+        pieces = [delta(dict.fromkeys(names[first:], t)) for t in ("Thin", "king.")]
+
+        message, _ = played(loopback, *pieces, delta({"content": "Hello"}, "stop"), DONE)
+
+        assert isinstance(message.content[0], ThinkingBlock)
+        assert message.content[0].thinking == "Thinking."
+        assert returned(message)[0] == {"role": "assistant", names[first]: "Thinking.", "content": "Hello"}
+
+
+@pytest.mark.parametrize("stream", [True, False])
 def test_the_signed_thinking_of_claude_behind_a_proxy_goes_back_with_the_call(stream: bool, loopback: Any) -> None:
     """LiteLLM's ``thinking_blocks``: Claude refuses a tool loop whose thinking comes back without its signature."""
     pieces = [

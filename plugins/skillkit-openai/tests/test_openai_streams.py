@@ -60,7 +60,7 @@ def chat_streams(draw: st.DrawFn) -> tuple[list[tuple[str, Any]], list[dict[str,
     cuts = st.lists(st.integers(0, 50), max_size=4)
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     field = {
-        "thinking": draw(st.sampled_from(["reasoning_content", "reasoning"])),
+        "thinking": draw(st.sampled_from(["reasoning_content", "reasoning", "reasoning_text"])),
         "text": "content",
         "refusal": "refusal",
     }
@@ -91,9 +91,12 @@ def responses_streams(draw: st.DrawFn) -> tuple[list[tuple[str, Any]], list[dict
     for at, (kind, value) in enumerate(parts):
         item, started, delta, text = _item(kind, value, at)
         events.append({"type": "response.output_item.added", "output_index": at, "item": started})
+        place = {"output_index": at, "content_index": 0, "item_id": item["id"]}
         if draw(st.booleans()):
-            place = {"output_index": at, "content_index": 0, "item_id": item["id"]}
             events += [{"type": delta, **place, "delta": p} for p in pieces(text, draw(cuts))]
+        if draw(st.booleans()):
+            field = {"call": "arguments", "refusal": "refusal"}.get(kind, "text")
+            events.append({"type": delta.replace(".delta", ".done"), **place, field: text})
         if draw(st.booleans()):
             events.append({"type": "response.output_item.done", "output_index": at, "item": item})
         if draw(st.booleans()):
@@ -172,6 +175,8 @@ def test_responses_events_say_the_answer_whatever_the_server_leaves_out(stream: 
     events = run(responses_table, raw, ResponsesState())
     message = fold(events)
     assert parts_of(message) == parts
+    said = "".join(v for kind, v in parts if kind in ("text", "refusal"))
+    assert "".join(e.content for e in events if e.type == "text_delta") == said
     assert [e.type for e in events if e.terminal] == ["done"]
     assert (message.usage.input, message.usage.cache_read, message.usage.output) == (6, 4, 5)
 

@@ -32,9 +32,9 @@ def is_unknown(model: ModelDefinition) -> bool:
 def thinking_fields(model: ModelDefinition, level: ThinkingLevel) -> dict[str, Any]:
     """``thinking`` and ``output_config`` of the request's body for ``level``; empty when the model has no such thing.
 
-    ``model.thinking_levels`` decides where it has the level: a number is a budget of tokens, a word an effort with
-    adaptive thinking, a mapping the fields themselves, ``None`` nothing. Else the name of a Claude model tells its
-    generation, and every other model that can think gets a budget.
+    ``model.thinking_levels`` decides: a number is a budget of tokens, a word an effort with adaptive thinking, a mapping
+    the fields themselves, ``None`` nothing; a level that a table lacks is refused before. Without a table, and for ``off``,
+    the name of a Claude model tells its generation, and every other model that can think gets a budget.
     """
     levels = model.thinking_levels
     if level in levels:

@@ -41,7 +41,7 @@ class OpenAIAdapter(OpenAIWire):
         """The request's body. Messages come last, so that consecutive requests share their prefix (I15)."""
         fields, system = self._head(request)
         tools = self.tools_field(request)
-        target = Target.of(self.provider, self.api, request.model)
+        target = Target.of(self.provider, self.api, request.model, self.dialect.image_types)
         marks = marks_for(self.dialect, request)
         key = (target, self.dialect, marks)
         items = history_of(request.scratch, key, lambda: self._history(key)).items(request.messages)
@@ -129,11 +129,13 @@ class OpenAIAdapter(OpenAIWire):
 
     def problems(self, request: LLMRequest) -> Sequence[str]:
         """Settings that the model refuses, one line each."""
-        return problems_of(request)
+        return problems_of(request, self.dialect)
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""
         problems = self.problems(request)
+        if request.settings.problems():
+            return problems
         try:
             payload = decode(self.body(request))
         except ValueError as error:

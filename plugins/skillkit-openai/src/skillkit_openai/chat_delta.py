@@ -29,7 +29,7 @@ def add_delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
         only = delta.get("content")
         if only and isinstance(only, str):
             return _text(only, acc, out)
-    thought = delta.get("reasoning_content") or delta.get("reasoning")
+    thought = delta.get("reasoning_content") or delta.get("reasoning") or delta.get("reasoning_text")
     details = delta.get("reasoning_details") or delta.get("thinking_blocks")
     if thought or details:
         acc = _thinking(delta, thought if isinstance(thought, str) else "", details, acc, out)
@@ -130,7 +130,7 @@ def end_text(acc: ChatState, out: Out) -> ChatState:
 def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState, out: Out) -> ChatState:
     rest = acc.rest
     if not rest.field:
-        names = ("content[].thinking", "content[].reasoning", "reasoning_content", "reasoning")
+        names = ("content[].thinking", "content[].reasoning", "reasoning_content", "reasoning", "reasoning_text")
         field = next((n for n in names if delta.get(n)), "reasoning_details")
         acc = with_rest(acc, rest._replace(field=field))
     if isinstance(details, list):

@@ -18,7 +18,7 @@ from skillkit_core.messages import (
     ToolResultMessage,
 )
 
-from .handover import Target, call_id, is_audio, is_empty, note, replays, text_of_document
+from .handover import Target, call_id, image_note, is_audio, is_empty, note, replays, text_of_document
 from .jsontext import dumps
 
 __all__ = ["ChatEncoder", "check_messages"]
@@ -85,8 +85,9 @@ class ChatEncoder:
         return out
 
     def _image(self, block: ImageBlock) -> dict[str, Any]:
-        if not self._target.images:
-            return {"type": "text", "text": note(block, self._target.model)}
+        left_out = image_note(block, self._target)
+        if left_out is not None:
+            return {"type": "text", "text": left_out}
         url = block.url or f"data:{block.mime_type};base64,{block.data or ''}"
         return {"type": "image_url", "image_url": {"url": url}}
 
@@ -179,7 +180,7 @@ def _replay(block: ThinkingBlock, wire: dict[str, Any], thoughts: list[dict[str,
     elif field == "content[].reasoning":
         signed = {"signature": block.signature} if block.signature else {}
         thoughts.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": block.thinking, **signed}]})
-    elif field in ("reasoning_content", "reasoning"):
+    elif field in ("reasoning_content", "reasoning", "reasoning_text"):
         wire[field] = wire.get(field, "") + block.thinking
     for name in _DETAILS:
         if block.provider_data.get(name):

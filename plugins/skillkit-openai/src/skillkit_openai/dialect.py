@@ -33,6 +33,8 @@ class Dialect:
         cache_control: breakpoints for prompt caching in chat messages: ``auto`` (for models in ``cached``), ``off``, or for
             every model ``5m`` or ``1h``, which is how long they hold.
         cached: models that cache by breakpoints behind this server: pattern of the id, and how many breakpoints help.
+        image_types: types of images that the server takes; ``None``: nobody knows, all are sent.
+        routes: the server hands requests on, so that what a model can do depends on who serves it.
     """
 
     max_tokens_field: str = "max_tokens"
@@ -47,13 +49,23 @@ class Dialect:
     summaries: bool = False
     cache_control: Literal["auto", "off", "5m", "1h"] = "auto"
     cached: tuple[tuple[str, int], ...] = ()
+    image_types: frozenset[str] | None = None
+    routes: bool = False
 
 
 # Claude reads what was written before; Gemini looks at one breakpoint alone and caches the rest by itself, so that one
 # stays where it is. https://openrouter.ai/docs/features/prompt-caching
 _OPENROUTER_CACHED = (("anthropic/*", 3), ("google/gemini-*", 1))
+# https://platform.openai.com/docs/guides/images-vision#image-input-requirements; Azure names the same in its refusals
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/webp", "image/gif"})
 _OPENAI = Dialect(
-    "max_completion_tokens", strict=True, cache_key=True, store=False, document_urls=False, summaries=True
+    "max_completion_tokens",
+    strict=True,
+    cache_key=True,
+    store=False,
+    document_urls=False,
+    summaries=True,
+    image_types=_IMAGES,
 )
 _AZURE = replace(_OPENAI, cache_key=False)
 _BY_HOST: dict[str, Dialect] = {
@@ -61,8 +73,8 @@ _BY_HOST: dict[str, Dialect] = {
     "openai.azure.com": _AZURE,
     "services.ai.azure.com": _AZURE,
     "cognitiveservices.azure.com": _AZURE,
-    "openrouter.ai": Dialect(thinking="reasoning", strict=True, cached=_OPENROUTER_CACHED),
-    "ai-gateway.vercel.sh": Dialect(thinking="reasoning"),
+    "openrouter.ai": Dialect(thinking="reasoning", strict=True, cached=_OPENROUTER_CACHED, routes=True),
+    "ai-gateway.vercel.sh": Dialect(thinking="reasoning", routes=True),
     "mistral.ai": Dialect(stream_usage=False, thinking="none", call_ids="mistral"),
     "deepseek.com": Dialect(thinking="switch"),
     "z.ai": Dialect(thinking="switch"),
@@ -73,7 +85,7 @@ _BY_HOST: dict[str, Dialect] = {
     "cerebras.ai": Dialect("max_completion_tokens"),
     "perplexity.ai": Dialect(stream_usage=False),
 }
-_NAMES = {f.name for f in fields(Dialect)} - {"cached"}
+_NAMES = {f.name for f in fields(Dialect)} - {"cached", "image_types", "routes"}
 
 
 def dialect_for(base_url: str, options: Mapping[str, Any]) -> Dialect:

@@ -17,7 +17,17 @@ from skillkit_core.messages import (
 )
 from skillkit_core.models import ModelDefinition
 
-__all__ = ["Target", "call_id", "is_audio", "is_empty", "note", "replays", "text_of_document", "undescribed"]
+__all__ = [
+    "Target",
+    "call_id",
+    "image_note",
+    "is_audio",
+    "is_empty",
+    "note",
+    "replays",
+    "text_of_document",
+    "undescribed",
+]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _NINE = re.compile(r"[A-Za-z0-9]{9}\Z")
@@ -27,13 +37,13 @@ _PARTIAL = frozenset({StopReason.aborted, StopReason.error})
 
 
 def undescribed(model: ModelDefinition) -> bool:
-    """Whether the definition says nothing beyond the name, so that nobody knows what the model can do."""
-    said = model.context_window or model.max_output_tokens or model.reasoning or model.thinking_levels
+    """Whether the definition says nothing of what the model can do; a window, which servers list with the name, does not."""
+    said = model.cost or model.max_output_tokens or model.reasoning or model.thinking_levels
     return not said and model.capabilities == _DEFAULT
 
 
 class Target(NamedTuple):
-    """Whom the history is written for."""
+    """Whom the history is written for; ``image_types``: what it takes of images, ``None`` for any."""
 
     provider: str
     api: str
@@ -41,12 +51,13 @@ class Target(NamedTuple):
     images: bool
     documents: bool
     audio: bool = False
+    image_types: frozenset[str] | None = None
 
     @classmethod
-    def of(cls, provider: str, api: str, model: ModelDefinition) -> Target:
+    def of(cls, provider: str, api: str, model: ModelDefinition, image_types: frozenset[str] | None = None) -> Target:
         """The target of requests to ``model``; one that nobody described is expected to see and hear."""
         able = _SEES if undescribed(model) else model.capabilities
-        return cls(provider, api, model.id, "image" in able, "pdf" in able, "audio" in able)
+        return cls(provider, api, model.id, "image" in able, "pdf" in able, "audio" in able, image_types)
 
     def wrote(self, message: AssistantMessage) -> bool:
         """Whether the message is this target's own."""
@@ -99,4 +110,14 @@ def note(block: ImageBlock | DocumentBlock, model: str, why: str | None = None) 
     if isinstance(block, DocumentBlock):
         name = f" {block.title!r}" if block.title else ""
         return f"[document{name} left out: {why or f'{model} takes no documents'}]"
-    return f"[image left out: {model} takes no images]"
+    return f"[image left out: {why or f'{model} takes no images'}]"
+
+
+def image_note(block: ImageBlock, target: Target) -> str | None:
+    """What stands in for an image that ``target`` does not take; ``None``: it is sent. An address does not tell its type."""
+    if not target.images:
+        return note(block, target.model)
+    kind = block.mime_type.partition(";")[0].strip().lower()
+    if block.url or target.image_types is None or kind in target.image_types:
+        return None
+    return note(block, target.model, f"{kind or 'an unknown type'} is not taken")

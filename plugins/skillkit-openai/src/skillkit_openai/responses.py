@@ -38,7 +38,7 @@ class OpenAIResponsesAdapter(OpenAIWire):
         """The request's body. The input comes last, so that consecutive requests share their prefix (I15)."""
         fields = encode(self._fields(request))[1:-1]
         tools = self.tools_field(request)
-        target = Target.of(self.provider, self.api, request.model)
+        target = Target.of(self.provider, self.api, request.model, self.dialect.image_types)
         stored = bool(request.settings.extra.get("store", self.dialect.store is None))
         key = (target, stored)
         history = history_of(
@@ -99,16 +99,13 @@ class OpenAIResponsesAdapter(OpenAIWire):
 
     def problems(self, request: LLMRequest) -> Sequence[str]:
         """Settings that the model or the wire refuses, one line each."""
-        out = problems_of(request)
-        if request.settings.stop:
-            out.append(
-                "the Responses API has no stop sequences; leave the setting stop out, or use the api openai-chat"
-            )
-        return out
+        return problems_of(request, self.dialect, stops=False)
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""
         problems = self.problems(request)
+        if request.settings.problems():
+            return problems
         try:
             payload = decode(self.body(request))
         except ValueError as error:

@@ -19,7 +19,7 @@ from skillkit_core.messages import (
     ToolResultMessage,
 )
 
-from .handover import Target, call_id, is_audio, is_empty, note, replays
+from .handover import Target, call_id, image_note, is_audio, is_empty, note, replays
 from .jsontext import dumps
 
 __all__ = ["ResponsesEncoder", "check_items"]
@@ -72,8 +72,9 @@ class ResponsesEncoder:
         return out
 
     def _image(self, block: ImageBlock) -> dict[str, Any]:
-        if not self._target.images:
-            return {"type": "input_text", "text": note(block, self._target.model)}
+        left_out = image_note(block, self._target)
+        if left_out is not None:
+            return {"type": "input_text", "text": left_out}
         url = block.url or f"data:{block.mime_type};base64,{block.data or ''}"
         return {"type": "input_image", "detail": "auto", "image_url": url}
 

@@ -17,7 +17,9 @@ class Item(NamedTuple):
     """An output item: its ``kind``, and content part to (block index, the block once it has ended).
 
     ``first`` is the block index that is kept for a message's first part, so that blocks stay in the order of their items;
-    ``id`` and ``phase`` (``commentary`` or ``final_answer`` of a message) are the wire's.
+    ``id`` and ``phase`` (``commentary`` or ``final_answer`` of a message) are the wire's. ``streamed``: deltas have said it;
+    ``said``: what ``*.done`` events have said where there were none. ``waiting``: a call that has not begun, as far as it
+    is known.
     """
 
     kind: str
@@ -28,6 +30,9 @@ class Item(NamedTuple):
     first: int = -1
     id: str = ""
     phase: str = ""
+    streamed: bool = False
+    said: frozenset[tuple[str, int]] = frozenset()
+    waiting: Mapping[str, Any] | None = None
 
 
 class ResponsesState(NamedTuple):

@@ -4,7 +4,8 @@ The table is keyed by the wire's own event types. Three events are ours: ``body`
 answer that was not streamed), ``done`` (a ``[DONE]`` line, which some servers send) and ``eof`` (the connection ended).
 
 One output item is one block, but a message item is one block per content part. Blocks are in order of first appearance.
-``response.output_item.done`` and the terminal event repeat everything, so deltas are passed on and not kept.
+``response.output_item.done`` and the terminal event repeat everything, so deltas are passed on and not kept. The other
+``*.done`` events repeat what deltas said, and say it where a server sends no deltas.
 """
 
 from __future__ import annotations
@@ -14,29 +15,32 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError
-from skillkit_core.messages import (
-    Block,
-    RefusalBlock,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolCall,
-)
+from skillkit_core.messages import RefusalBlock, StopReason
 from skillkit_core.stream import StreamEvent, StreamTable
 
 from .errors import protocol_error, stream_error
-from .responses_blocks import CALLS, delta_of, item_block, part_block, text_field, text_of_block, thought_of, written
+from .responses_blocks import CALLS, delta_of, text_field
+from .responses_items import (
+    Out,
+    abandon,
+    begin_part,
+    call_event,
+    call_written,
+    close,
+    end_part,
+    open_item,
+    part_written,
+    streamed,
+    thought,
+)
 from .responses_state import Item, ResponsesState, index_of, moved, place
 from .usage import responses_usage
 
 __all__ = ["Item", "ResponsesState", "broken", "responses_table"]
 
 log = logging.getLogger("skillkit_openai")
-_ENDED = TextBlock("")  # of a part that ended without anybody saying what was in it
-
 
 Converted: TypeAlias = tuple[Iterable[StreamEvent], ResponsesState]
-Out: TypeAlias = list[StreamEvent]
 
 
 def _unknown(kind: str) -> None:
@@ -54,15 +58,8 @@ def begun(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 
 
 @responses_table.on(
-    "response.output_text.done",
     "response.output_text.annotation.added",
-    "response.refusal.done",
-    "response.function_call_arguments.done",
-    "response.custom_tool_call_input.done",
     "response.reasoning_summary_part.added",
-    "response.reasoning_summary_part.done",
-    "response.reasoning_summary_text.done",
-    "response.reasoning_text.done",
     "done",
 )
 def repeated(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
@@ -82,7 +79,7 @@ def item_added(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
         if not known.done or item.get("id") in (None, known.id):
             return out, acc
         acc = moved(at, acc)  # a server that gives all items one index
-    return out, _open(at, item, acc, out)
+    return out, open_item(at, item, acc, out)
 
 
 @responses_table.on("response.content_part.added")
@@ -91,7 +88,7 @@ def part_added(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     out: Out = []
     kind = (event.get("part") or {}).get("type")
     if kind in ("output_text", "refusal") and not acc.over:
-        acc = _part(index_of(event, acc), event.get("content_index") or 0, acc, out)[1]
+        acc = begin_part(index_of(event, acc), event.get("content_index") or 0, acc, out)[1]
     return out, acc
 
 
@@ -101,10 +98,12 @@ def text_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     if acc.over:
         return (), acc
     out: Out = []
-    index, acc = _part(index_of(event, acc), event.get("content_index") or 0, acc, out)
+    at = index_of(event, acc)
+    index, acc = begin_part(at, event.get("content_index") or 0, acc, out)
     delta = delta_of(event)
     if delta and index >= 0:
         out.append(StreamEvent("text_delta", delta, index=index))
+        acc = streamed(at, acc)
     return out, acc
 
 
@@ -116,31 +115,85 @@ def thinking_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     out: Out = []
     at = index_of(event, acc)
     if at not in acc.items:
-        acc = _open(at, {"type": "reasoning"}, acc, out)
+        acc = open_item(at, {"type": "reasoning"}, acc, out)
     item, delta = acc.items[at], delta_of(event)
-    if delta and item.kind == "reasoning" and not item.done:
+    if delta and item.kind == "reasoning" and not item.done and not item.said:
         out.append(StreamEvent("thinking_delta", delta, index=item.parts[0][0]))
+        acc = streamed(at, acc)
     return out, acc
 
 
 @responses_table.on("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
 def call_delta(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A piece of a call's arguments."""
-    item = acc.items.get(index_of(event, acc))
-    delta = delta_of(event)
-    if item is None or not delta or item.done or acc.over or item.kind not in CALLS:
+    at = index_of(event, acc)
+    item, delta = acc.items.get(at), delta_of(event)
+    if item is None or not delta or item.done or item.said or item.waiting or acc.over or item.kind not in CALLS:
         return (), acc
-    return [_call_event("tool_call_delta", item, delta)], acc
+    return [call_event("tool_call_delta", item, delta)], streamed(at, acc)
+
+
+@responses_table.on("response.output_text.done", "response.refusal.done")
+def text_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
+    """The text of a part of a message is whole."""
+    out: Out = []
+    if acc.over:
+        return out, acc
+    kind = "refusal" if event["type"] == "response.refusal.done" else "text"
+    part = {"type": kind, kind: text_field(event, kind)}
+    if part[kind]:
+        acc = part_written(index_of(event, acc), event.get("content_index") or 0, part, acc, out)
+    return out, acc
+
+
+@responses_table.on("response.reasoning_summary_text.done", "response.reasoning_summary_part.done")
+def summary_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
+    """A part of a summary is whole."""
+    out: Out = []
+    text = text_field(event, "text") or text_field(event.get("part") or {}, "text")
+    if not acc.over:
+        acc = thought(index_of(event, acc), "summary", event.get("summary_index") or 0, text, acc, out)
+    return out, acc
+
+
+@responses_table.on("response.reasoning_text.done")
+def reasoning_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
+    """A part of the reasoning itself is whole."""
+    out: Out = []
+    if not acc.over:
+        number = event.get("content_index") or 0
+        acc = thought(index_of(event, acc), "content", number, text_field(event, "text"), acc, out)
+    return out, acc
+
+
+@responses_table.on("response.function_call_arguments.done", "response.custom_tool_call_input.done")
+def call_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
+    """The arguments of a call are whole."""
+    out: Out = []
+    custom = event["type"] == "response.custom_tool_call_input.done"
+    call = {
+        "type": "custom_tool_call" if custom else "function_call",
+        "id": text_field(event, "item_id"),
+        "name": text_field(event, "name"),
+        "input" if custom else "arguments": event.get("input" if custom else "arguments"),
+    }
+    return out, acc if acc.over else call_written(index_of(event, acc), call, acc, out)
 
 
 @responses_table.on("response.content_part.done")
 def part_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """A part of a message is whole."""
     out: Out = []
-    at, number = index_of(event, acc), event.get("content_index") or 0
+    at, number, part = index_of(event, acc), event.get("content_index") or 0, event.get("part") or {}
     item = acc.items.get(at)
-    if item is not None and item.kind == "message" and not acc.over:
-        acc = _end_part(at, number, event.get("part") or {}, acc, out)
+    if acc.over:
+        return out, acc
+    if part.get("type") == "reasoning_text":
+        acc = thought(at, "content", number, text_field(part, "text"), acc, out)
+    elif item is None:
+        acc = part_written(at, number, part, acc, out)
+    elif item.kind == "message":
+        acc = end_part(at, number, part, acc, out)
     return out, acc
 
 
@@ -148,7 +201,7 @@ def part_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
 def item_done(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     """An item is whole."""
     out: Out = []
-    return out, acc if acc.over else _close(index_of(event, acc), event.get("item") or {}, acc, out)
+    return out, acc if acc.over else close(index_of(event, acc), event.get("item") or {}, acc, out)
 
 
 @responses_table.on("response.completed", "response.incomplete", "response.failed", "response.cancelled", "body")
@@ -166,10 +219,10 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     for number, item in enumerate(output or ()):
         at = place(number, item, acc, taken)
         taken.add(at)
-        acc = _close(at, item, acc, out)
+        acc = close(at, item, acc, out)
     for at in acc.items:
         if not acc.items[at].done:
-            acc = _abandon(at, acc, out)
+            acc = abandon(at, acc, out)
     out.append(_terminal(response, output, acc))
     return out, _over(acc)
 
@@ -201,131 +254,6 @@ def broken(acc: ResponsesState, error: ProviderError) -> StreamEvent:
 
 def _over(acc: ResponsesState) -> ResponsesState:
     return acc._replace(over=True)
-
-
-def _open(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
-    kind = text_field(item, "type") or "unknown"
-    if kind == "message":
-        new = Item(kind, {}, first=acc.next, id=text_field(item, "id"), phase=text_field(item, "phase"))
-        return acc._replace(items={**acc.items, at: new}, next=acc.next + 1)
-    index = acc.next
-    id = text_field(item, "id")
-    call_id = text_field(item, "call_id") or id
-    new = Item(kind, {0: (index, None)}, text_field(item, "name"), call_id, id=id)
-    if kind == "reasoning":
-        out.append(StreamEvent("thinking_start", index=index))
-    elif kind in CALLS:
-        out.append(_call_event("tool_call_start", new))
-    return acc._replace(items={**acc.items, at: new}, next=index + 1)
-
-
-def _part(at: int, number: int, acc: ResponsesState, out: Out) -> tuple[int, ResponsesState]:
-    """The block index of a part of a message, which begins if it has not; -1: nothing can be added to it."""
-    item = acc.items.get(at)
-    if item is not None:
-        found = item.parts.get(number)
-        if found is not None and found[1] is None and item.kind == "message":
-            return found[0], acc
-        if found is not None or item.done or item.kind != "message":
-            return -1, acc
-    else:
-        item = Item("message", {})
-    kept = not item.parts and item.first >= 0
-    index = item.first if kept else acc.next
-    out.append(StreamEvent("text_start", index=index))
-    item = item._replace(parts={**item.parts, number: (index, None)})
-    return index, acc._replace(items={**acc.items, at: item}, next=acc.next if kept else index + 1)
-
-
-def _end_part(at: int, number: int, part: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
-    """End a part of a message, or put it right where it says more than before."""
-    block = part_block(part, acc.items[at].phase)
-    if block is None:
-        return acc
-    new = number not in acc.items[at].parts
-    if new:
-        acc = _part(at, number, acc._replace(items={**acc.items, at: acc.items[at]._replace(done=False)}), out)[1]
-    item = acc.items[at]
-    index, before = item.parts[number]
-    if new and block.text:
-        out.append(StreamEvent("text_delta", block.text, index=index))
-    if before is None:
-        # An end without the text leaves what the deltas said.
-        out.append(StreamEvent("text_end", index=index, block=block if block.text or new else None))
-    elif block.text and before != block:
-        out.append(StreamEvent("block", index=index, block=block))
-    return acc._replace(items={**acc.items, at: item._replace(parts={**item.parts, number: (index, block)})})
-
-
-def _close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> ResponsesState:
-    """End an item with what its end says; an item that ended before is put right where the terminal event says more."""
-    if at in acc.items and acc.items[at].kind != (text_field(item, "type") or "unknown"):
-        acc = _abandon(at, acc, out)  # the end of something else: both are kept
-        acc = acc._replace(items={k: v for k, v in acc.items.items() if k != at})
-    if at not in acc.items:
-        acc = _open(at, item, acc, out)
-        _whole(item, acc.items[at], out)
-    known = acc.items[at]
-    if known.kind == "message":
-        if item.get("phase") and not known.phase:  # said at the end alone
-            acc = acc._replace(items={**acc.items, at: known._replace(phase=text_field(item, "phase"))})
-        parts = [(n, p) for n, p in enumerate(_content(item)) if part_block(p) is not None]
-        if not known.parts.keys() <= {n for n, _ in parts}:  # a server that counts parts its own way
-            numbers = sorted(known.parts)
-            parts = [(numbers[i] if i < len(numbers) else numbers[-1] + 1 + i, p) for i, (_, p) in enumerate(parts)]
-        for number, part in parts:
-            acc = _end_part(at, number, part, acc, out)
-        return _abandon(at, acc, out)
-    index, before = known.parts[0]
-    block = item_block(item)
-    if before is None:
-        out.append(_end_event(known, index, block))
-    elif text_of_block(block) and text_of_block(block) != text_of_block(before):
-        out.append(StreamEvent("block", index=index, block=block))
-    return acc._replace(items={**acc.items, at: known._replace(parts={0: (index, block)}, done=True)})
-
-
-def _content(item: Mapping[str, Any]) -> Iterable[Any]:
-    """The parts of a message; some servers write its text alone."""
-    content = item.get("content") or ()
-    return [{"type": "output_text", "text": content}] if isinstance(content, str) else content
-
-
-def _whole(item: Mapping[str, Any], known: Item, out: Out) -> None:
-    """The deltas of an item that came in one piece."""
-    if known.kind == "reasoning":
-        text = thought_of(item)
-        if text:
-            out.append(StreamEvent("thinking_delta", text, index=known.parts[0][0]))
-    elif known.kind in CALLS and written(item):
-        out.append(_call_event("tool_call_delta", known, written(item)))
-
-
-def _abandon(at: int, acc: ResponsesState, out: Out) -> ResponsesState:
-    """End what is still open of an item, with what its deltas said."""
-    item = acc.items[at]
-    parts = dict(item.parts)
-    for number, (index, block) in item.parts.items():
-        if block is not None:
-            continue
-        if item.kind in CALLS:
-            out.append(_call_event("tool_call_end", item))
-        elif item.kind in ("message", "reasoning"):
-            out.append(StreamEvent("text_end" if item.kind == "message" else "thinking_end", index=index))
-        parts[number] = (index, _ENDED)
-    return acc._replace(items={**acc.items, at: item._replace(parts=parts, done=True)})
-
-
-def _end_event(item: Item, index: int, block: Block) -> StreamEvent:
-    if isinstance(block, ThinkingBlock):
-        return StreamEvent("thinking_end", index=index, block=block)
-    if isinstance(block, ToolCall):
-        return StreamEvent("tool_call_end", tool_name=block.name, tool_call_id=block.id, index=index, block=block)
-    return StreamEvent("block", index=index, block=block)
-
-
-def _call_event(kind: Any, item: Item, text: str = "") -> StreamEvent:
-    return StreamEvent(kind, text, tool_name=item.name, tool_call_id=item.call_id, index=item.parts[0][0])
 
 
 def _terminal(response: Mapping[str, Any], output: Any, acc: ResponsesState) -> StreamEvent:

@@ -7,6 +7,7 @@ from typing import Any
 
 from skillkit_core.contracts.adapter import LLMRequest
 
+from .dialect import Dialect
 from .handover import undescribed
 
 __all__ = ["add_extra", "has_tools", "problems_of", "server_tools", "strict_schema", "thinking_value"]
@@ -83,13 +84,15 @@ def has_tools(request: LLMRequest) -> bool:
     return bool(request.tools or server_tools(request))
 
 
-def problems_of(request: LLMRequest) -> list[str]:
-    """Settings that cannot be, one line each.
+def problems_of(request: LLMRequest, dialect: Dialect, *, stops: bool = True) -> list[str]:
+    """Settings that cannot be, one line each; ``stops``: the wire has stop sequences.
 
     ``model.options["unsupported_parameters"]`` lists settings (``temperature``, ``top_p``, ``stop``, ...) that the model refuses.
     """
     settings, model = request.settings, request.model
-    out: list[str] = []
+    out = settings.problems()
+    if out:
+        return out  # the rest compares what cannot be compared
     for name in model.options.get("unsupported_parameters") or ():
         value = getattr(settings, name, None)
         if value not in (None, ()):
@@ -113,4 +116,10 @@ def problems_of(request: LLMRequest) -> list[str]:
     known_tools = {t.name for t in request.tools} | {t.get(n) for t in server_tools(request) for n in ("name", "type")}
     if choice not in (None, "auto", "none", "required") and choice not in known_tools:
         out.append(f"tool_choice names {choice!r}, which is not among the tools of the request")
+    schemas = dialect.routes or undescribed(model) or "structured_output" in model.capabilities
+    if settings.response_schema is not None and not schemas:
+        hint = "leave response_schema out, or add structured_output to the model's capabilities if it has"
+        out.append(f"model {model.id} has no structured output; {hint}")
+    if settings.stop and not stops:
+        out.append("the Responses API has no stop sequences; leave the setting stop out, or use the api openai-chat")
     return out
