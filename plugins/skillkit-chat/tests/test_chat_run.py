@@ -110,7 +110,7 @@ def test_continue_without_a_session_says_so(echoes, skillkit_cli):
 
 
 @pytest.mark.spec("9.51")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_action_and_its_process_and_is_exit_code_130(echoes, skillkit_cli, number):
     with skillkit_cli.start("run", "--json", "--events", "--skill", "echoes", "wait") as process:
         for line in process.stdout:

@@ -242,6 +242,21 @@ def test_an_interrupt_ends_with_130(acme: Any) -> None:
     assert err == "\n"
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_command_that_a_signal_ends_is_told_by_the_shell(acme: Any, number: signal.Signals, code: int) -> None:
+    script = '"$@" & echo $!; wait $!; echo "exit code $?"'
+    process = subprocess.Popen(
+        ["sh", "-c", script, "sh", *acme.argv("acme", "wait")],
+        cwd=acme.cwd, env=acme.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    assert process.stdout.readline() == "waiting\n"
+    os.kill(pid, number)
+    out, err = process.communicate(timeout=60)
+    assert out == f"exit code {code}\n" and "Error" not in err and "Traceback" not in err
+
+
 def test_a_declined_question_ends_with_130(acme: Any) -> None:
     done = acme.run("acme", "ask")
     assert done.code == 130
