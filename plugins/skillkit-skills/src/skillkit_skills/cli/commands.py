@@ -99,9 +99,11 @@ def check(ctx: click.Context, path: Path | None, strict: bool, as_json: bool) ->
     Exit status 1: there is an error (with --strict also a warning).
     """
     from ..audit import audit
+    from ..lines import located
 
     loaded, problems = _below(path) if path is not None else _installed(_host(ctx))
-    found = [replace(s, problems=(*s.problems, *audit(s))) for s in loaded]
+    found = [replace(s, problems=tuple(located([*s.problems, *audit(s)]))) for s in loaded]
+    problems = located(problems)
     bad = ("error", "warning") if strict else ("error",)
     every = [*problems, *(p for s in found for p in s.problems)]
     ok = not any(p.severity in bad for p in every)
@@ -136,8 +138,8 @@ def _print_check(found: list[Skill], problems: list[SkillProblem]) -> None:
             clean += 1
             continue
         echo(f"{skill.name} ({skill.path})" if skill.path is not None else skill.name)
-        print_problems(skill.problems)
+        print_problems(skill.problems, folder=skill.path)
     if problems:
         echo("Places that gave no skill:")
-        print_problems(problems, paths=True, limit=len(problems))
+        print_problems(problems, limit=len(problems))
     echo(f"{len(found)} skill{'' if len(found) == 1 else 's'}, {clean} without a remark.")
