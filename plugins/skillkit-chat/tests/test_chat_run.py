@@ -103,6 +103,25 @@ def test_a_session_is_called_by_its_first_request(echoes, skillkit_cli):
     assert titles == ["repeat the words 'good morning'"]
 
 
+def test_a_session_that_goes_on_without_its_folder_of_skills_says_what_to_add(echoes, skillkit_cli, skillkit_home):
+    folder = skillkit_home.cwd / "my skills"
+    folder.mkdir()
+    echoes.rename(folder / "echoes")
+    given = ("run", "--skills-dir", "my skills", "--approvals", "defer", "--json", "make sure that it was asked for")
+    session = skillkit_cli(*given).json["session"]
+    add = f"add --skills-dir '{folder.resolve()}'"
+    for going_on in (["sessions", "resume", session, "--allow", "all"], ["run", "--continue", "2+2"]):
+        without = skillkit_cli(*going_on)
+        assert [line for line in without.stderr.splitlines() if "which are not used now" in line and line.endswith(add)]
+        assert "not used now" not in skillkit_cli(*going_on, "--skills-dir", folder).stderr
+    skillkit_home.write_config(f"skills:\n  dirs: ['{folder}']\n")
+    assert "not used now" not in skillkit_cli("run", "--continue", "2+2").stderr
+    skillkit_home.write_config("")
+    (folder / "echoes").rename(folder.with_name("echoes"))
+    folder.rmdir()
+    assert "the folder is gone" in skillkit_cli("run", "--continue", "2+2").stderr
+
+
 def test_continue_without_a_session_says_so(echoes, skillkit_cli):
     result = skillkit_cli("run", "--continue", "hello")
     assert result.exit_code == 2
