@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+ALONE = "chat,skills,bash,offline,sessions"
+
 
 def run_action(skillkit_cli, *words, **options):
     return skillkit_cli("run", "--skill", "echoes", *words, **options)
@@ -262,6 +264,45 @@ def test_nothing_runs_without_a_required_plugin(echoes, skillkit_cli, skillkit_h
     refused = skillkit_cli("run", "repeat the words 'on'", env=env)
     assert refused.exit_code == 2
     assert "half installed" in refused.stderr and "config.yaml:2" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "it is not installed"),
+        (("-P", "no:guard"), "disabled by -P no:guard"),
+        (("--plugins", ALONE), "not named by"),
+    ],
+)
+def test_a_required_plugin_that_does_not_run_at_all_keeps_everything_from_running(
+    echoes, skillkit_cli, skillkit_home, tmp_path, options, why
+):
+    skillkit_home.write_config("plugins:\n  required: [guard]\n")
+    env = {"PYTHONPATH": str(tmp_path)}
+    if options:
+        (tmp_path / "my_guard-1.0.dist-info").mkdir()
+        (tmp_path / "my_guard.py").write_text("")
+        (tmp_path / "my_guard-1.0.dist-info" / "METADATA").write_text("Name: my-guard\nVersion: 1.0\n")
+        (tmp_path / "my_guard-1.0.dist-info" / "entry_points.txt").write_text("[skillkit.plugins]\nguard = my_guard\n")
+        assert skillkit_cli("run", "repeat the words 'on'", env=env).ok().stdout == "on\n"
+    refused = skillkit_cli(*options, "run", "repeat the words 'on'", env=env)
+    assert refused.exit_code == 2 and refused.stdout == ""
+    assert f"config.yaml:2: plugins.required: required plugin 'guard' does not run: {why}" in refused.stderr
+
+
+@pytest.mark.parametrize("flag", [("--continue",), ("--session", "x")])
+def test_a_session_that_is_named_and_not_kept_is_wrong_usage(echoes, skillkit_cli, flag):
+    refused = skillkit_cli("run", "--no-session", *flag, "repeat the words 'on'")
+    assert refused.exit_code == 2 and f"--no-session and {flag[0]} exclude each other" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "text"), [("session.store", "session:\n  store: nope"), ("runtime", "\nruntime: nope")]
+)
+def test_a_setting_that_names_nothing_is_told_with_its_place(echoes, skillkit_cli, skillkit_home, key, text):
+    skillkit_home.write_config(f"{text}\n")
+    said = skillkit_cli("run", "repeat the words 'on'").stderr
+    assert f"config.yaml:2: {key}: unknown {key.replace('.', ' ')} 'nope'; known: " in said
 
 
 def test_a_skill_that_is_nested_too_deeply_is_a_problem_and_no_crash(echoes, skillkit_cli, skillkit_home):
