@@ -10,6 +10,7 @@ import click
 
 from skillkit_core.cli.output import echo, json_option, print_json
 from skillkit_core.contracts.skill_loader import SkillSource
+from skillkit_core.errors import UsageError
 from skillkit_core.skills import Skill, SkillProblem
 
 from ..listing import listing
@@ -62,6 +63,12 @@ def _notes(host: Host) -> None:
     """What a listing does not show, on stderr."""
     for folder in untrusted_folders(host):
         echo(f"The skills in {folder} are not used: trust the folder with 'skillkit config trust'.", err=True)
+    known = {name for e in host.skills.entries() for name in (e.name, e.item.name, e.item.skill_key, *e.item.aliases)}
+    for key in ("disabled", "entries", "allow_bundled"):
+        for name in host.config.raw(f"skills.{key}") or ():
+            if name not in known:
+                where = host.config.origin(f"skills.{key}")
+                echo(f"{where}: there is no skill {name!r}; 'skillkit skills list' has the names.", err=True)
     failed = [p for _, p in host.skill_problems if p.severity == "error"]
     if failed:
         what = "place gave" if len(failed) == 1 else "places gave"
@@ -124,6 +131,8 @@ def _installed(host: Host) -> tuple[list[Skill], list[SkillProblem]]:
 
 
 def _below(path: Path) -> tuple[list[Skill], list[SkillProblem]]:
+    if path.is_file() and path.name.lower() != "skill.md":
+        raise UsageError("is no SKILL.md", where=str(path), hint="name a SKILL.md, its folder, or one above it")
     folder = path.parent if path.is_file() else path
     found = SkillFolderLoader().load(SkillSource("check", "extra", folder))
     if not found.skills and not found.problems and not scan(str(folder)).skills:
