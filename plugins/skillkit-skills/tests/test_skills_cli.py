@@ -180,6 +180,9 @@ def test_a_setting_that_names_no_skill_is_said(skillkit_cli, skillkit_home):
         "2: skills.disabled: there is no skill 'mien'; 'skillkit skills list' has the names.",
         "3: skills.entries: there is no skill 'yours'; 'skillkit skills list' has the names.",
     ]
+    skillkit_home.write_config("")
+    said = skillkit_cli("skills", "list", env={"SKILLKIT_SKILLS__DISABLED": "mien"}).ok().stderr
+    assert said.startswith("SKILLKIT_SKILLS__DISABLED: there is no skill 'mien';"), said
 
 
 def test_check_looks_at_the_text(host, tmp_path):

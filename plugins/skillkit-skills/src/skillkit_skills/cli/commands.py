@@ -16,6 +16,7 @@ from skillkit_core.skills import Skill, SkillProblem
 from ..listing import listing
 from ..loader import SkillFolderLoader
 from ..scanner import scan
+from ..settings import settings_of
 from ..sources import untrusted_folders
 from .data import problem_data, row_data, skill_data
 from .printing import print_problems, print_skill, print_table
@@ -64,8 +65,10 @@ def _notes(host: Host) -> None:
     for folder in untrusted_folders(host):
         echo(f"The skills in {folder} are not used: trust the folder with 'skillkit config trust'.", err=True)
     known = {name for e in host.skills.entries() for name in (e.name, e.item.name, e.item.skill_key, *e.item.aliases)}
-    for key in ("disabled", "entries", "allow_bundled"):
-        for name in host.config.raw(f"skills.{key}") or ():
+    settings = settings_of(host)
+    named = {"disabled": settings.disabled, "entries": settings.entries, "allow_bundled": settings.allow_bundled}
+    for key, names in named.items():
+        for name in names:
             if name not in known:
                 where = host.config.origin(f"skills.{key}")
                 echo(f"{where}: there is no skill {name!r}; 'skillkit skills list' has the names.", err=True)
