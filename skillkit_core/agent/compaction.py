@@ -63,7 +63,7 @@ async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | No
     found: Compactor | None = await host.resolve("select_compactor", request=request)
     if found is not None:
         return found
-    name = host.config.get("compactor") or next(iter(host.compactors.list()), None)
+    name = host.named("compactor", host.compactors) or next(iter(host.compactors.list()), None)
     return host.compactors.get(name) if name is not None else None
 
 

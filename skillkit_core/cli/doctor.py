@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import SkillKitError
+from ..host.policy import unknown_plugin
 from ..settings.config import misspelt_variables
 from .output import echo, json_option, print_json, short_path, style, wrap
 
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
     from ..host.manager import Host
 
 __all__ = ["doctor"]
+
+
+def _check_names(host: Host) -> None:
+    """That what the settings name is there, also where nothing but a later run would ask for it."""
+    for key, registry in (
+        ("provider", host.adapters),
+        ("runtime", host.runtimes),
+        ("compactor", host.compactors),
+        ("session.store", host.session_stores),
+    ):
+        host.named(key, registry)
+    known = {*host.plugins, *(decision.name for decision in host.decisions)}
+    for key in ("plugins.enabled", "plugins.disabled", "plugins.required"):
+        for name in host.config.get(key) or ():
+            if name not in known:
+                raise unknown_plugin(name, known, str(host.config.origin(key)))
 
 
 def _checks(host: Host) -> list[dict[str, Any]]:
@@ -34,6 +51,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
 
     def configuration() -> str:
         host.check_config()
+        _check_names(host)
         return f"{sum(origin != 'default' for *_, origin in host.config.values())} settings differ from the defaults"
 
     def loading() -> str:

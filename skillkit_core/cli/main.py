@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from .. import __version__
-from ..errors import SkillKitError, UnknownName, UsageError
+from ..errors import PluginError, SkillKitError, UnknownName, UsageError
 from .output import columns, echo, error_line, style
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class RootGroup(click.Group):
         entry_ = commands.entry(name)
         try:
             return cast(click.Command, load_object(entry_.item.target))
-        except ImportError as error:
+        except (ImportError, PluginError) as error:
             raise SkillKitError(
                 f"command {name!r} cannot be loaded: {error}",
                 where=f"plugin {entry_.source!r}",
@@ -232,9 +232,20 @@ def _click_error(error: click.ClickException) -> int:
         echo(ctx.get_help())
         return 0
     text = " ".join(error.format_message().split()).rstrip(".")
+    ctx = ctx or _parsing(error)
     path = ctx.command_path if ctx is not None else "skillkit"
     error_line(f"{text} (see '{path} --help')")
     return 2
+
+
+def _parsing(error: BaseException) -> click.Context | None:
+    """The context of the command whose words were parsed: click does not put it into every error of its parser."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        ctx = trace.tb_frame.f_locals.get("ctx")
+        found = ctx if isinstance(ctx, click.Context) else found
+        trace = trace.tb_next
+    return found
 
 
 def _silence_stdout() -> None:

@@ -83,7 +83,9 @@ def isolated(
             message = f"it tried to end the program (SystemExit {error.code!r})"
         elif isinstance(error, PluginTimeout):
             message = f"it hangs: {error}"
-        elif isinstance(error, (SkillKitError, PluginValidationError)):
+        elif isinstance(error, SkillKitError):  # its hint is the remedy
+            message = f"{error.where}: {error.message}" if error.where else error.message
+        elif isinstance(error, PluginValidationError):
             message = str(error)
         else:
             message = f"{type(error).__name__}: {error}"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..descriptors import ConfigSection
     from ..distribution.definition import Distribution
     from ..events.bus import EventBus
+    from ..registry import Registry
     from ..settings.config import Config
     from ..skills import SkillProblem, SkillRegistry
     from .diagnostics import Diagnostic
@@ -432,17 +433,30 @@ class Host(Access):
         found: SkillRuntime | None = await self.resolve("resolve_runtime", name=name)
         if found is not None:
             return found
-        name = name or self.config.get("runtime") or next(iter(self.runtimes.list()), None)
+        name = name or self.named("runtime", self.runtimes) or next(iter(self.runtimes.list()), None)
         if name is None:
             from ..errors import UsageError
 
             raise UsageError("no runtime is installed", hint="install a plugin that brings one")
         return self.runtimes.get(name)
 
+    def named(self, key: str, registry: Registry[Any]) -> str | None:
+        """The name of something in ``registry`` that the setting ``key`` gives, if it gives one.
+
+        Raises:
+            UnknownName: nobody offers it; ``where`` is the place of the setting.
+        """
+        name: str | None = self.config.get(key)
+        if name and name not in registry:
+            error = registry.unknown(name)
+            error.where = self.config.origin(key)
+            raise error
+        return name
+
     def session_store(self) -> SessionStore:
         """The session store to use: ``session.store`` of the configuration, else the first registered, else memory."""
         stores = self.session_stores
-        name = self.config.get("session.store") or next(iter(stores.list()), None)
+        name = self.named("session.store", stores) or next(iter(stores.list()), None)
         if name is not None:
             return stores.get(name)
         if self._memory is None:

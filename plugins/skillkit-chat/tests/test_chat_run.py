@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+ALONE = "chat,skills,bash,offline,sessions"
+
 
 def run_action(skillkit_cli, *words, **options):
     return skillkit_cli("run", "--skill", "echoes", *words, **options)
@@ -103,6 +105,25 @@ def test_a_session_is_called_by_its_first_request(echoes, skillkit_cli):
     assert titles == ["repeat the words 'good morning'"]
 
 
+def test_a_session_that_goes_on_without_its_folder_of_skills_says_what_to_add(echoes, skillkit_cli, skillkit_home):
+    folder = skillkit_home.cwd / "my skills"
+    folder.mkdir()
+    echoes.rename(folder / "echoes")
+    given = ("run", "--skills-dir", "my skills", "--approvals", "defer", "--json", "make sure that it was asked for")
+    session = skillkit_cli(*given).json["session"]
+    add = f"add --skills-dir '{folder.resolve()}'"
+    for going_on in (["sessions", "resume", session, "--allow", "all"], ["run", "--continue", "2+2"]):
+        without = skillkit_cli(*going_on)
+        assert [line for line in without.stderr.splitlines() if "which are not used now" in line and line.endswith(add)]
+        assert "not used now" not in skillkit_cli(*going_on, "--skills-dir", folder).stderr
+    skillkit_home.write_config(f"skills:\n  dirs: ['{folder}']\n")
+    assert "not used now" not in skillkit_cli("run", "--continue", "2+2").stderr
+    skillkit_home.write_config("")
+    (folder / "echoes").rename(folder.with_name("echoes"))
+    folder.rmdir()
+    assert "the folder is gone" in skillkit_cli("run", "--continue", "2+2").stderr
+
+
 def test_continue_without_a_session_says_so(echoes, skillkit_cli):
     result = skillkit_cli("run", "--continue", "hello")
     assert result.exit_code == 2
@@ -110,7 +131,7 @@ def test_continue_without_a_session_says_so(echoes, skillkit_cli):
 
 
 @pytest.mark.spec("9.51")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_action_and_its_process_and_is_exit_code_130(echoes, skillkit_cli, number):
     with skillkit_cli.start("run", "--json", "--events", "--skill", "echoes", "wait") as process:
         for line in process.stdout:
@@ -243,6 +264,45 @@ def test_nothing_runs_without_a_required_plugin(echoes, skillkit_cli, skillkit_h
     refused = skillkit_cli("run", "repeat the words 'on'", env=env)
     assert refused.exit_code == 2
     assert "half installed" in refused.stderr and "config.yaml:2" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "it is not installed"),
+        (("-P", "no:guard"), "disabled by -P no:guard"),
+        (("--plugins", ALONE), "not named by"),
+    ],
+)
+def test_a_required_plugin_that_does_not_run_at_all_keeps_everything_from_running(
+    echoes, skillkit_cli, skillkit_home, tmp_path, options, why
+):
+    skillkit_home.write_config("plugins:\n  required: [guard]\n")
+    env = {"PYTHONPATH": str(tmp_path)}
+    if options:
+        (tmp_path / "my_guard-1.0.dist-info").mkdir()
+        (tmp_path / "my_guard.py").write_text("")
+        (tmp_path / "my_guard-1.0.dist-info" / "METADATA").write_text("Name: my-guard\nVersion: 1.0\n")
+        (tmp_path / "my_guard-1.0.dist-info" / "entry_points.txt").write_text("[skillkit.plugins]\nguard = my_guard\n")
+        assert skillkit_cli("run", "repeat the words 'on'", env=env).ok().stdout == "on\n"
+    refused = skillkit_cli(*options, "run", "repeat the words 'on'", env=env)
+    assert refused.exit_code == 2 and refused.stdout == ""
+    assert f"config.yaml:2: plugins.required: required plugin 'guard' does not run: {why}" in refused.stderr
+
+
+@pytest.mark.parametrize("flag", [("--continue",), ("--session", "x")])
+def test_a_session_that_is_named_and_not_kept_is_wrong_usage(echoes, skillkit_cli, flag):
+    refused = skillkit_cli("run", "--no-session", *flag, "repeat the words 'on'")
+    assert refused.exit_code == 2 and f"--no-session and {flag[0]} exclude each other" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "text"), [("session.store", "session:\n  store: nope"), ("runtime", "\nruntime: nope")]
+)
+def test_a_setting_that_names_nothing_is_told_with_its_place(echoes, skillkit_cli, skillkit_home, key, text):
+    skillkit_home.write_config(f"{text}\n")
+    said = skillkit_cli("run", "repeat the words 'on'").stderr
+    assert f"config.yaml:2: {key}: unknown {key.replace('.', ' ')} 'nope'; known: " in said
 
 
 def test_a_skill_that_is_nested_too_deeply_is_a_problem_and_no_crash(echoes, skillkit_cli, skillkit_home):

@@ -242,6 +242,21 @@ def test_an_interrupt_ends_with_130(acme: Any) -> None:
     assert err == "\n"
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_command_that_a_signal_ends_is_told_by_the_shell(acme: Any, number: signal.Signals, code: int) -> None:
+    script = '"$@" & echo $!; wait $!; echo "exit code $?"'
+    process = subprocess.Popen(
+        ["sh", "-c", script, "sh", *acme.argv("acme", "wait")],
+        cwd=acme.cwd, env=acme.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    assert process.stdout.readline() == "waiting\n"
+    os.kill(pid, number)
+    out, err = process.communicate(timeout=60)
+    assert out == f"exit code {code}\n" and "Error" not in err and "Traceback" not in err
+
+
 def test_a_declined_question_ends_with_130(acme: Any) -> None:
     done = acme.run("acme", "ask")
     assert done.code == 130
@@ -353,6 +368,45 @@ def test_doctor_says_what_is_wrong_and_what_to_do(acme: Any) -> None:
     assert done.code == 1
     assert "✗ plugins        1 problem; see 'skillkit plugins doctor'" in done.out
     assert f"✗ folders        {acme.home}/data" in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("runtime: nope", "1: runtime: unknown runtime 'nope'; no runtime is installed"),
+        ("compactor: nope", "1: compactor: unknown compactor 'nope'; no compactor is installed"),
+        ("plugins: {required: [acmee]}", "1: plugins.required: unknown plugin 'acmee'; did you mean 'acme'?"),
+        ("plugins: {disabled: [acmee]}", "1: plugins.disabled: unknown plugin 'acmee'; did you mean 'acme'?"),
+    ],
+)
+def test_doctor_finds_settings_that_name_nothing(acme: Any, text: str, said: str) -> None:
+    file = acme.config(text + "\n")
+    done = acme.run("doctor", "--json")
+    row = next(row for row in done.json["checks"] if row["check"] == "configuration")
+    assert (done.code, row["message"]) == (1, f"{file}:{said}")
+
+
+def test_an_option_without_its_value_names_the_command_whose_help_says_more(acme: Any) -> None:
+    done = acme.run("acme", "count", "--count")
+    assert (done.code, done.err) == (
+        2,
+        "Error: Option '--count' requires an argument (see 'skillkit acme count --help')\n",
+    )
+
+
+def test_a_command_that_is_not_where_its_plugin_says_names_the_plugin(acme: Any) -> None:
+    acme.plugin(
+        "lost", "@hookimpl\ndef register_commands(register):\n    register(Command('lost', 'json:nothing', 'x'))\n"
+    )
+    done = acme.run("lost")
+    assert done.code == 1
+    assert done.err.startswith("Error: plugin 'lost': command 'lost' cannot be loaded: module 'json' has no attribute")
+
+
+def test_a_hint_about_an_unknown_hook_is_given_once(acme: Any) -> None:
+    acme.plugin("typo", "@hookimpl\ndef registr_tools(register):\n    pass\n")
+    said = acme.run("plugins", "doctor").out
+    assert "unknown hook 'registr_tools'" in said and said.count("did you mean") == 1
 
 
 def test_shell_completion_knows_commands(acme: Any) -> None:

@@ -11,6 +11,7 @@ from skillkit_core.cli.output import echo, shorten, style
 from skillkit_core.errors import UnknownName, UsageError
 
 from .approval import TerminalApprover, approver_for, confirm
+from .folders import keep_folders, say_missing
 from .options import Options, config_for, keeps_sessions
 from .waiting import show_waiting
 
@@ -40,10 +41,12 @@ async def ask(host: Host, options: Options) -> int:
     agent = AgentRunner(config, host=host, session=session)
     try:
         opened = await agent.open()
+        say_missing(host, opened)
         if not await _may_deny_what_waits(agent, options):
             return 1
         if session == "new":
             await opened.append("session_info", {"title": shorten(request, TITLE)})
+        await keep_folders(opened, options.skills_dirs)
         if action is not None:
             skill = host.skills.get(str(options.skill))
             name = _tool_of(agent, skill.name, action.name)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["resume", "run"]
 
+PLUGINS = "'skillkit plugins list' shows which run"
+
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="REQUEST | ACTION [--ARG VALUE]...")
@@ -43,6 +45,9 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, 
         raise UsageError("--session is empty", hint="name one of 'skillkit sessions list', or leave it out")
     if options.session and options.resume:
         raise UsageError("--session and --continue exclude each other")
+    if options.no_session and (options.session or options.resume):
+        flag = "--session" if options.session else "--continue"
+        raise UsageError(f"--no-session and {flag} exclude each other", hint="leave one of them out")
     from .asking import ask
 
     _prepare(ctx.obj.host)
@@ -81,10 +86,13 @@ def _prepare(host: Host) -> None:
     for kind in ("adapters", "models", "runtimes", "tools", "skill_sources", "skill_loaders", "context_providers"):
         host.registry(kind)
     errors = [p for p in host.problems if p.severity == "error"]
-    missing = sorted({p.plugin for p in errors} & set(host.config.get("plugins.required", ())))
-    if missing:
-        problem = next(p for p in errors if p.plugin == missing[0])
-        raise ConfigError(f"required plugin {problem}", where=host.config.origin("plugins.required"))
+    for name in host.config.get("plugins.required", ()):
+        where = host.config.origin("plugins.required")
+        if problem := next((p for p in errors if p.plugin == name), None):
+            raise ConfigError(f"required plugin {problem}", where=where)
+        if name not in host.plugins:
+            why = next((d.reason for d in host.decisions if d.name == name), "it is not installed")
+            raise ConfigError(f"required plugin {name!r} does not run: {why}", where=where, hint=PLUGINS)
     if errors:
         names = ", ".join(sorted({p.plugin for p in errors}))
         text = f"Warning: {names} did not load; see 'skillkit plugins doctor'"

@@ -145,4 +145,4 @@ class Display:
 
     def _handler_error(self, event: Any) -> None:
         owner = f"plugin {event.plugin!r}" if event.plugin else event.source
-        self._say(f"{owner} failed on {event.event}: {event.error}")
+        self._say(" ".join(f"{owner} failed on {event.event}: {event.error}".split()))

@@ -42,6 +42,7 @@ class Options:
     session: str | None = None
     resume: bool = False
     no_session: bool = False
+    skills_dirs: tuple[Path, ...] = ()
     again: Again = field(default_factory=Again)
 
     def who_answers(self, nobody: Approvals) -> Approvals:
@@ -99,7 +100,8 @@ def options_from(
         raise UsageError("--events goes with --json")
     if skills_dirs:
         ctx.obj.host.configure({"skills.dirs": [str(d.resolve()) for d in skills_dirs]})
-    return Options(allow=(*allow, *(("bash",) if allow_bash else ())), again=Again.of(ctx), **given)
+    allowed = (*allow, *(("bash",) if allow_bash else ()))
+    return Options(allow=allowed, skills_dirs=skills_dirs, again=Again.of(ctx), **given)
 
 
 def config_for(host: Host, options: Options) -> AgentConfig:

@@ -12,6 +12,7 @@ from skillkit_core.cli.output import error_line, print_json
 from skillkit_core.errors import UsageError
 
 from .approval import DeferringApprover, approver_for
+from .folders import keep_folders, say_missing
 from .options import Options, config_for, keeps_sessions
 from .waiting import Decided, ask_about, check_tools, check_workspace, show_waiting, waiting_json
 
@@ -41,6 +42,7 @@ async def _go_on(host: Host, options: Options, decided: Decided) -> Callable[[],
     approvals = options.who_answers("defer")
     approver = approver_for(approvals, kept=keeps_sessions(host, options))
     seen = await _look(host, str(options.session))
+    say_missing(host, seen)
     waiting = seen.suspension()
     decisions = decided.about(waiting)
     if waiting is None:
@@ -127,6 +129,7 @@ async def _resume(
             raise UsageError(f"session {options.session} went on meanwhile", hint="look at it again")
         if waiting is not None:
             check_tools(agent, [c for c in waiting.calls if c.id in decisions and decisions[c.id].decision == "allow"])
+        await keep_folders(agent.session, options.skills_dirs)
         return await talk(agent, options, functools.partial(agent.resume, decisions))
     finally:
         await agent.aclose()

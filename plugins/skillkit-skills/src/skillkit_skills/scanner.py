@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-__all__ = ["FoundSkill", "Scan", "scan", "skill_file"]
+__all__ = ["FILE", "FoundSkill", "Scan", "scan", "skill_file"]
 
 MAX_DEPTH = 6
 MAX_FOLDERS = 2000

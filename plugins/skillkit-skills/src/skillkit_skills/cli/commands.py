@@ -10,11 +10,13 @@ import click
 
 from skillkit_core.cli.output import echo, json_option, print_json
 from skillkit_core.contracts.skill_loader import SkillSource
+from skillkit_core.errors import UsageError
 from skillkit_core.skills import Skill, SkillProblem
 
 from ..listing import listing
 from ..loader import SkillFolderLoader
 from ..scanner import scan
+from ..settings import settings_of
 from ..sources import untrusted_folders
 from .data import problem_data, row_data, skill_data
 from .printing import print_problems, print_skill, print_table
@@ -62,6 +64,14 @@ def _notes(host: Host) -> None:
     """What a listing does not show, on stderr."""
     for folder in untrusted_folders(host):
         echo(f"The skills in {folder} are not used: trust the folder with 'skillkit config trust'.", err=True)
+    known = {name for e in host.skills.entries() for name in (e.name, e.item.name, e.item.skill_key, *e.item.aliases)}
+    settings = settings_of(host)
+    named = {"disabled": settings.disabled, "entries": settings.entries, "allow_bundled": settings.allow_bundled}
+    for key, names in named.items():
+        for name in names:
+            if name not in known:
+                where = host.config.origin(f"skills.{key}")
+                echo(f"{where}: there is no skill {name!r}; 'skillkit skills list' has the names.", err=True)
     failed = [p for _, p in host.skill_problems if p.severity == "error"]
     if failed:
         what = "place gave" if len(failed) == 1 else "places gave"
@@ -99,9 +109,11 @@ def check(ctx: click.Context, path: Path | None, strict: bool, as_json: bool) ->
     Exit status 1: there is an error (with --strict also a warning).
     """
     from ..audit import audit
+    from ..lines import located
 
     loaded, problems = _below(path) if path is not None else _installed(_host(ctx))
-    found = [replace(s, problems=(*s.problems, *audit(s))) for s in loaded]
+    found = [replace(s, problems=tuple(located([*s.problems, *audit(s)]))) for s in loaded]
+    problems = located(problems)
     bad = ("error", "warning") if strict else ("error",)
     every = [*problems, *(p for s in found for p in s.problems)]
     ok = not any(p.severity in bad for p in every)
@@ -122,6 +134,8 @@ def _installed(host: Host) -> tuple[list[Skill], list[SkillProblem]]:
 
 
 def _below(path: Path) -> tuple[list[Skill], list[SkillProblem]]:
+    if path.is_file() and path.name.lower() != "skill.md":
+        raise UsageError("is no SKILL.md", where=str(path), hint="name a SKILL.md, its folder, or one above it")
     folder = path.parent if path.is_file() else path
     found = SkillFolderLoader().load(SkillSource("check", "extra", folder))
     if not found.skills and not found.problems and not scan(str(folder)).skills:
@@ -136,8 +150,8 @@ def _print_check(found: list[Skill], problems: list[SkillProblem]) -> None:
             clean += 1
             continue
         echo(f"{skill.name} ({skill.path})" if skill.path is not None else skill.name)
-        print_problems(skill.problems)
+        print_problems(skill.problems, folder=skill.path)
     if problems:
         echo("Places that gave no skill:")
-        print_problems(problems, paths=True, limit=len(problems))
+        print_problems(problems, limit=len(problems))
     echo(f"{len(found)} skill{'' if len(found) == 1 else 's'}, {clean} without a remark.")

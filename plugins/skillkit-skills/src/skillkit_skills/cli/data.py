@@ -27,8 +27,14 @@ def plain(value: Any) -> Any:
 
 
 def problem_data(problem: SkillProblem) -> dict[str, Any]:
-    """A problem with its code, message, severity and path."""
-    return {"code": problem.code, "message": problem.message, "severity": problem.severity, "path": problem.path}
+    """A problem with its code, message, severity, path and line; the last two where they are known."""
+    return {
+        "code": problem.code,
+        "message": problem.message,
+        "severity": problem.severity,
+        "path": problem.path,
+        "line": problem.line,
+    }
 
 
 def _action(action: SkillAction) -> dict[str, Any]:
@@ -65,6 +71,8 @@ def row_data(row: Listed) -> dict[str, Any]:
 
 def skill_data(row: Listed) -> dict[str, Any]:
     """Everything about a skill."""
+    from ..lines import located
+
     skill = row.skill
     left_out = {"problems", "actions", "name", "source", "path", "status"}
     rest = {f.name: plain(getattr(skill, f.name)) for f in dataclasses.fields(skill) if f.name not in left_out}
@@ -72,5 +80,5 @@ def skill_data(row: Listed) -> dict[str, Any]:
         **rest,
         **row_data(row),
         "actions": [_action(a) for a in skill.actions],
-        "problems": [problem_data(p) for p in skill.problems],
+        "problems": [problem_data(p) for p in located(skill.problems)],
     }

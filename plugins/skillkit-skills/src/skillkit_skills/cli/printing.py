@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from skillkit_core.cli.output import echo, fields, style, table
 from skillkit_core.skills import SkillAction, SkillProblem
 
 from ..listing import Listed
+from ..scanner import FILE
 
 __all__ = ["print_problems", "print_skill", "print_table"]
 
@@ -42,6 +45,8 @@ def print_table(rows: Sequence[Listed]) -> None:
 
 def print_skill(row: Listed) -> None:
     """Everything about one skill but its body."""
+    from ..lines import located
+
     skill = row.skill
     fields(
         [
@@ -62,7 +67,7 @@ def print_skill(row: Listed) -> None:
     )
     if skill.problems:
         echo("problems")
-        print_problems(skill.problems)
+        print_problems(located(skill.problems), folder=skill.path)
 
 
 def _action(action: SkillAction) -> list[str]:
@@ -74,13 +79,23 @@ def _action(action: SkillAction) -> list[str]:
     return lines
 
 
-def print_problems(problems: Sequence[SkillProblem], *, paths: bool = False, limit: int = MAX_SHOWN) -> None:
-    """One line a problem, the worst first, at most ``limit``."""
+def print_problems(problems: Sequence[SkillProblem], *, folder: Path | None = None, limit: int = MAX_SHOWN) -> None:
+    """One line a problem, the worst first, at most ``limit``; paths below ``folder``, which the reader knows, are short."""
     order = ("error", "warning", "info")
     ranked = sorted(problems, key=lambda p: order.index(p.severity))
     for problem in ranked[:limit]:
-        place = f" ({problem.path})" if paths and problem.path else ""
+        place = _place(problem, folder)
         severity = style(f"{problem.severity:7}", **_colour(problem.severity))
-        echo(f"  {severity} {problem.code}: {problem.message}{place}")
+        echo(f"  {severity} {problem.code}: {problem.message}{f' ({place})' if place else ''}")
     if len(ranked) > limit:
         echo(f"  … and {len(ranked) - limit} more")
+
+
+def _place(problem: SkillProblem, folder: Path | None) -> str:
+    """``path:line``, as editors open it; nothing for a remark about the folder's SKILL.md as a whole."""
+    path, line = problem.path or "", f":{problem.line}" if problem.line is not None else ""
+    if folder is not None and path:
+        if not line and path == str(folder / FILE):
+            return ""
+        path = path.removeprefix(f"{folder}{os.sep}")
+    return f"{path}{line}" if path else ""

@@ -8,14 +8,14 @@ from typing import Any
 
 from .yamltext import Parsed, TextYAMLError, parse_text
 
-__all__ = ["repair_block"]
+__all__ = ["CONFLICT", "FORBIDDEN", "INDENT_TABS", "KEY", "repair_block", "same_lines", "segments"]
 
 MAX_CLOSERS = 4
-_FORBIDDEN = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+FORBIDDEN = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SURROGATES = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-_CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?\n?", re.M)
-_INDENT_TABS = re.compile(r"^[ ]*\t[ \t]*", re.M)
-_KEY = re.compile(r"""("[^"\n]*"|'[^'\n]*'|[^\s#"'\[\]{}&*!|>%@`,:-][^\s:"']*)[ \t]*:(?=[ \t]|$)""")
+CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?\n?", re.M)
+INDENT_TABS = re.compile(r"^[ ]*\t[ \t]*", re.M)
+KEY = re.compile(r"""("[^"\n]*"|'[^'\n]*'|[^\s#"'\[\]{}&*!|>%@`,:-][^\s:"']*)[ \t]*:(?=[ \t]|$)""")
 _BLOCK_HEADER = re.compile(r"^[|>][-+0-9]*(?:[ \t]+#.*)?$")
 _UNESCAPE = re.compile(r"\\([\[\]_])")
 _CLOSER = {"{": "}", "[": "]"}
@@ -28,9 +28,9 @@ def repair_block(block: str, diagnostics: list[str]) -> Parsed | None:
         return parsed
     block = joined
     for pattern, code, replacement in (
-        (_FORBIDDEN, "yaml-control-chars", ""),
-        (_CONFLICT, "merge-conflict-markers", ""),
-        (_INDENT_TABS, "yaml-tabs", None),
+        (FORBIDDEN, "yaml-control-chars", ""),
+        (CONFLICT, "merge-conflict-markers", ""),
+        (INDENT_TABS, "yaml-tabs", None),
     ):
         mended = pattern.sub(_spaces if replacement is None else replacement, block)
         if mended != block:
@@ -57,33 +57,41 @@ def _spaces(match: re.Match[str]) -> str:
     return match[0].replace("\t", "  ")
 
 
-def _segments(block: str) -> tuple[list[list[str]], bool]:
-    """The lines of each column-0 key, and whether there were lines that belong to none."""
-    segments: list[list[str]] = []
-    stray = False
+def same_lines(block: str) -> str:
+    """The block after the repairs that need no look at its keys, every line still where it was."""
+    block = FORBIDDEN.sub("", _SURROGATES.sub(_join, block))
+    block = CONFLICT.sub(lambda m: "\n" if m[0].endswith("\n") else "", block)
+    return INDENT_TABS.sub(_spaces, block)
+
+
+def segments(block: str) -> tuple[list[tuple[int, list[str]]], int | None]:
+    """The lines of each column-0 key with the number of the first, and the first line that belongs to none, from 0."""
+    found: list[tuple[int, list[str]]] = []
+    stray: int | None = None
     inside = False
-    for line in block.split("\n"):
+    for number, line in enumerate(block.split("\n")):
         if not line.strip():
             if inside:
-                segments[-1].append(line)
-        elif _KEY.match(line):
-            segments.append([line])
+                found[-1][1].append(line)
+        elif KEY.match(line):
+            found.append((number, [line]))
             inside = True
         elif inside and (line[0] in " \t" or line.startswith("- ") or line == "-"):
-            segments[-1].append(line)
+            found[-1][1].append(line)
         else:
             inside = False
-            stray = stray or line[0] != "#"
-    return segments, stray
+            if stray is None and line[0] != "#":
+                stray = number
+    return found, stray
 
 
 def _by_key(block: str, diagnostics: list[str]) -> Parsed | None:
     """Parse every column-0 key alone; whatever does not parse is mended, quoted or dropped."""
-    segments, stray = _segments(block)
+    found, stray = segments(block)
     codes: list[str] = []
     merged = Parsed()
     values: dict[str, Any] = {}
-    for lines in segments:
+    for _, lines in found:
         parsed = _try("\n".join(lines)) or _mend(lines, codes)
         if parsed is None or not isinstance(parsed.value, dict):
             continue
@@ -94,7 +102,7 @@ def _by_key(block: str, diagnostics: list[str]) -> Parsed | None:
                 merged.duplicates.append(key)
                 del values[key]
             values[key] = value
-    if stray:
+    if stray is not None:
         codes.append("yaml-stray-lines")
     diagnostics += dict.fromkeys(codes)
     if not values:
@@ -108,7 +116,7 @@ def _by_key(block: str, diagnostics: list[str]) -> Parsed | None:
 
 
 def _mend(lines: list[str], codes: list[str]) -> Parsed | None:
-    match = _KEY.match(lines[0])
+    match = KEY.match(lines[0])
     if match is None:
         return None
     key = match[1].strip("\"'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["MAX_BYTES", "Split", "split"]
+__all__ = ["MAX_BYTES", "Split", "decode", "split"]
 
 MAX_BYTES = 1024 * 1024
 _FENCE = "---"
@@ -30,7 +30,7 @@ class Split:
 def split(data: bytes) -> Split:
     """Decode ``data`` and cut it at the fences. Never raises."""
     found = Split()
-    text = _decode(data, found)
+    text = decode(data, found.diagnostics)
     if text is None:
         found.rejected = True
         return found
@@ -42,8 +42,8 @@ def split(data: bytes) -> Split:
     return found
 
 
-def _decode(data: bytes, found: Split) -> str | None:
-    notes = found.diagnostics
+def decode(data: bytes, notes: list[str]) -> str | None:
+    """The text of ``data``, its lines ended by LF, with codes of what was noticed in ``notes``; ``None``: it is no text."""
     if len(data) > MAX_BYTES:
         notes.append("file-too-large")
         return None

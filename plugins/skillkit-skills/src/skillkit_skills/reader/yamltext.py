@@ -17,7 +17,7 @@ try:
 except ImportError:  # PyYAML without libyaml
     pass
 
-__all__ = ["Parsed", "TextYAMLError", "parse_text"]
+__all__ = ["Parsed", "TextYAMLError", "compose", "parse_text"]
 
 _TEXT, _NULL = "text", "null"
 _NULL_TAGS = (_NULL, "tag:yaml.org,2002:null")
@@ -125,16 +125,11 @@ def parse_text(text: str) -> Parsed:
     parsed = Parsed()
     if "*" in text:
         parsed._seen = set()
-    if nested_too_deeply(text):
-        raise TextYAMLError("nested too deeply")
+    node = compose(text)
+    if node is None:
+        return parsed
     try:
-        node = _Composer(text).get_single_node()
-        if node is None:
-            return parsed
         value = parsed.convert(node)
-    except YAMLError as e:
-        mark = getattr(e, "problem_mark", None)
-        raise TextYAMLError(str(getattr(e, "problem", None) or e), mark.line + 1 if mark else 0) from None
     except (RecursionError, ValueError, UnicodeError) as e:
         if isinstance(e, TextYAMLError):
             raise
@@ -143,3 +138,20 @@ def parse_text(text: str) -> Parsed:
         value = {k: v for k, v in value.items() if type(v) is str}
     parsed.value = value
     return parsed
+
+
+def compose(text: str) -> Any:
+    """The root node of one document, with the marks of where everything stands; ``None``: there is nothing.
+
+    Raises:
+        TextYAMLError: not YAML, or nested too deeply.
+    """
+    if nested_too_deeply(text):
+        raise TextYAMLError("nested too deeply")
+    try:
+        return _Composer(text).get_single_node()
+    except YAMLError as e:
+        mark = getattr(e, "problem_mark", None)
+        raise TextYAMLError(str(getattr(e, "problem", None) or e), mark.line + 1 if mark else 0) from None
+    except (RecursionError, ValueError, UnicodeError) as e:
+        raise TextYAMLError(str(e)) from None

@@ -1,0 +1,264 @@
+"""The lines that remarks about a skill are about: looked for when the remarks are shown, not when a skill is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from skillkit_core.skills import SkillProblem
+
+from .actiondef import ActionError, read_actions, read_args
+from .audit import findings
+from .reader.fields import NAMESPACES
+from .reader.marks import Mark, error_line, mark_block, mark_text
+from .reader.repair import CONFLICT, FORBIDDEN, INDENT_TABS, segments
+from .reader.text import decode, split
+from .scanner import skill_file
+
+__all__ = ["located"]
+
+SIDECAR, CODEX = "agents/skillkit.yaml", "agents/openai.yaml"
+_BLOCKS = (("metadata", "skillkit"), (), *(("metadata", name) for name in NAMESPACES), ("metadata",))
+_FIELDS = ("name", "description", "compatibility", "license", "allowed-tools", "metadata")  # codes begin with them
+_NAMED = {"reserved-name": "name", "duplicate-skill": "name"}
+_IN_BLOCKS: dict[str, tuple[tuple[str, ...], ...]] = {  # "": what the code says behind its colon
+    "code-path-refused": (("",),),
+    "hooks-untrusted": (("hooks",),),
+    "install-refused": (("install",),),
+    "invalid-value": (("",),),
+    "legacy-actions-mapping": (("actions",),),
+    "legacy-hooks-string": (("hooks",),),
+    "os-alias": (("requires", "os"), ("os",)),
+    "primary-env-not-string": (("primaryEnv",),),
+    "requires-item-object": (("requires", ""), ("",)),
+    "requires-not-mapping": (("requires",),),
+    "requires-unknown-key": (("requires", ""),),
+    "schema-newer": (("schema",),),
+    "unknown-key": (("",),),
+}
+_PATTERNS = {"merge-conflict-markers": CONFLICT, "yaml-control-chars": FORBIDDEN, "yaml-tabs": INDENT_TABS}
+_ACTION_KEYS = {  # of an action, by the code of what is wrong with it
+    "action-name-invalid": "name",
+    "action-duplicate": "name",
+    "action-timeout": "timeout",
+    "action-output": "output",
+    "action-cwd": "cwd",
+    "action-confirm": "confirm",
+    "action-path-escape": "script",
+    "action-script-missing": "script",
+    "action-unknown-interpreter": "script",
+    "action-script-and-run": "run",
+    "action-run": "run",
+    "action-run-program": "run",
+    "action-shell-operator": "run",
+    "action-unknown-placeholder": "run",
+}
+Place = tuple[str, int]  # a file below the skill's folder, and a line of it
+
+
+def located(problems: Iterable[SkillProblem]) -> list[SkillProblem]:
+    """The problems with the line that each is about, where that can be known, and the file that really has it."""
+    files: dict[Path, _Skill | None] = {}
+    out = []
+    for problem in problems:
+        path = Path(problem.path or "")
+        if path.name.lower() == "skill.md" and problem.line is None:
+            if path not in files:
+                files[path] = _open(path)
+            skill = files[path]
+            if skill is not None and (place := skill.place(problem)) is not None:
+                problem = replace(problem, path=str(path.parent / place[0]), line=place[1])
+        out.append(problem)
+    return out
+
+
+def _open(path: Path) -> _Skill | None:
+    try:
+        name = skill_file([entry.name for entry in path.parent.iterdir()])
+        return _Skill(path.parent, name, (path.parent / name).read_bytes()) if name is not None else None
+    except OSError:
+        return None
+
+
+class _Skill:
+    """A skill's folder, read once more."""
+
+    def __init__(self, folder: Path, name: str, data: bytes) -> None:
+        self.folder = folder
+        self.name = name
+        self.data = data
+        self.text = decode(data, []) or ""
+        self.block = split(data).block or ""
+        blank = len(self.text) - len(self.text.lstrip())
+        self.begin = self.text.count("\n", 0, blank) + 1
+        """The first line that is not blank: the opening fence, where there is one."""
+
+    @cached_property
+    def _parts(self) -> tuple[Mark, list[tuple[int, str]]]:
+        return mark_block(self.block, self.begin + 1)
+
+    @cached_property
+    def _sidecar(self) -> Mark | None:
+        return mark_text(self.beside(SIDECAR))
+
+    def beside(self, name: str) -> str:
+        """The text of another file of the skill."""
+        try:
+            return (self.folder / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def place(self, problem: SkillProblem) -> Place | None:
+        """Where a problem is."""
+        bare, _, detail = problem.code.partition(":")
+        if bare == "invalid-value" and detail in (SIDECAR, CODEX):
+            text = self.beside(detail)
+            return (detail, error_line(text) or 1) if text else None
+        if bare in _IN_BLOCKS:
+            return self._in_blocks(bare, detail)
+        if bare.startswith("action-"):
+            return self._in_actions(problem, detail)
+        line = self._line(bare, detail)
+        return (self.name, line) if line is not None else None
+
+    def _line(self, bare: str, detail: str) -> int | None:
+        """A line of the skill's file itself."""
+        whole = self._parts[0]
+        if bare.startswith("scan-"):
+            return self._in_text(bare.removeprefix("scan-"))
+        if bare.startswith("frontmatter-"):
+            return 1 if bare == "frontmatter-leading-blank" else self.begin
+        if bare.startswith("yaml-") or bare in _PATTERNS:
+            return self._in_yaml(bare, detail)
+        if bare in ("binary-content", "encoding-invalid-utf8"):
+            return self._undecodable()
+        if bare == "duplicate-key":
+            found: Mark | None = _again(whole, detail)
+        elif bare in ("gating-outside-metadata", "unknown-field"):
+            found = whole.find(detail)
+        elif bare == "metadata-legacy-namespace":
+            found = whole.find("metadata", detail) or whole.find("metadata")
+        elif bare == "metadata-dotted-key":
+            found = next((mark for key, mark in whole.pairs if key.startswith("metadata.")), None)
+        else:
+            key = _NAMED.get(bare) or next((f for f in _FIELDS if bare.startswith(f"{f}-")), None)
+            found = whole.find(key) if key is not None else None
+        return found.line if found is not None else None
+
+    # --- the frontmatter, as SkillKit's and other hosts' keys ------------------------------------------------------
+
+    def _roots(self) -> Iterator[tuple[str, Mark]]:
+        """The blocks that may hold SkillKit's keys, the one that counts first."""
+        if self._sidecar is not None:
+            yield SIDECAR, self._sidecar
+        for path in _BLOCKS:
+            if (mark := self._parts[0].find(*path)) is not None:
+                yield self.name, mark
+
+    def _in_blocks(self, bare: str, detail: str) -> Place | None:
+        tails = [tuple(step or detail for step in tail) for tail in _IN_BLOCKS[bare]]
+        for file, root in self._roots():
+            for tail in tails:
+                for key in _spellings(tail[-1]):
+                    if (mark := root.find(*tail[:-1], key)) is not None:
+                        if bare == "install-refused":
+                            mark = next((m for m in mark.items if _text_of(m, "kind") == detail), mark)
+                        return file, mark.line
+        # metadata or a block in it may be written as text, in which lines are not known
+        written = self._parts[0].find(*detail.split(".")) or self._parts[0].find("metadata", "skillkit")
+        written = written or self._parts[0].find("metadata")
+        return (self.name, written.line) if written is not None else None
+
+    def _in_actions(self, problem: SkillProblem, detail: str) -> Place | None:
+        """Read the actions once more: which of them gives this problem?"""
+        for file, root in self._roots():
+            if (actions := root.find("actions")) is None:
+                continue
+            marks = actions.items or [mark for _, mark in actions.pairs]
+            for mark, (action, notes) in zip(marks, read_actions(actions.value, self.folder), strict=False):
+                if isinstance(action, ActionError) and (action.code, action.message) == (problem.code, problem.message):
+                    return file, _in_action(mark, action).line
+                if problem.code in notes:
+                    keys = [m for inner in mark.walk() for key, m in inner.pairs if key == detail]
+                    return file, (keys[0] if keys else mark).line
+            return file, actions.line
+        return None
+
+    # --- the file as text --------------------------------------------------------------------------------------------
+
+    def _in_yaml(self, bare: str, detail: str) -> int | None:
+        if bare == "yaml-comment-truncates":
+            found = self._parts[0].find(detail)
+            return found.line if found is not None else None
+        first = self.begin + 1
+        if bare in _PATTERNS:
+            match = _PATTERNS[bare].search(self.block)
+            return first + self.block.count("\n", 0, match.start()) if match is not None else None
+        if bare == "yaml-alias":
+            match = re.search(r"(?m)(?:^|[\s\[{,])\*\w", self.block)
+            return first + self.block.count("\n", 0, match.end()) if match is not None else None
+        if bare == "yaml-stray-lines" and (stray := segments(self.block)[1]) is not None:
+            return first + stray
+        if bare in ("yaml-unparseable", "yaml-stray-lines"):
+            return error_line(self.block, first)
+        json = bare != "yaml-unquoted-scalar"
+        return next((line for line, value in self._parts[1] if value.startswith("{") == json), None)
+
+    def _undecodable(self) -> int | None:
+        if (at := self.data.find(b"\0")) < 0:
+            try:
+                self.data.decode()
+                return None
+            except UnicodeDecodeError as error:
+                at = error.start
+        return self.data.count(b"\n", 0, at) + 1
+
+    def _in_text(self, rule: str) -> int | None:
+        """The first line that breaks a rule of the audit by itself, else the first of the paragraph that does."""
+        found = self._parts[0].find("description")
+        if found is not None and rule in findings(str(found.value or "")):
+            return found.line
+        body = split(self.data).body
+        line = self.text.rstrip().removesuffix(body).count("\n") + 1
+        for part in re.split(r"(\n\s*\n)", body):
+            if rule in findings(part):
+                return line + next((i for i, one in enumerate(part.split("\n")) if rule in findings(one)), 0)
+            line += part.count("\n")
+        return None
+
+
+def _in_action(mark: Mark, error: ActionError) -> Mark:
+    """What of an action is wrong."""
+    args = mark.find("args") or mark.find("params")
+    if error.code.startswith("action-arg") and args is not None:
+        for key, one in args.pairs:
+            try:
+                read_args({key: one.value}, "", [])
+            except ActionError as said:
+                if said.message.partition(", argument ")[2] == error.message.partition(", argument ")[2]:
+                    return one
+        return args
+    return mark.find(_ACTION_KEYS.get(error.code, "")) or mark
+
+
+def _again(whole: Mark, key: str) -> Mark | None:
+    """The key where it is given for the second time in one mapping."""
+    for mark in whole.walk():
+        found = [m for name, m in mark.pairs if name == key]
+        if len(found) > 1:
+            return found[1]
+    return None
+
+
+def _text_of(mark: Mark, key: str) -> str | None:
+    found = mark.find(key)
+    return found.value if found is not None and isinstance(found.value, str) else None
+
+
+def _spellings(key: str) -> tuple[str, ...]:
+    """A key of ours as other hosts write it, too."""
+    first, *rest = key.split("_")
+    return key, key.replace("_", "-"), first + "".join(word.capitalize() for word in rest), key.removesuffix("_only")
