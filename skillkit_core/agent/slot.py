@@ -22,6 +22,7 @@ from ..containment import (
 )
 from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
+from ..host.required import check_required
 from ..stream import StreamEvent
 from .nesting import leave, work_in
 from .part import Part
@@ -104,7 +105,8 @@ class RunSlot(Part):
                 await self._settle(run)
 
     def _start(self, what: str, work: Work, *, streaming: bool = False, began_by: Receipt | None = None) -> Run:
-        """Take the slot for a new run and let it begin; raises as :meth:`AgentRunner.require_idle`."""
+        """Take the slot for a new run and let it begin; raises as :meth:`AgentRunner.require_idle` and :func:`check_required`."""
+        check_required(self._agent.host)
         with self._starting:  # threads with loops of their own may try at the same time
             self._agent.require_idle(what)
             self._count += 1

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillkit_core.cli.output import echo, style
-from skillkit_core.errors import ConfigError, UsageError
+from skillkit_core.errors import UsageError
+from skillkit_core.host.required import check_required
 
 from .options import answering, options_from
 from .waiting import Decided
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from skillkit_core import Host
 
 __all__ = ["resume", "run"]
-
-PLUGINS = "'skillkit plugins list' shows which run"
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
@@ -85,14 +84,8 @@ def _prepare(host: Host) -> None:
     host.load()
     for kind in ("adapters", "models", "runtimes", "tools", "skill_sources", "skill_loaders", "context_providers"):
         host.registry(kind)
+    check_required(host)
     errors = [p for p in host.problems if p.severity == "error"]
-    for name in host.config.get("plugins.required", ()):
-        where = host.config.origin("plugins.required")
-        if problem := next((p for p in errors if p.plugin == name), None):
-            raise ConfigError(f"required plugin {problem}", where=where)
-        if name not in host.plugins:
-            why = next((d.reason for d in host.decisions if d.name == name), "it is not installed")
-            raise ConfigError(f"required plugin {name!r} does not run: {why}", where=where, hint=PLUGINS)
     if errors:
         names = ", ".join(sorted({p.plugin for p in errors}))
         text = f"Warning: {names} did not load; see 'skillkit plugins doctor'"
