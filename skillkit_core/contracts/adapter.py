@@ -59,21 +59,21 @@ class ModelSettings:
         """
         return [
             f"{name} is of type {type(value).__name__}; it must be {expected}"
-            for name, (fits, expected) in _TYPES.items()
-            if not fits(value := getattr(self, name))
+            for name, (usual, fits, expected) in _TYPES.items()
+            if (value := getattr(self, name)) is not usual and not fits(value)
         ]
 
 
 def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_count(value: Any) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_word(value: Any) -> bool:
-    return value is None or isinstance(value, str)
+    return isinstance(value, str)
 
 
 def _is_texts(value: Any) -> bool:
@@ -91,18 +91,20 @@ def _is_extra(value: Any) -> bool:
     return isinstance(tools, (tuple, list)) and all(isinstance(t, Mapping) for t in tools)
 
 
-_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "max_tokens": (_is_count, "an int"),
-    "temperature": (_is_number, "a number"),
-    "top_p": (_is_number, "a number"),
-    "stop": (_is_texts, "a tuple or list of str"),
-    "thinking": (_is_word, "a str"),
-    "tool_choice": (_is_word, "a str"),
-    "parallel_tool_calls": (lambda v: v is None or isinstance(v, bool), "a bool"),
-    "response_schema": (lambda v: v is None or isinstance(v, Mapping), "a mapping, which is a JSON Schema"),
-    "timeout": (_is_number, "a number of seconds"),
-    "headers": (_is_headers, "a mapping of str to str"),
-    "extra": (_is_extra, "a mapping, and tools in it a list of mappings"),
+_TYPES: Mapping[
+    str, tuple[Any, Callable[[Any], bool], str]
+] = {  # the default, which costs no call; what fits; in words
+    "max_tokens": (None, _is_count, "an int"),
+    "temperature": (None, _is_number, "a number"),
+    "top_p": (None, _is_number, "a number"),
+    "stop": ((), _is_texts, "a tuple or list of str"),
+    "thinking": (None, _is_word, "a str"),
+    "tool_choice": (None, _is_word, "a str"),
+    "parallel_tool_calls": (None, lambda v: isinstance(v, bool), "a bool"),
+    "response_schema": (None, lambda v: isinstance(v, Mapping), "a mapping, which is a JSON Schema"),
+    "timeout": (None, _is_number, "a number of seconds"),
+    "headers": (EMPTY, _is_headers, "a mapping of str to str"),
+    "extra": (EMPTY, _is_extra, "a mapping, and tools in it a list of mappings"),
 }
 
 

@@ -70,3 +70,23 @@ def test_it_runs_with_it_and_not_when_it_was_removed_meanwhile(kit: Any, go: Any
         assert ran == []
 
     go(main())
+
+
+class Forgetful(Guard):
+    """A guard that also offers secrets, and fails to give one."""
+
+    @hookimpl
+    def resolve_secret(self, name: str) -> Any:
+        raise RuntimeError("the vault is closed")
+
+
+def test_a_question_that_it_could_not_answer_does_not_stop_every_later_run(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent, ran = harness(kit, Forgetful())
+        async with agent:
+            assert agent.host.secret("ANY") is None
+            assert [p.stage for p in agent.host.problems] == ["resolve_secret"]
+            assert (await agent.chat("go")).content == "done"
+        assert ran == []
+
+    go(main())

@@ -187,11 +187,13 @@ def test_failures_are_the_sdks_own_on_the_first_request_and_on_those_after_it(ki
             await (await transport.post("/ask", b"{}", {})).aread()
         with pytest.raises(sdk.APITimeoutError):
             await transport.get("/silent", 0.05)
+        transport.sdk().timeout = 60.0  # which an SDK takes as well
+        assert await transport.get("/ask", 60.0) == b"heard "
         return found
 
     server, found = with_transport(kind, work)
     assert found == ['{"error": {"message": "no", "type": "t"}}', "307"] * 2
-    assert len(server.requests) == 7
+    assert len(server.requests) == 8
 
     async def nobody() -> None:
         transport = kind("http://127.0.0.1:9")

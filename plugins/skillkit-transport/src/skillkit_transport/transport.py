@@ -180,7 +180,7 @@ class SDKTransport(ABC, Generic[C]):
         import httpx2
 
         sdk: Any = self.sdk()
-        options = {**self.options({}), "timeout": httpx2.Timeout(timeout, connect=sdk.timeout.connect)}
+        options = {**self.options({}), "timeout": httpx2.Timeout(timeout, connect=httpx2.Timeout(sdk.timeout).connect)}
         response = await sdk.get(path, cast_to=httpx2.Response, options=options)
         return cast("bytes", response.content)
 
