@@ -70,15 +70,21 @@ class SSEDecoder:
         if rest:
             self._pending.append(rest)
         out: list[tuple[str, bytes]] = []
-        for line in lines:
-            if line[:6] == b"data: ":
-                self._data.append(line[6:])
-            elif not line:
-                self._dispatch(out)
-            elif line[:7] == b"event: ":
-                self._event = line[7:].decode("utf-8", "replace")
-            else:
-                self._field(line)
+        if (
+            not self._data and not self._event and not any(lines[1::2])
+        ):  # blank lines in between: as most servers send it
+            out = [("", line[6:]) for line in lines[::2] if line[:6] == b"data: "]
+        if len(lines) != 2 * len(out):
+            out = []
+            for line in lines:
+                if line[:6] == b"data: ":
+                    self._data.append(line[6:])
+                elif not line:
+                    self._dispatch(out)
+                elif line[:7] == b"event: ":
+                    self._event = line[7:].decode("utf-8", "replace")
+                else:
+                    self._field(line)
         if out or not self._data:
             self._held = 0
         if rest or self._data:

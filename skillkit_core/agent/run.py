@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["LimitReached", "Run"]
 
 Purpose: TypeAlias = Literal["turn", "compaction", "tool"]
-
-
-_NO_EVENTS: deque[StreamEvent] = deque(maxlen=0)  # of every run that nobody iterates
 
 
 def _nothing() -> None:
@@ -81,7 +77,7 @@ class Run:
         self.interrupt: BaseException | None = None  # what a task beside the run raised, on its way to whoever waits
         self.unlink: Callable[[], None] = _nothing  # stop listening to the signal of the run above
         self._streaming = streaming
-        self._events: deque[StreamEvent] = deque() if streaming else _NO_EVENTS
+        self._events: list[StreamEvent] = []
         self._patience = self.BURST
         self._wake: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
@@ -92,14 +88,20 @@ class Run:
     MAX_WAITING = 10_000  # stream events; with more the run waits for its consumer
     BURST = 64  # stream events between two turns of the consumer
 
-    def push(self, event: StreamEvent) -> None:
-        """Hand a stream event to whoever iterates the run; nothing follows the first terminal one."""
-        if self._streaming and not self._closed:
-            kind = event.type  # once for every delta: comparing is cheaper than asking event.terminal
-            self._closed = kind == "done" or kind == "error"
-            self._events.append(event)
-            if self._wake is not None and not self._wake.done():
-                self._wake.set_result(None)
+    def push(self, event: StreamEvent) -> bool:
+        """Hand a stream event to whoever iterates the run; nothing follows the first terminal one.
+
+        Returns:
+            Whether it is the consumer's turn: call :meth:`breathe`.
+        """
+        if not self._streaming or self._closed:
+            return False
+        kind = event.type  # once for every delta: comparing is cheaper than asking event.terminal
+        self._closed = kind == "done" or kind == "error"
+        self._events.append(event)
+        if self._wake is not None:
+            self._awaken()
+        return len(self._events) > self._patience
 
     @property
     def ended(self) -> bool:
@@ -117,11 +119,6 @@ class Run:
         own = self.agent.config.abort_grace
         return own if self.above is None else min(own, 0.8 * self.above.run.abort_grace)
 
-    @property
-    def crowded(self) -> bool:
-        """Whether it is the consumer's turn."""
-        return len(self._events) > self._patience
-
     async def breathe(self) -> None:
         """Let the consumer have its turn, and wait for it when it is far behind."""
         await asyncio.sleep(0)
@@ -134,21 +131,26 @@ class Run:
         """No event follows."""
         self._ended = True
         self.batch = None  # it leads back here
+        self._awaken()
+
+    def _awaken(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
+        self._wake = None
 
-    async def events(self) -> AsyncGenerator[StreamEvent, None]:
-        """The run's stream events, in order, none lost."""
-        while True:
-            while self._events:
-                yield self._events.popleft()
-                if self._drained is not None and len(self._events) <= self.MAX_WAITING and not self._drained.done():
-                    self._drained.set_result(None)
-            if self._ended:
-                return
-            self._patience = self.BURST
+    async def arrived(self) -> Sequence[StreamEvent]:
+        """The next stream events, in order, none lost; waits for one. Empty when the run is over."""
+        if not self._events and not self._ended:
             self._wake = self.loop.create_future()
             await self._wake
+        if len(self._events) > 2 * self.BURST:  # far behind: what the consumer has in hand does not count as waiting
+            events, self._events = self._events[: self.BURST], self._events[self.BURST :]
+        else:
+            events, self._events = self._events, []
+            self._patience = self.BURST
+        if self._drained is not None and len(self._events) <= self.MAX_WAITING and not self._drained.done():
+            self._drained.set_result(None)
+        return events
 
     async def checkpoint(self) -> None:
         """End here if the run was aborted: what nobody suspends in does not go on for that.

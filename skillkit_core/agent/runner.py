@@ -321,8 +321,9 @@ class AgentRunner:
             work = functools.partial(self._prompted, text=message, images=images)
             async with contextlib.aclosing(self.slot.stream("chat", work, streaming=True)) as items:
                 async for item in items:
-                    if isinstance(item, StreamEvent):
-                        yield item
+                    if isinstance(item, Sequence):
+                        for event in item:
+                            yield event
         except AgentError as error:
             yield StreamEvent("error", error=error)
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from ..containment import (
@@ -81,17 +81,16 @@ class RunSlot(Part):
 
     async def stream(
         self, what: str, work: Work, *, streaming: bool
-    ) -> AsyncGenerator[StreamEvent | AgentResponse | AgentError, None]:
-        """The one generator behind everything that runs: the run's events, then its response or error."""
+    ) -> AsyncGenerator[Sequence[StreamEvent] | AgentResponse | AgentError, None]:
+        """The one generator behind everything that runs: the run's events as they arrive, then its response or error."""
         self.refuse_reentry(what)
         await self._let_go()
         run = self._start(what, work, streaming=streaming)
         assert run.task is not None
         finished = False
         try:
-            async with contextlib.aclosing(run.events()) as events:
-                async for event in events:  # none but the end, unless streaming
-                    yield event
+            while events := await run.arrived():  # none but the end, unless streaming
+                yield events
             try:
                 await asyncio.shield(run.task)
             except Carried as carrying:

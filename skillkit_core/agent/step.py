@@ -192,10 +192,10 @@ async def _read(run: Run, request: LLMRequest, builder: MessageBuilder, narratio
                 if not started:
                     started = True
                     await open_message(run)
-                push(event)
+                crowded = push(event)
                 if "message_update" in bus.table:
                     await narration.tell(event)
-                if run.crowded:
+                if crowded:
                     await run.breathe()
                 if run.signal.aborted:
                     await run.checkpoint()

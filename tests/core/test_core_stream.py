@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import dataclasses
+import pickle
 from typing import Any
 
 import pytest
@@ -13,6 +16,22 @@ from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import StopReason
 from skillkit_core.testing import Call, Fail, Raw, Reply
+
+
+def test_an_event_cannot_be_changed_and_is_a_dataclass_like_any_other() -> None:
+    event = StreamEvent("text_delta", "hi", index=0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        event.content = "other"  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del event.content
+    assert type(event) is StreamEvent
+    assert event == StreamEvent("text_delta", "hi", None, None, None, 0) != StreamEvent("text_delta", "hi", index=1)
+    assert hash(event) == hash(copy.copy(event))
+    assert pickle.loads(pickle.dumps(event)) == event
+    assert dataclasses.replace(event, content="you") == StreamEvent("text_delta", "you", index=0)
+    names = [f.name for f in dataclasses.fields(StreamEvent)]
+    told = {name: object() for name in names}
+    assert {name: getattr(StreamEvent(**told), name) for name in names} == told  # type: ignore[arg-type]
 
 
 def test_an_adapter_that_is_cancelled_from_the_inside_fails_the_run_and_not_the_caller(kit: Any, go: Any) -> None:
@@ -189,7 +208,8 @@ def test_a_slow_reader_holds_up_the_stream_only_when_its_queue_is_full_and_loses
             told = len(agent.seen.of("message_update"))
             for _ in range(10):
                 await asyncio.sleep(0)
-        assert told == 1 + 101, "the model said what was read and what fits into the queue, and waits now"
+        in_hand = Run.BURST  # at most, one of them read
+        assert 102 <= told <= in_hand + 102, "the model said what was taken and what fits into the queue, and waits now"
         read += [event async for event in events]
         assert [e.content for e in read if e.type == "text_delta"] == pieces
         assert [e.type for e in read if e.terminal] == [end] == [read[-1].type]

@@ -12,7 +12,7 @@ from skillkit_core.tools import Tool
 
 from .chat_request import ChatEncoder, check_messages
 from .chat_state import ChatState
-from .chat_stream import broken, chat_table, tag
+from .chat_stream import broken, chat_table, chunk, tag
 from .dialect import Dialect
 from .handover import Target
 from .history import History, history_of
@@ -148,6 +148,8 @@ class OpenAIAdapter(OpenAIWire):
 
     def convert(self, payload: Any, acc: ChatState) -> tuple[Iterable[StreamEvent], ChatState]:
         """The events of one chunk."""
+        if type(payload) is dict and "choices" in payload:  # what the table makes of it, without asking twice
+            return chunk(payload, acc)
         return chat_table.convert(tag(payload), acc)
 
     def whole(self, payload: Any, acc: ChatState) -> tuple[Iterable[StreamEvent], ChatState]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from skillkit_core.stream import StreamEvent
 
 from .chat_blocks import cited_text, image_block, thinking_block, with_citations
-from .chat_state import Call, ChatState, Rest, call_of, joined, longer, string
+from .chat_state import Call, ChatState, Rest, call_of, joined, longer, state, string
 
 __all__ = ["Out", "add_delta", "end_text", "end_thinking", "with_rest"]
 
@@ -103,14 +103,14 @@ def _image(image: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
 
 
 def _text(text: str, acc: ChatState, out: Out) -> ChatState:
-    index = acc.text_block
-    if index < 0:
+    if acc.text_block < 0:
         acc = end_thinking(acc, out)
         index = acc.rest.next
-        acc = with_rest(acc, acc.rest._replace(next=index + 1))
+        acc = acc._replace(text_block=index, rest=acc.rest._replace(next=index + 1))
         out.append(StreamEvent("text_start", index=index))
-    out.append(StreamEvent("text_delta", text, index=index))
-    return ChatState(index, longer(acc.text, text), acc.thought_block, acc.thought, acc.rest)
+    index, before, thought_block, thought, rest = acc
+    out.append(StreamEvent("text_delta", text, None, None, None, index))  # by position: a quarter less
+    return state((index, longer(before, text), thought_block, thought, rest))
 
 
 def end_text(acc: ChatState, out: Out) -> ChatState:

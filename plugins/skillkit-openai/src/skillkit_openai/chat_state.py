@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "joined",
     "listed",
     "longer",
+    "state",
     "string",
 ]
 
@@ -96,6 +98,10 @@ class ChatState(NamedTuple):
     thought_block: int = -1
     thought: Chain = None
     rest: Rest = NOTHING
+
+
+state: Callable[[tuple[int, Chain, int, Chain, Rest]], ChatState] = partial(tuple.__new__, ChatState)
+"""``ChatState(*fields)`` in a third of the time, for what happens with every delta."""
 
 
 def string(value: Any) -> str:

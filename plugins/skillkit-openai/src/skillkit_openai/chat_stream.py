@@ -41,12 +41,13 @@ def tag(payload: Any) -> dict[str, Any]:
 @chat_table.on("chunk")
 def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
     """One ``chat.completion.chunk``, or the error object that some servers send instead."""
-    if acc.rest.over:
+    rest = acc.rest
+    if rest.over:
         return (), acc
     out: Out = []
     choices = event.get("choices")
     for choice in choices or ():
-        if choice.get("index") not in (0, None):
+        if choice.get("index"):
             continue  # n > 1: one message is one choice
         delta = choice.get("delta")
         if delta:
@@ -61,7 +62,7 @@ def chunk(event: Mapping[str, Any], acc: ChatState) -> Converted:
         acc = _margin(event, acc, out)
     if not choices and "base_resp" in event and not acc.rest.over:
         acc = _refused(event, acc, out)
-    if not acc.rest.response_id and event.get("id") and not acc.rest.over:  # Azure's first chunk has an empty id
+    if not rest.response_id and event.get("id") and not acc.rest.over:  # Azure's first chunk has an empty id
         acc = with_rest(acc, acc.rest._replace(response_id=str(event["id"])))
     return out, acc
 

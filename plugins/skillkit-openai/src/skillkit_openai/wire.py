@@ -173,7 +173,8 @@ class OpenAIWire(LLMAdapter):
                 while terminal is None:
                     events, acc = await reader.next(acc)
                     for event in events:
-                        if event.type == "done" or event.type == "error":
+                        kind = event.type
+                        if kind == "done" or kind == "error":
                             terminal = event
                             break
                         yield event
@@ -300,6 +301,7 @@ class _Reader:
 
     def _feed(self, raw: list[tuple[str, bytes]], acc: Any, last: bool) -> tuple[Iterable[StreamEvent], Any]:
         out: list[StreamEvent] = []
+        convert = self._wire.convert
         self._begun = True
         try:
             for name, data in raw:
@@ -313,8 +315,8 @@ class _Reader:
                 payload = decode(data)
                 if name and isinstance(payload, dict) and "type" not in payload:
                     payload["type"] = name  # said in the "event:" line alone
-                events, acc = self._wire.convert(payload, acc)
-                out.extend(events)
+                events, acc = convert(payload, acc)
+                out += events
             if last:
                 events, acc = self._wire.end(acc, False)
                 out.extend(events)
