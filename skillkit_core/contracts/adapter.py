@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from ..abort import AbortSignal
+from ..errors import UsageError
 from ..frozen import EMPTY
 from ..messages import AssistantMessage, LLMMessage
 from ..models import ModelDefinition
@@ -37,6 +38,10 @@ class ModelSettings:
         headers: extra HTTP headers.
         extra: further fields of the request's body, passed through unchanged; what the request itself says (model, messages,
             stream) is not replaced by them.
+
+    Raises:
+        UsageError: a value is of a wrong type, or ``thinking`` no level. What a server makes of such a value, or where it
+            breaks on the way there, says less. Ranges depend on the wire, and its adapter refuses them.
     """
 
     max_tokens: int | None = None
@@ -51,17 +56,15 @@ class ModelSettings:
     headers: Mapping[str, str] = EMPTY
     extra: Mapping[str, Any] = EMPTY
 
-    def problems(self) -> list[str]:
-        """Settings whose values are of a wrong type, one line each.
+    def __post_init__(self) -> None:
+        for name, (usual, fits, expected) in _TYPES.items():
+            value = getattr(self, name)
+            if value is not usual and not fits(value):
+                found = repr(value) if isinstance(value, str) else f"of type {type(value).__name__}"
+                raise UsageError(f"{name} is {found}; it must be {expected}")
 
-        An adapter asks before it sends anything, and refuses the first (``invalid_request``): what a server makes of such
-        a value, or where it breaks on the way there, says less. Ranges depend on the wire and are its business.
-        """
-        return [
-            f"{name} is of type {type(value).__name__}; it must be {expected}"
-            for name, (usual, fits, expected) in _TYPES.items()
-            if (value := getattr(self, name)) is not usual and not fits(value)
-        ]
+
+_LEVELS = get_args(ThinkingLevel)
 
 
 def _is_number(value: Any) -> bool:
@@ -98,7 +101,7 @@ _TYPES: Mapping[
     "temperature": (None, _is_number, "a number"),
     "top_p": (None, _is_number, "a number"),
     "stop": ((), _is_texts, "a tuple or list of str"),
-    "thinking": (None, _is_word, "a str"),
+    "thinking": (None, lambda v: isinstance(v, str) and v in _LEVELS, f"one of {', '.join(_LEVELS)}"),
     "tool_choice": (None, _is_word, "a str"),
     "parallel_tool_calls": (None, lambda v: isinstance(v, bool), "a bool"),
     "response_schema": (None, lambda v: isinstance(v, Mapping), "a mapping, which is a JSON Schema"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pickle
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +25,7 @@ from skillkit_core import (
     TokenUsage,
     Tool,
     UnknownName,
+    UsageError,
 )
 from skillkit_core.frozen import FrozenDict, FrozenList, freeze, thaw
 
@@ -178,13 +181,32 @@ def test_a_tool_needs_a_name_that_every_wire_takes_and_an_object_schema() -> Non
         Tool("ok", "d", "m:f", {"type": "object"}).parameters["x"] = 1  # type: ignore[index]
 
 
-def test_settings_name_the_values_whose_type_is_wrong() -> None:
-    right = ModelSettings(5, 1, 0.5, ("a",), "high", "auto", True, {"type": "object"}, 5, {"a": "b"}, {"tools": [{}]})
-    frozen = ModelSettings(stop=freeze(["a"]), headers=freeze({"a": "b"}), extra=freeze({"tools": [{"type": "x"}]}))
-    assert ModelSettings().problems() == right.problems() == frozen.problems() == []
-    wrong = ModelSettings(max_tokens=True, stop="END", extra={"tools": {}})  # type: ignore[arg-type]
-    assert wrong.problems() == [
-        "max_tokens is of type bool; it must be an int",
-        "stop is of type str; it must be a tuple or list of str",
-        "extra is of type dict; it must be a mapping, and tools in it a list of mappings",
-    ]
+MISTYPED: dict[str, tuple[Any, ...]] = {
+    "max_tokens": ("5", True, 5.0),
+    "temperature": ("hot", [], False),
+    "top_p": ([], "1"),
+    "stop": (5, "END", (5,), None),
+    "thinking": (5, ["high"], "huge", ""),
+    "tool_choice": ({"type": "auto"}, 5),
+    "parallel_tool_calls": ("yes", 1),
+    "response_schema": ("object", []),
+    "timeout": ("5", [], True),
+    "headers": ([("a", "b")], {"a": 5}, None),
+    "extra": (5, [("a", 1)], {"tools": {"type": "web_search"}}, {"tools": 5}, {"tools": ["web_search"]}, None),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(n, v) for n, values in MISTYPED.items() for v in values], ids=lambda v: repr(v)
+)
+def test_a_setting_of_a_wrong_type_is_refused_where_it_is_made(name: str, value: Any) -> None:
+    found = re.escape(repr(value) if isinstance(value, str) else f"of type {type(value).__name__}")
+    for make in (lambda: ModelSettings(**{name: value}), lambda: dataclasses.replace(ModelSettings(), **{name: value})):
+        with pytest.raises(UsageError, match=f"^{name} is {found}; it must be (a|one)[^\n]+$"):
+            make()
+
+
+def test_settings_of_right_types_are_taken() -> None:
+    ModelSettings(5, 1, 0.5, ("a",), "high", "auto", True, {"type": "object"}, 5, {"a": "b"}, {"tools": [{}]})
+    ModelSettings(stop=freeze(["a"]), headers=freeze({"a": "b"}), extra=freeze({"tools": [{"type": "x"}]}))
+    assert ModelSettings() == ModelSettings(max_tokens=None, stop=(), headers={}, extra={})

@@ -134,8 +134,6 @@ class OpenAIAdapter(OpenAIWire):
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""
         problems = self.problems(request)
-        if request.settings.problems():
-            return problems
         try:
             payload = decode(self.body(request))
         except ValueError as error:

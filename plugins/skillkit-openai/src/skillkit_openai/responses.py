@@ -104,8 +104,6 @@ class OpenAIResponsesAdapter(OpenAIWire):
     def validate(self, request: LLMRequest) -> Sequence[str]:
         """Why this wire would refuse the request (I6)."""
         problems = self.problems(request)
-        if request.settings.problems():
-            return problems
         try:
             payload = decode(self.body(request))
         except ValueError as error:

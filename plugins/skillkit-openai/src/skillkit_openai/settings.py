@@ -90,9 +90,7 @@ def problems_of(request: LLMRequest, dialect: Dialect, *, stops: bool = True) ->
     ``model.options["unsupported_parameters"]`` lists settings (``temperature``, ``top_p``, ``stop``, ...) that the model refuses.
     """
     settings, model = request.settings, request.model
-    out = settings.problems()
-    if out:
-        return out  # the rest compares what cannot be compared
+    out = []
     for name in model.options.get("unsupported_parameters") or ():
         value = getattr(settings, name, None)
         if value not in (None, ()):
@@ -105,8 +103,6 @@ def problems_of(request: LLMRequest, dialect: Dialect, *, stops: bool = True) ->
         out.append(f"temperature is {settings.temperature}; it must be from 0 to 2")
     if settings.top_p is not None and not 0 <= settings.top_p <= 1:
         out.append(f"top_p is {settings.top_p}; it must be from 0 to 1")
-    if settings.thinking is not None and settings.thinking not in _LEVELS:
-        out.append(f"thinking is {settings.thinking!r}; it must be one of {', '.join(_LEVELS)}")
     if settings.thinking and model.thinking_levels and settings.thinking not in (*model.thinking_levels, "off"):
         known = ", ".join(level for level in _LEVELS if level in model.thinking_levels)
         out.append(f"model {model.id} has no thinking level {settings.thinking!r}; known: {known}")
