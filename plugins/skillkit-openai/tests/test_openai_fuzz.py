@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
-from skillkit_openai.wire import OpenAIWire, _Reader
+from skillkit_openai.reader import Reader
+from skillkit_openai.wire import OpenAIWire
 from skillkit_testkit.streams import problems_of, spoiled
 
 from skillkit_core.abort import AbortSignal
@@ -115,7 +116,7 @@ def read(api: str, body: bytes, *, stream: bool = True, pieces: Sequence[bytes] 
         watch = Watch(AbortSignal())
         kind = "text/event-stream" if stream else "application/json"
         response = httpx2.Response(200, headers={"content-type": kind}, content=arriving())
-        reader, acc, out = _Reader(WIRES[api], response, watch, stream), WIRES[api].start(), []
+        reader, acc, out = Reader(WIRES[api], response, watch, stream), WIRES[api].start(), []
         while not any(e.terminal for e in out):
             events, acc = await reader.next(acc)
             for event in events:

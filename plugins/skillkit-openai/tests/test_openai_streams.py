@@ -18,8 +18,8 @@ from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter, chat_table, r
 from skillkit_openai.chat_state import ChatState, joined, longer
 from skillkit_openai.chat_stream import tag
 from skillkit_openai.jsontext import decode, encode
+from skillkit_openai.reader import Reader
 from skillkit_openai.responses_stream import ResponsesState
-from skillkit_openai.wire import _Reader
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.errors import ErrorKind, ProviderError
@@ -240,7 +240,7 @@ def test_whatever_a_server_sends_the_stream_ends_with_one_terminal_event(adapter
         adapter = adapter_class(None, base_url="http://localhost/v1")
         body = b"".join(b"data: " + d.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\n" for d in data)
         response = httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body)
-        reader, acc, out = _Reader(adapter, response, watch, True), adapter.start(), []
+        reader, acc, out = Reader(adapter, response, watch, True), adapter.start(), []
         while not any(e.terminal for e in out):
             events, acc = await reader.next(acc)
             out.extend(events)
