@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from ..abort import AbortSignal
-from ..errors import UsageError
+from ..fields import Fields, check_fields, is_bool, is_int, is_mapping, is_names, is_number, is_str, one_of
 from ..frozen import EMPTY
 from ..messages import AssistantMessage, LLMMessage
 from ..models import ModelDefinition
@@ -57,55 +57,33 @@ class ModelSettings:
     extra: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
-        for name, (usual, fits, expected) in _TYPES.items():
-            value = getattr(self, name)
-            if value is not usual and not fits(value):
-                found = repr(value) if isinstance(value, str) else f"of type {type(value).__name__}"
-                raise UsageError(f"{name} is {found}; it must be {expected}")
+        check_fields(self, _FIELDS)
 
 
 _LEVELS = get_args(ThinkingLevel)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and all(isinstance(v, str) for v in value)
-
-
 def _is_headers(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(v, str) for pair in value.items() for v in pair)
+    return is_mapping(value) and all(isinstance(v, str) for pair in value.items() for v in pair)
 
 
 def _is_extra(value: Any) -> bool:
-    if not isinstance(value, Mapping):
+    if not is_mapping(value):
         return False
     tools = value.get("tools", ())
     return isinstance(tools, (tuple, list)) and all(isinstance(t, Mapping) for t in tools)
 
 
-_TYPES: Mapping[
-    str, tuple[Any, Callable[[Any], bool], str]
-] = {  # the default, which costs no call; what fits; in words
-    "max_tokens": (None, _is_count, "an int"),
-    "temperature": (None, _is_number, "a number"),
-    "top_p": (None, _is_number, "a number"),
-    "stop": ((), _is_texts, "a tuple or list of str"),
-    "thinking": (None, lambda v: isinstance(v, str) and v in _LEVELS, f"one of {', '.join(_LEVELS)}"),
-    "tool_choice": (None, _is_word, "a str"),
-    "parallel_tool_calls": (None, lambda v: isinstance(v, bool), "a bool"),
-    "response_schema": (None, lambda v: isinstance(v, Mapping), "a mapping, which is a JSON Schema"),
-    "timeout": (None, _is_number, "a number of seconds"),
+_FIELDS: Fields = {
+    "max_tokens": (None, is_int, "an int"),
+    "temperature": (None, is_number, "a number"),
+    "top_p": (None, is_number, "a number"),
+    "stop": ((), lambda v: isinstance(v, (tuple, list)) and is_names(v), "a tuple or list of str"),
+    "thinking": (None, one_of(*_LEVELS), f"one of {', '.join(_LEVELS)}"),
+    "tool_choice": (None, is_str, "a str"),
+    "parallel_tool_calls": (None, is_bool, "a bool"),
+    "response_schema": (None, is_mapping, "a mapping, which is a JSON Schema"),
+    "timeout": (None, is_number, "a number of seconds"),
     "headers": (EMPTY, _is_headers, "a mapping of str to str"),
     "extra": (EMPTY, _is_extra, "a mapping, and tools in it a list of mappings"),
 }

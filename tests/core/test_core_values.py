@@ -8,6 +8,7 @@ import json
 import pickle
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +17,15 @@ from hypothesis import strategies as st
 from json_values import JSON
 
 from skillkit_core import (
+    AgentConfig,
     AmbiguousName,
+    Limits,
     ModelCost,
     ModelDefinition,
     ModelRegistry,
     ModelSettings,
     Registry,
+    RetryPolicy,
     TokenUsage,
     Tool,
     UnknownName,
@@ -210,3 +214,58 @@ def test_settings_of_right_types_are_taken() -> None:
     ModelSettings(5, 1, 0.5, ("a",), "high", "auto", True, {"type": "object"}, 5, {"a": "b"}, {"tools": [{}]})
     ModelSettings(stop=freeze(["a"]), headers=freeze({"a": "b"}), extra=freeze({"tools": [{"type": "x"}]}))
     assert ModelSettings() == ModelSettings(max_tokens=None, stop=(), headers={}, extra={})
+
+
+@pytest.mark.parametrize(
+    ("make", "fields", "said"),
+    [
+        (AgentConfig, {"settings": {"max_tokens": 5}}, "settings is of type dict; it must be a ModelSettings"),
+        (AgentConfig, {"limits": {"turns": 1}}, "limits is of type dict; it must be a Limits"),
+        (AgentConfig, {"limits": None}, "limits is of type NoneType; it must be a Limits"),
+        (AgentConfig, {"retry": 3}, "retry is of type int; it must be a RetryPolicy"),
+        (AgentConfig, {"allow_tools": "bash"}, "allow_tools is 'bash'; it must be a collection of names"),
+        (AgentConfig, {"only_tools": "add"}, "only_tools is 'add'; it must be a collection of names"),
+        (AgentConfig, {"skills": "calculate"}, "skills is 'calculate'; it must be a collection of names"),
+        (AgentConfig, {"tools": Tool("a", "d", "m:f")}, "tools is of type Tool; it must be a tuple of Tool"),
+        (AgentConfig, {"tools": ("a",)}, "tools is of type tuple; it must be a tuple of Tool"),
+        (AgentConfig, {"model": 5}, "model is of type int; it must be a str or a ModelDefinition"),
+        (AgentConfig, {"api_key": b"sk-1"}, "api_key is of type bytes; it must be a str"),
+        (AgentConfig, {"queue_mode": "some"}, "queue_mode is 'some'; it must be one_at_a_time or all"),
+        (
+            AgentConfig,
+            {"steer_policy": None},
+            "steer_policy is of type NoneType; it must be skip_remaining or after_batch",
+        ),
+        (AgentConfig, {"stream": "no"}, "stream is 'no'; it must be a bool"),
+        (AgentConfig, {"abort_grace": "5"}, "abort_grace is '5'; it must be a number of seconds"),
+        (AgentConfig, {"cwd": 5}, "cwd is of type int; it must be a Path"),
+        (AgentConfig, {"options": []}, "options is of type list; it must be a mapping"),
+        (Limits, {"turns": "9"}, "turns is '9'; it must be an int or None"),
+        (Limits, {"cost": "1"}, "cost is '1'; it must be a number of US dollars or None"),
+        (Limits, {"depth": None}, "depth is of type NoneType; it must be an int"),
+        (RetryPolicy, {"attempts": 2.5}, "attempts is of type float; it must be an int"),
+        (RetryPolicy, {"max_delay": None}, "max_delay is of type NoneType; it must be a number of seconds"),
+    ],
+    ids=lambda v: next(iter(v)) if isinstance(v, dict) else None,
+)
+def test_a_value_of_a_wrong_type_is_refused_where_an_agent_is_configured(make: Any, fields: Any, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make(**fields)
+    assert str(caught.value) == said
+
+
+def test_a_configuration_takes_what_python_programs_usually_write(tmp_path: Path) -> None:
+    """Lists and sets of names, a path as text, whole numbers of seconds."""
+    config = AgentConfig(
+        cwd=str(tmp_path),  # type: ignore[arg-type]
+        tools=[Tool("a", "d", "m:f")],  # type: ignore[arg-type]
+        allow_tools=["bash"],  # type: ignore[arg-type]
+        only_tools={"a"},  # type: ignore[arg-type]
+        skills=["calculate"],  # type: ignore[arg-type]
+        limits=Limits(turns=None, cost=1),
+        retry=RetryPolicy(base_delay=0, max_delay=1, max_server_delay=2),
+        settings=ModelSettings(max_tokens=5),
+        abort_grace=1,
+    )
+    assert config.cwd == tmp_path
+    assert dataclasses.replace(config, provider="offline").cwd == tmp_path
