@@ -23,8 +23,8 @@ Fields: TypeAlias = Mapping[str, tuple[Any, Callable[[Any], bool], str]]
 """By name of a field: its default, which is not looked at; whether another value fits; what it must be, in words."""
 
 
-def check_fields(value: Any, fields: Fields) -> None:
-    """Look at the fields of ``value``.
+def check_fields(value: Any, fields: Fields, of: str = "") -> None:
+    """Look at the fields of ``value``, which a message calls ``of``.
 
     Raises:
         UsageError: one of them does not fit.
@@ -33,7 +33,7 @@ def check_fields(value: Any, fields: Fields) -> None:
         given = getattr(value, name)
         if given is not usual and not fits(given):
             found = repr(given) if isinstance(given, str) else f"of type {type(given).__name__}"
-            raise UsageError(f"{name} is {found}; it must be {expected}")
+            raise UsageError(f"{of and of + ': '}{name} is {found}; it must be {expected}")
 
 
 def is_bool(value: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from .fields import Fields, check_fields, is_bool, is_int, is_mapping, is_names, is_str
 from .frozen import EMPTY, FrozenDict, freeze
 from .registry import Registry
 
@@ -67,6 +68,19 @@ class TokenUsage:
         }
 
 
+_FIELDS: Fields = {
+    "id": (..., is_str, "a str"),
+    **dict.fromkeys(("provider", "api", "display_name"), ("", is_str, "a str")),
+    **dict.fromkeys(("context_window", "max_output_tokens"), (0, is_int, "an int")),
+    "cost": (None, lambda v: isinstance(v, ModelCost), "a ModelCost"),
+    "capabilities": (..., is_names, "a collection of names"),
+    "reasoning": (False, is_bool, "a bool"),
+    "thinking_levels": (EMPTY, is_mapping, "a mapping"),
+    "aliases": ((), is_names, "a collection of names"),
+    "options": (EMPTY, is_mapping, "a mapping"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ModelDefinition:
     """What is known about one model.
@@ -86,6 +100,9 @@ class ModelDefinition:
             whole: asking for a level that it lacks is refused, but for ``off``. Empty: nobody knows.
         aliases: other names that resolve to this model.
         options: adapter-specific facts, for example parameters that the model refuses.
+
+    Raises:
+        UsageError: a value is of a wrong type.
     """
 
     id: str
@@ -102,6 +119,7 @@ class ModelDefinition:
     options: Mapping[str, Any] = field(default=EMPTY)
 
     def __post_init__(self) -> None:
+        check_fields(self, _FIELDS, f"model {self.id!r}")
         set_ = object.__setattr__
         if not self.display_name:
             set_(self, "display_name", self.id)

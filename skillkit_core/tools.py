@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from .fields import Fields, check_fields, is_bool, is_int, is_mapping, is_number, is_str, one_of
 from .frozen import EMPTY, FrozenDict, freeze
 from .messages import Block, blocks_of
 from .models import TokenUsage
@@ -79,6 +80,18 @@ class ToolContext(Protocol):
 ToolFunction: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable["ToolOutput | str"]]
 
 
+_FIELDS: Fields = {
+    "description": ("", is_str, "a str"),
+    "execute": (..., lambda v: callable(v) or is_str(v), "a function or its import string"),
+    "parameters": (NO_PARAMETERS, is_mapping, "a mapping, which is a JSON Schema"),
+    **dict.fromkeys(("strict", "opt_in", "sequential"), (False, is_bool, "a bool")),
+    "replay": ("never", one_of("never", "safe"), "never or safe"),
+    "timeout": (None, is_number, "a number of seconds"),
+    "max_output": (100_000, is_int, "an int"),
+    "annotations": (EMPTY, is_mapping, "a mapping"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """Something a model can call.
@@ -96,6 +109,9 @@ class Tool:
         timeout: seconds until the call is cancelled; ``None``: no limit of its own.
         max_output: most characters of text that reach the model; the rest is cut out of the middle with a note.
         annotations: facts for programs (``skill``, ``action``, ``keywords``, ``examples``); never sent to a model.
+
+    Raises:
+        ValueError: a name that no wire takes, or parameters that are no object schema. UsageError: a value is of a wrong type.
     """
 
     name: str
@@ -111,8 +127,9 @@ class Tool:
     annotations: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
-        if not _NAME.match(self.name):
+        if not isinstance(self.name, str) or not _NAME.match(self.name):
             raise ValueError(f"tool name {self.name!r} must match [A-Za-z0-9_-]{{1,64}}")
+        check_fields(self, _FIELDS, f"tool {self.name!r}")
         if self.parameters.get("type", "object") != "object":
             raise ValueError(f"tool {self.name!r}: the parameters must be an object schema")
         for name in ("parameters", "annotations"):

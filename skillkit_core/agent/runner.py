@@ -93,7 +93,7 @@ class AgentRunner:
         self.config = config or AgentConfig()
         self.host: Host = host
         self.clock: Clock = clock or SYSTEM_CLOCK
-        self.cwd: Path = Path(self.config.cwd) if self.config.cwd is not None else host.cwd
+        self.cwd: Path = self.config.cwd if self.config.cwd is not None else host.cwd
         self.agent_path: tuple[str, ...] = ("main",)
         self.events: EventBus = EventBus(host, context=HandlerContext(self), clock=self.clock.time)
         self.slot = RunSlot(self)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
 from ..errors import UsageError
+from ..fields import is_number
 from ..hookspecs.markers import Phase
 from .handlers import GUARD, OBSERVER, PHASES, HandlerRecord, from_function, from_impl
 from .types import EVENTS, Event, event_type
@@ -96,7 +97,8 @@ class Subscriptions:
         function unchanged.
 
         Raises:
-            UnknownName: no such event. UsageError: no such phase, or the handler cannot take an event.
+            UnknownName: no such event. UsageError: no such phase, a timeout that is no number, or the handler cannot take an
+                event.
         """
         if handler is None:
 
@@ -108,6 +110,8 @@ class Subscriptions:
         name = event_type(event).type
         if phase not in PHASES:
             raise UsageError(f"unknown phase {phase!r}", hint=f"one of {', '.join(PHASES)}")
+        if timeout is not None and not is_number(timeout):
+            raise UsageError(f"timeout is {timeout!r}; it must be a number of seconds")
         record = from_function(handler, name, phase, tools, timeout, answers_only=event == "response")
         with self._lock:
             self._handlers.setdefault(name, []).append(record)

@@ -12,6 +12,7 @@ from pluggy import HookCaller, PluginManager, PluginValidationError
 
 from .. import API_VERSION
 from ..errors import PluginError, SkillKitError
+from ..fields import is_number
 from ..hookspecs.markers import EXTRAS, PROJECT
 from .diagnostics import Diagnostic
 from .discovery import EntryPoint
@@ -163,6 +164,9 @@ def check_hooks(manager: PluginManager, plugin: Any, callers: Iterable[HookCalle
             raise PluginError(
                 f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
             )
-        phase = (getattr(impl.function, EXTRAS, None) or {}).get("phase")
+        extras = getattr(impl.function, EXTRAS, None) or {}
+        phase, timeout = extras.get("phase"), extras.get("timeout")
         if phase not in (None, "rewrite", "first", "normal", "last", "guard"):
             raise PluginError(f"hook {caller.name!r}: unknown phase {phase!r}")
+        if timeout is not None and not is_number(timeout):
+            raise PluginError(f"hook {caller.name!r}: timeout is {timeout!r}; it must be a number of seconds")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bus_calls import emit
 
-from skillkit_core import EventBus
+from skillkit_core import EventBus, UsageError
 
 
 def hang(done: list[str] | None = None) -> Any:
@@ -20,6 +20,14 @@ def hang(done: list[str] | None = None) -> Any:
                 done.append("cleaned up")
 
     return handler
+
+
+@pytest.mark.parametrize("timeout", ["5", True, [5]])
+def test_a_time_limit_that_is_no_number_is_refused_before_a_handler_runs_under_it(timeout: Any) -> None:
+    bus = EventBus()
+    with pytest.raises(UsageError, match="it must be a number of seconds"):
+        bus.on("before_tool_call", hang(), timeout=timeout)
+    assert not bus.has("before_tool_call")
 
 
 def test_a_handler_that_hangs_is_cut_reported_and_the_others_run() -> None:

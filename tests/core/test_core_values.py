@@ -216,6 +216,14 @@ def test_settings_of_right_types_are_taken() -> None:
     assert ModelSettings() == ModelSettings(max_tokens=None, stop=(), headers={}, extra={})
 
 
+def tool(**fields: Any) -> Tool:
+    return Tool(**{"name": "a", "description": "d", "execute": "m:f", **fields})
+
+
+def model(**fields: Any) -> ModelDefinition:
+    return ModelDefinition("m", **fields)
+
+
 @pytest.mark.parametrize(
     ("make", "fields", "said"),
     [
@@ -240,6 +248,20 @@ def test_settings_of_right_types_are_taken() -> None:
         (AgentConfig, {"abort_grace": "5"}, "abort_grace is '5'; it must be a number of seconds"),
         (AgentConfig, {"cwd": 5}, "cwd is of type int; it must be a Path"),
         (AgentConfig, {"options": []}, "options is of type list; it must be a mapping"),
+        (tool, {"timeout": "5"}, "tool 'a': timeout is '5'; it must be a number of seconds"),
+        (tool, {"execute": None}, "tool 'a': execute is of type NoneType; it must be a function or its import string"),
+        (tool, {"description": None}, "tool 'a': description is of type NoneType; it must be a str"),
+        (tool, {"replay": "perhaps"}, "tool 'a': replay is 'perhaps'; it must be never or safe"),
+        (tool, {"opt_in": "no"}, "tool 'a': opt_in is 'no'; it must be a bool"),
+        (
+            tool,
+            {"parameters": None},
+            "tool 'a': parameters is of type NoneType; it must be a mapping, which is a JSON Schema",
+        ),
+        (model, {"capabilities": "image"}, "model 'm': capabilities is 'image'; it must be a collection of names"),
+        (model, {"aliases": "x"}, "model 'm': aliases is 'x'; it must be a collection of names"),
+        (model, {"context_window": "8000"}, "model 'm': context_window is '8000'; it must be an int"),
+        (model, {"cost": 5}, "model 'm': cost is of type int; it must be a ModelCost"),
         (Limits, {"turns": "9"}, "turns is '9'; it must be an int or None"),
         (Limits, {"cost": "1"}, "cost is '1'; it must be a number of US dollars or None"),
         (Limits, {"depth": None}, "depth is of type NoneType; it must be an int"),
@@ -248,7 +270,7 @@ def test_settings_of_right_types_are_taken() -> None:
     ],
     ids=lambda v: next(iter(v)) if isinstance(v, dict) else None,
 )
-def test_a_value_of_a_wrong_type_is_refused_where_an_agent_is_configured(make: Any, fields: Any, said: str) -> None:
+def test_a_value_of_a_wrong_type_is_refused_where_it_is_made(make: Any, fields: Any, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         make(**fields)
     assert str(caught.value) == said

@@ -253,6 +253,10 @@ def test_lifecycle_hooks_cannot_be_wrapped_and_phases_are_the_known_ones(host: H
         @hookimpl(phase="late")  # type: ignore[call-overload]
         def turn_start(self, event: Any) -> None: ...
 
+    class Timeout:
+        @hookimpl(timeout="5")  # type: ignore[call-overload]
+        def turn_start(self, event: Any) -> None: ...
+
     host.load()
     with pytest.raises(
         PluginError, match=r"'turn_start' cannot be wrapped; implement wrap_model_call or wrap_tool_call"
@@ -260,6 +264,8 @@ def test_lifecycle_hooks_cannot_be_wrapped_and_phases_are_the_known_ones(host: H
         host.add_plugin(Wrapper())
     with pytest.raises(PluginError, match="unknown phase 'late'"):
         host.add_plugin(Phase())
+    with pytest.raises(PluginError, match="hook 'turn_start': timeout is '5'; it must be a number of seconds"):
+        host.add_plugin(Timeout())
     assert host.impls("turn_start") == []
 
 
