@@ -10,6 +10,8 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from skillkit_transport.jsontext import decode, encode
+
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import freeze
@@ -22,9 +24,8 @@ from skillkit_core.stream import StreamEvent
 from .client import ANTHROPIC_URL, PATH, Endpoint, Transport
 from .config import AnthropicConfig
 from .decoder import AnswerDecoder
-from .encode import API, dumps
+from .encode import API
 from .errors import error_of_body, error_of_exception
-from .jsontext import parse_json
 from .plugin import COMPATIBLE
 from .request import BINDING_BETA, RequestEncoder, drops_foreign_thinking
 from .validate import problems_of
@@ -191,11 +192,11 @@ class AnthropicAdapter(LLMAdapter):
         content = self._encoder(request).encode(request).content
         headers: Mapping[str, Any] = self._headers(request)
         if request.on_request is not None:
-            payload = freeze(parse_json(content))
+            payload = freeze(decode(content))
             all_headers = self._transport.headers(headers)
             new_payload, new_headers = await request.on_request(payload, all_headers)
             if new_payload is not payload:
-                content = dumps(new_payload)
+                content = encode(new_payload)
             headers = self._transport.exactly(new_headers)
         self._transport.sdk()
         watch.limit(request.settings.timeout)
@@ -257,7 +258,7 @@ class AnthropicAdapter(LLMAdapter):
             self._sign(events[-1].error)
             return events
         try:
-            message = parse_json(data)
+            message = decode(data)
         except ValueError:
             raise self._foreign(response, data) from None
         try:
@@ -268,7 +269,7 @@ class AnthropicAdapter(LLMAdapter):
             log.debug("the answer is no message: %r", error)
         if isinstance(message, dict) and "error" in message:
             raise error_of_body(message, status=response.status_code, headers=dict(response.headers))
-        said = f": {dumps(message)[:200].decode(errors='replace')}" if message else ""
+        said = f": {encode(message)[:200].decode(errors='replace')}" if message else ""
         raise ProviderError(
             f"the server sent an answer that is no message of the Messages API{said}",
             kind=ErrorKind.protocol,
@@ -326,7 +327,7 @@ class AnthropicAdapter(LLMAdapter):
         """Why the Messages API would refuse the request, one line each."""
         encoder = self._new_encoder()
         try:
-            return problems_of(parse_json(encoder.encode(request).content), signs=self._signs)
+            return problems_of(decode(encoder.encode(request).content), signs=self._signs)
         except (ProviderError, ValueError) as error:
             return (str(error),)
 
@@ -344,7 +345,7 @@ class AnthropicAdapter(LLMAdapter):
         except Exception as error:
             raise self._error(error, LLMRequest(ModelDefinition(""), ()), origin) from error
         try:
-            found = definitions(parse_json(body), self.provider)
+            found = definitions(decode(body), self.provider)
         except ValueError:
             raise origin.sign(origin.foreign("", body)) from None
         if found is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from skillkit_transport.jsontext import decode
+
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import StreamEvent
 
-from .jsontext import parse_json
 from .wire import Accumulator, failure, messages_table
 
 __all__ = ["AnswerDecoder"]
@@ -79,7 +80,7 @@ class AnswerDecoder:
             if data == b"[DONE]":  # the end mark of another protocol, which gateways add
                 continue
             try:
-                event = parse_json(data)
+                event = decode(data)
                 events, acc = convert(event, acc)
                 if not events and isinstance(event, dict) and (name == "error" or "type" not in event):
                     events, acc = convert(_typed(event, name), acc)

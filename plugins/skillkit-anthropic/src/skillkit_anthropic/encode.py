@@ -8,8 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -33,19 +31,17 @@ from skillkit_core.tools import Tool
 
 from .thinking import is_unknown
 
-__all__ = ["API", "Target", "assistant_blocks", "dumps", "strict_allowed", "tool_entries", "user_blocks", "wire_id"]
+__all__ = ["API", "Target", "assistant_blocks", "strict_allowed", "tool_entries", "user_blocks", "wire_id"]
 
 API = "anthropic-messages"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _PARTIAL = frozenset({StopReason.aborted, StopReason.error})
 _MIMES = {
     "image": frozenset(("image/jpeg", "image/png", "image/gif", "image/webp")),
     "document": frozenset(("application/pdf",)),
 }
 _MIME_ALIASES = {"image/jpg": "image/jpeg"}
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class Target(NamedTuple):
@@ -66,39 +62,6 @@ class Target(NamedTuple):
         unknown = is_unknown(model)
         able = model.capabilities
         return cls(provider, model.id, unknown or "image" in able, unknown or "pdf" in able, signs)
-
-
-def clean(text: str) -> str:
-    """``text`` without lone surrogates, which are no valid UTF-8; pairs become the character that they mean."""
-    if _SURROGATE.search(text) is None:
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def dumps(value: Any) -> bytes:
-    """``value`` as compact JSON in UTF-8; ``NaN`` and infinities, which a server may have sent, become null.
-
-    Raises:
-        ValueError: it holds something that is not JSON.
-    """
-    try:
-        text = _encoder.encode(value)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-    except ValueError:
-        text = _encoder.encode(_finite(value))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return clean(text).encode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    return [_finite(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def wire_id(call_id: str) -> str:

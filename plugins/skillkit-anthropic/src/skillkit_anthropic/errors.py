@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from skillkit_transport.jsontext import decode
+
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.http import classify_status, parse_retry_after
 from skillkit_core.http_failures import Origin, advice, body_in_words
-
-from .jsontext import parse_json
 
 __all__ = ["error_of_answer", "error_of_body", "error_of_exception"]
 
@@ -88,7 +88,7 @@ def error_of_answer(
     if 300 <= status < 400:
         return origin.redirected(status, headers)
     try:
-        body = parse_json(content)
+        body = decode(content)
     except ValueError:
         body = None
     found = error_of_body(body, status=status, headers=headers)

@@ -6,9 +6,11 @@ import json
 import operator
 from collections.abc import Sequence
 
+from skillkit_transport.jsontext import encode
+
 from skillkit_core.messages import AgentMessage, AssistantMessage
 
-from .encode import Target, assistant_blocks, dumps, user_blocks
+from .encode import Target, assistant_blocks, user_blocks
 
 __all__ = ["History"]
 
@@ -70,7 +72,7 @@ class History:
                 if not self._open and not self._stable:
                     self._stable += _OPENING + b","
                 wire = _WireMessage(b"assistant")
-                wire.rest = [dumps(b) for b in blocks]
+                wire.rest = [encode(b) for b in blocks]
                 self._open.append(wire)
                 if self.starts_with_thinking is None:
                     self.starts_with_thinking = blocks[0]["type"] in ("thinking", "redacted_thinking")
@@ -81,8 +83,8 @@ class History:
         if not self._open or self._open[-1].role != b"user":
             self._open.append(_WireMessage(b"user"))
         wire = self._open[-1]
-        wire.results += [dumps(b) for b in results]
-        wire.rest += [dumps(b) for b in rest]
+        wire.results += [encode(b) for b in results]
+        wire.rest += [encode(b) for b in rest]
         if rest and not results:
             self.starts_with_thinking = None
 
@@ -108,5 +110,5 @@ def _without_trailing_space(wire: _WireMessage) -> bytes:
     if last["type"] != "text" or last["text"] == last["text"].rstrip():
         return wire.render()
     copy = _WireMessage(wire.role)
-    copy.rest = [*wire.rest[:-1], dumps({**last, "text": last["text"].rstrip()})]
+    copy.rest = [*wire.rest[:-1], encode({**last, "text": last["text"].rstrip()})]
     return copy.render()

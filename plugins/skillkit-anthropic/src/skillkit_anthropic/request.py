@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from skillkit_transport.jsontext import clean_text, encode
+
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import thaw
 from skillkit_core.models import ModelDefinition
 
-from .encode import Target, clean, dumps, tool_entries
+from .encode import Target, tool_entries
 from .generation import generation_of
 from .history import History
 from .thinking import BUDGETS, LEAST_BUDGET, is_unknown, thinking_fields
@@ -59,7 +61,7 @@ class RequestEncoder:
     def __init__(self, provider: str, cache: str = "5m", max_tokens: int = 16_384, *, signs: bool = True) -> None:
         self.provider = provider
         self._mark = CACHE_MARKS[cache]
-        self._tail = b"" if self._mark is None else b',"cache_control":' + dumps(self._mark)
+        self._tail = b"" if self._mark is None else b',"cache_control":' + encode(self._mark)
         self._max_tokens = max_tokens
         self._signs = signs
         self._history: History | None = None
@@ -92,7 +94,7 @@ class RequestEncoder:
         messages = history.render(self._tail if own else b"")
         end = b"]}"
         if self.container and self._runs_code and "container" not in request.settings.extra:
-            end = b'],"container":' + dumps(self.container) + b"}"
+            end = b'],"container":' + encode(self.container) + b"}"
         return Body(b"".join((self._head, *messages, end)), self._stream)
 
     def _encode_head(self, request: LLMRequest, may_think: bool) -> tuple[bytes, bool]:
@@ -136,11 +138,11 @@ class RequestEncoder:
                 tools[-1] = {**tools[-1], "cache_control": mark}
             fields["tools"] = tools
         if request.system.strip():
-            block: dict[str, Any] = {"type": "text", "text": clean(request.system)}
+            block: dict[str, Any] = {"type": "text", "text": clean_text(request.system)}
             if mark is not None and _marked(request) < 2:
                 block["cache_control"] = mark
             fields["system"] = [block]
-        return dumps(fields)[:-1] + b',"messages":[', bool(fields["stream"])
+        return encode(fields)[:-1] + b',"messages":[', bool(fields["stream"])
 
     def _lengths(self, request: LLMRequest) -> dict[str, int]:
         model, wanted = request.model, request.settings.max_tokens

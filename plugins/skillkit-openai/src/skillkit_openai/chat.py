@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from skillkit_transport.jsontext import decode, encode
+
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.errors import ProviderError
 from skillkit_core.stream import StreamEvent
@@ -16,7 +18,6 @@ from .chat_stream import broken, chat_table, chunk, tag
 from .dialect import Dialect
 from .handover import Target
 from .history import History, history_of
-from .jsontext import decode, encode
 from .marks import MarkedHistory, Marks, marks_for
 from .settings import add_extra, has_tools, problems_of, strict_schema, thinking_value
 from .wire import OpenAIWire

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from skillkit_transport.jsontext import decode, dumps, encode
+
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.http import classify_status, parse_retry_after
 from skillkit_core.http_failures import Origin, advice, body_in_words
 
 from .error_codes import BY_CODE, GENERIC, MINIMAX, NO_SUCH_MODEL, NO_SUCH_PATH
-from .jsontext import decode, dumps, encode
 
 __all__ = ["minimax_error", "protocol_error", "reports_error", "status_error", "stream_error"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from skillkit_core.messages import LLMMessage
+from skillkit_transport.jsontext import encode
 
-from .jsontext import encode
+from skillkit_core.messages import LLMMessage
 
 __all__ = ["Encoder", "History", "history_of"]
 

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from skillkit_transport.jsontext import encode
+
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import LLMMessage
 
 from .dialect import Dialect
 from .history import Encoder, History
-from .jsontext import encode
 
 __all__ = ["MarkedHistory", "Marks", "marks_for"]
 

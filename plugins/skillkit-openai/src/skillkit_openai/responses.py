@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from skillkit_transport.jsontext import decode, encode
+
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.errors import ProviderError
 from skillkit_core.stream import StreamEvent
@@ -13,7 +15,6 @@ from skillkit_core.tools import Tool
 from .errors import reports_error, stream_error
 from .handover import Target
 from .history import History, history_of
-from .jsontext import decode, encode
 from .responses_request import ResponsesEncoder, check_items
 from .responses_stream import ResponsesState, broken, responses_table
 from .settings import add_extra, has_tools, problems_of, server_tools, strict_schema, thinking_value

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skillkit_transport.jsontext import encode
+
 from skillkit_core.frozen import freeze
 from skillkit_core.messages import Block, ProviderBlock, RefusalBlock, TextBlock, ThinkingBlock, ToolCall
 from skillkit_core.stream import parse_tool_args
-
-from .jsontext import encode
 
 __all__ = ["CALLS", "delta_of", "item_block", "part_block", "text_field", "text_of_block", "thought_of", "written"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
+from skillkit_transport.jsontext import dumps
+
 from skillkit_core.messages import (
     AssistantMessage,
     Block,
@@ -20,7 +22,6 @@ from skillkit_core.messages import (
 )
 
 from .handover import Target, call_id, image_note, is_audio, is_empty, note, replays
-from .jsontext import dumps
 
 __all__ = ["ResponsesEncoder", "check_items"]
 

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from skillkit_transport.jsontext import decode, encode
+
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError, UsageError
 from skillkit_core.frozen import freeze
@@ -20,7 +22,6 @@ from skillkit_core.tools import Tool
 from .client import Client, Endpoint
 from .dialect import OPENAI_URL, Dialect, dialect_for
 from .failures import Failures
-from .jsontext import decode, encode
 from .models import definitions
 from .reader import Reader
 

@@ -1,4 +1,4 @@
-"""JSON as it goes over the wire: decoding what servers send, encoding what they accept."""
+"""JSON as it goes over the wire: decoding what servers send, encoding what they take."""
 
 from __future__ import annotations
 
