@@ -355,7 +355,40 @@ def test_the_words_of_an_error_are_found_wherever_a_server_puts_them(body: Any, 
                 "total_tokens": 585,
                 "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 375},
             },
-            (9, 201, 0, 0, 0),
+            (384, 201, 0, 0, 0),
+        ),
+        (
+            {
+                "prompt_audio_seconds": 5,
+                "prompt_tokens": 5,
+                "completion_tokens": 24,
+                "total_tokens": 404,
+                "prompt_tokens_details": {"cached_tokens": 368},
+            },
+            (12, 24, 368, 0, 0),
+        ),
+        (  # no recording
+            {"prompt_audio_seconds": None, "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
+            (9, 2, 0, 0, 0),
+        ),
+        (  # OpenAI counts it in the prompt
+            {
+                "prompt_tokens": 384,
+                "completion_tokens": 201,
+                "total_tokens": 585,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 375},
+            },
+            (384, 201, 0, 0, 0),
+        ),
+        (  # Gemini: thinking is beside the completion, the recording in the prompt
+            {
+                "prompt_tokens": 384,
+                "completion_tokens": 10,
+                "total_tokens": 794,
+                "prompt_tokens_details": {"audio_tokens": 375},
+                "completion_tokens_details": {"reasoning_tokens": 400},
+            },
+            (384, 10, 0, 0, 400),
         ),
     ],
 )
@@ -400,6 +433,7 @@ def test_what_a_server_sends_without_an_end_is_read_to_a_limit(
 
     assert isinstance(error, ProviderError)
     assert words in error.message
+                "prompt_audio_seconds": 4,
     assert len(error.message) < 400
 
 
@@ -416,6 +450,7 @@ async def kept_open(sign: bytes, said: list[Any], stream: bool, **options: Any) 
             writer.write(sign)
             await asyncio.sleep(0)
 
+    assert used.raw == raw
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
