@@ -125,6 +125,15 @@ def test_bare_ids_mean_the_maker_and_aliases_resolve(registry: ModelRegistry) ->
     assert found.provider == "google-openai"
 
 
+def test_claude_has_structured_output_behind_openrouter_where_it_has_it_at_anthropic(registry: ModelRegistry) -> None:
+    behind = [m for m in registry.list_by_provider("openrouter") if m.id.startswith("anthropic/")]
+    assert len(behind) == 3
+    for model in behind:
+        own = registry.get(model.id.replace(".", "-"))
+        assert own is not None
+        assert {"structured_output"} & model.capabilities == {"structured_output"} & own.capabilities, model.id
+
+
 def test_find_is_fuzzy(registry: ModelRegistry) -> None:
     assert registry.find("gpt-5-mini")[0].id == "gpt-5-mini"
     assert {m.provider for m in registry.find("claude opus")} == {"anthropic", "openrouter"}

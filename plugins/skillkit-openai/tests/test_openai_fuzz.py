@@ -34,6 +34,7 @@ WIRES: dict[str, OpenAIWire] = {
 NAMES = (
     *("type", "index", "id", "error", "usage", "choices", "delta", "content", "finish_reason", "output_index", "item"),
     *("response", "audio", "images", "reasoning_details", "annotations", "function_call", "base_resp", "content_index"),
+    *("reasoning_opaque", "signature"),
 )
 
 
@@ -49,7 +50,7 @@ USAGE = {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"
 CHAT: list[Any] = [
     chat({"role": "assistant", "content": ""}),
     chat({"reasoning": "Let me ", "reasoning_details": [{"type": "reasoning.text", "text": "Let me ", "index": 0}]}),
-    chat({"reasoning_content": "see."}),
+    chat({"reasoning_content": "see.", "reasoning_opaque": "sig"}),
     chat({"content": "Hel"}),
     chat({"content": "lo", "annotations": [{"type": "url_citation", "url_citation": {"url": "u"}}]}),
     call(0, id="a", type="function", function={"name": "add", "arguments": '{"a"'}),

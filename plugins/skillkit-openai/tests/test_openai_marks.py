@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from skillkit_core.models import ModelDefinition
 OPENROUTER = "https://openrouter.ai/api/v1"
 CLAUDE = ModelDefinition("anthropic/claude-sonnet-4.6", capabilities={"text", "image", "tool_use"})
 MARK = {"type": "ephemeral"}
+FIELD = b',"cache_control":{"type":"ephemeral"}'
 
 
 def adapter(url: str = OPENROUTER, **options: Any) -> OpenAIWire:
@@ -151,11 +153,11 @@ def requests(plan: Any) -> list[list[LLMMessage]]:
 
 
 def plainly(raw: bytes) -> Any:
-    """The body as it is without breakpoints."""
+    """What the body says, without breakpoints."""
     value = json.loads(raw)
     for message in value["messages"]:
         content = message.get("content")
-        if isinstance(content, list) and any("cache_control" in p for p in content):
+        if isinstance(content, list):
             for part in content:
                 part.pop("cache_control", None)
             if all(p["type"] == "text" for p in content) and len(content) == 1:
@@ -171,7 +173,7 @@ def test_everything_before_the_breakpoints_is_the_same_bytes_in_the_next_request
     for messages in requests(plan):
         raw = body(wire, messages, scratch=scratch)
         assert raw == body(wire, messages), "kept text and fresh text are one"
-        assert plainly(raw) == json.loads(body(off, messages)), "breakpoints change nothing else"
+        assert plainly(raw) == plainly(body(off, messages)), "breakpoints change nothing else"
         places = marked(raw)
         assert len(places) == raw.count(b"cache_control") <= 3
         assert all(text.strip() for _, text, _ in places)
@@ -181,6 +183,61 @@ def test_everything_before_the_breakpoints_is_the_same_bytes_in_the_next_request
         first = at if at > 0 else len(raw)
         before = raw[: raw.rfind(b'{"role":', 0, first)]
         assert wire.validate(LLMRequest(CLAUDE, messages)) == []
+
+
+def loop(steps: int) -> list[list[LLMMessage]]:
+    """The message lists of the requests of one run: calls, two at once, an image, a word of the user in between."""
+    messages: list[LLMMessage] = [UserMessage(content="How is the weather?")]
+    out = [list(messages)]
+    for step in range(1, steps):
+        ids = [f"{step}-{n}" for n in range(1 + step % 2)]
+        messages.append(AssistantMessage(content=tuple(ToolCall(id, "look", {}, "{}") for id in ids)))
+        for id in ids:
+            image = (ImageBlock("QUJD"),) if step % 5 == 0 else ()
+            messages.append(ToolResultMessage(tool_call_id=id, content=(TextBlock(f"result {id}"), *image)))
+        if step % 4 == 0:
+            messages.append(UserMessage(content=f"hurry {step}"))
+        out.append(list(messages))
+    return out
+
+
+@pytest.mark.spec("I15")
+def test_between_two_requests_nothing_but_the_field_of_a_breakpoint_comes_and_goes(loopback: Any) -> None:
+    runs = loop(12)
+
+    async def main() -> list[bytes]:
+        scratch: dict[str, Any] = {}
+        async with loopback() as server:
+            server.sse({"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}, b"data: [DONE]\n\n")
+            wire = adapter(server.url, cache_control="5m")
+            for messages in runs:
+                async for _ in wire.stream(LLMRequest(CLAUDE, messages, (), "Be brief.", scratch=scratch)):
+                    pass
+            await wire.close()
+            return [bytes(seen["body"]) for seen in server.requests]
+
+    sent = asyncio.run(main())
+
+    assert len(sent) == 12
+    assert {raw.count(FIELD) for raw in sent} == {2, 3}
+    for one, two in pairwise(sent):
+        assert two.replace(FIELD, b"").startswith(one.replace(FIELD, b"").removesuffix(b"]}"))
+        same = next(n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b)
+        rest = one[same:]
+        assert rest == b"]}" or (rest.startswith(FIELD) and rest.count(FIELD) <= 2), "only the last two have moved"
+
+
+def test_only_messages_that_may_be_marked_are_lists_of_parts() -> None:
+    def forms(url: str, model: str, **options: Any) -> dict[str, set[str]]:
+        out: dict[str, set[str]] = {}
+        for message in json.loads(body(adapter(url, **options), loop(5)[-1], ModelDefinition(model)))["messages"]:
+            if "content" in message:
+                out.setdefault(message["role"], set()).add(type(message["content"]).__name__)
+        return out
+
+    assert forms(OPENROUTER, CLAUDE.id) == {"system": {"list"}, "user": {"list"}, "tool": {"list"}}
+    assert forms(OPENROUTER, "google/gemini-2.5-pro") == {"system": {"list"}, "user": {"str"}, "tool": {"str"}}
+    assert forms(OPENROUTER, "openai/gpt-5") == {"system": {"str"}, "user": {"str"}, "tool": {"str"}}
 
 
 def test_a_history_that_is_rewritten_is_marked_anew() -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
+from skillkit_openai.responses_request import check_items
 
 from skillkit_core.contracts.adapter import LLMRequest
+from skillkit_core.frozen import freeze
 from skillkit_core.messages import (
     AssistantMessage,
+    LLMMessage,
     ProviderBlock,
     StopReason,
     TextBlock,
@@ -145,6 +149,93 @@ def test_a_call_that_nobody_ran_stays_in_the_session_and_is_not_sent(item: dict[
 
     assert kinds(message) == ["thinking", item["type"], "text"]
     assert [i.get("type", i.get("role")) for i in returned(message)] == ["assistant"]
+
+
+APPROVAL = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "n", "arguments": "{}"}
+LISTED = {"type": "mcp_list_tools", "id": "m", "server_label": "s", "tools": []}
+
+
+def sent_after(loopback: Any, items: list[dict[str, Any]], *later: LLMMessage) -> list[dict[str, Any]]:
+    """The input of the request that follows an answer of ``items``, without the message that was answered."""
+
+    async def main() -> list[dict[str, Any]]:
+        async with loopback() as server:
+            server.sse(whole(*items))
+            adapter = OpenAIResponsesAdapter(None, base_url=server.url)
+            scratch: dict[str, Any] = {}
+            builder = MessageBuilder()
+            async for event in adapter.stream(LLMRequest(MODEL, [HI], scratch=scratch)):
+                builder.add(event)
+            answer = builder.message(provider=adapter.provider, api=adapter.api, model=MODEL.id)
+            talk: list[LLMMessage] = [HI, answer]
+            for message in later:
+                talk.append(message)
+                request = LLMRequest(MODEL, talk, scratch=scratch)
+                assert list(adapter.validate(request)) == []
+                assert [e.type async for e in adapter.stream(request)][-1] == "done"
+            await adapter.close()
+            bodies = [seen["body"] for seen in server.requests]
+            assert all(two.startswith(one.removesuffix(b"]}")) for one, two in pairwise(bodies))
+            sent: list[dict[str, Any]] = json.loads(bodies[-1])["input"]
+            return sent[1:]
+
+    return asyncio.run(main())
+
+
+def decided(*ids: str) -> AssistantMessage:
+    """How a program answers requests for approval: with a block of the same provider."""
+    answers = [{"type": "mcp_approval_response", "approval_request_id": id, "approve": True} for id in ids]
+    blocks = tuple(ProviderBlock(a["type"], freeze(a)) for a in answers)
+    return AssistantMessage(content=blocks, provider="openai", api="openai-responses", model=MODEL.id)
+
+
+def shapes(items: list[dict[str, Any]]) -> list[str]:
+    return [i.get("id") or i.get("role") or i["type"] for i in items]
+
+
+def test_a_request_for_approval_that_nobody_answered_is_not_sent(loopback: Any) -> None:
+    """OpenAI: 400, the following MCP approval requests do not have an approval."""
+    later = (UserMessage(content="never mind"), UserMessage(content="or so"))
+
+    items = sent_after(loopback, [LISTED, REASONING, APPROVAL], *later)
+
+    assert shapes(items) == ["m", "user", "user"]
+
+
+def test_a_request_for_approval_goes_back_with_its_answer(loopback: Any) -> None:
+    items = sent_after(loopback, [LISTED, REASONING, APPROVAL], decided("mcpr_1"))
+
+    assert items[:3] == [LISTED, REASONING, APPROVAL]
+    assert shapes(items[3:]) == ["mcp_approval_response"]
+
+
+def test_an_answer_may_come_after_the_results_of_the_calls_beside_it(loopback: Any) -> None:
+    call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "look", "arguments": "{}"}
+    ran = ToolResultMessage(tool_call_id="c", tool_name="look", content="ok")
+
+    items = sent_after(loopback, [call, REASONING, APPROVAL], ran, decided("mcpr_1"), UserMessage(content="go on"))
+
+    kinds_sent = [i.get("type", i.get("role")) for i in items]
+    assert kinds_sent[:2] == ["function_call", "function_call_output"]
+    assert items[2:4] == [REASONING, APPROVAL]
+    assert kinds_sent[4:] == ["mcp_approval_response", "user"]
+
+
+def test_of_two_requests_for_approval_the_answered_one_goes_back(loopback: Any) -> None:
+    other = {**APPROVAL, "id": "mcpr_2"}
+
+    for answered, id in ((APPROVAL, "mcpr_1"), (other, "mcpr_2")):
+        items = sent_after(loopback, [REASONING, APPROVAL, other], decided(id), UserMessage(content="go on"))
+        assert [i for i in items if i.get("type") == "mcp_approval_request"] == [answered]
+        assert shapes(items)[-2:] == ["mcp_approval_response", "user"]
+
+
+def test_the_validator_knows_requests_for_approval_without_an_answer_and_answers_without_a_request() -> None:
+    answer = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False}
+
+    assert check_items([APPROVAL, answer]) == []
+    assert check_items([APPROVAL]) == ["input[0]: mcp_approval_request 'mcpr_1' has no answer"]
+    assert check_items([answer]) == ["input[0]: mcp_approval_response 'mcpr_1' answers no request"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -285,6 +286,55 @@ def test_the_signed_thinking_of_claude_behind_a_proxy_goes_back_with_the_call(st
     assert returned(message)[0]["thinking_blocks"] == blocks
 
 
+# Each: the deltas of an answer of GitHub Copilot, and what of it goes back.
+LOOK = [{"index": 0, "id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+OPAQUE: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
+    "with the call": (
+        [{"reasoning_text": "Thin"}, {"reasoning_text": "king."}, {"tool_calls": LOOK, "reasoning_opaque": "sig"}],
+        {"reasoning_text": "Thinking.", "reasoning_opaque": "sig"},
+    ),
+    "after the text": (
+        [{"reasoning_text": "Thinking."}, {"content": "Hello"}, {"content": "", "reasoning_opaque": "sig"}],
+        {"reasoning_text": "Thinking.", "reasoning_opaque": "sig", "content": "Hello"},
+    ),
+    "with the thinking": (
+        [{"reasoning_text": "Thinking.", "reasoning_opaque": "sig"}, {"content": "Hello"}, {"tool_calls": LOOK}],
+        {"reasoning_text": "Thinking.", "reasoning_opaque": "sig", "content": "Hello"},
+    ),
+    "between text and call": (
+        [{"reasoning_text": "Thinking."}, {"content": "Hello"}, {"reasoning_opaque": "sig"}, {"tool_calls": LOOK}],
+        {"reasoning_text": "Thinking.", "reasoning_opaque": "sig", "content": "Hello"},
+    ),
+    "without any thinking that may be read": (
+        [{"tool_calls": LOOK, "reasoning_opaque": "sig"}],
+        {"reasoning_opaque": "sig"},
+    ),
+}
+
+
+@pytest.mark.spec("I5")
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("deltas", "expected"), OPAQUE.values(), ids=OPAQUE)
+def test_the_signature_of_thinking_behind_github_copilot_goes_back_to_it_alone(
+    deltas: list[dict[str, Any]], expected: dict[str, Any], stream: bool, loopback: Any
+) -> None:
+    """Gemini there refuses a tool loop whose ``reasoning_opaque`` does not come back beside ``reasoning_text``."""
+    whole: dict[str, Any] = {"role": "assistant"}
+    for fields in deltas:
+        for name, value in fields.items():
+            whole[name] = whole.get(name, "") + value if name in ("content", "reasoning_text") else value
+    body = {"choices": [{"message": whole, "finish_reason": "stop"}]}
+    pieces = [*map(delta, deltas), delta(finish="stop"), DONE]
+
+    message, _ = played(loopback, *(pieces if stream else [body]), stream=stream)
+
+    sent = {k: v for k, v in returned(message)[0].items() if k not in ("role", "tool_calls")}
+    assert sent == expected
+    assert [b.type for b in message.content].count("thinking") == ("reasoning_text" in expected)
+    for foreign in (replace(message, model="n"), replace(message, provider="another")):
+        assert "sig" not in json.dumps(returned(foreign))
+
+
 def test_thinking_that_may_not_be_read_goes_back_with_the_call_too(loopback: Any) -> None:
     hidden = {"type": "redacted_thinking", "data": "x"}
     calls = [{"index": 0, "id": "x", "function": {"name": "look", "arguments": "{}"}}]
@@ -348,14 +398,48 @@ def test_the_words_of_an_error_are_found_wherever_a_server_puts_them(body: Any, 
             },
             (15, 12, 0, 20, 0),
         ),
-        (  # Mistral counts the tokens of a recording in the total alone
+        (  # Mistral counts the tokens of a recording beside the prompt, and of those that are cached too
             {
+                "prompt_audio_seconds": 4,
                 "prompt_tokens": 9,
                 "completion_tokens": 201,
                 "total_tokens": 585,
                 "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 375},
             },
-            (9, 201, 0, 0, 0),
+            (384, 201, 0, 0, 0),
+        ),
+        (
+            {
+                "prompt_audio_seconds": 5,
+                "prompt_tokens": 5,
+                "completion_tokens": 24,
+                "total_tokens": 404,
+                "prompt_tokens_details": {"cached_tokens": 368},
+            },
+            (12, 24, 368, 0, 0),
+        ),
+        (  # no recording
+            {"prompt_audio_seconds": None, "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
+            (9, 2, 0, 0, 0),
+        ),
+        (  # OpenAI counts it in the prompt
+            {
+                "prompt_tokens": 384,
+                "completion_tokens": 201,
+                "total_tokens": 585,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 375},
+            },
+            (384, 201, 0, 0, 0),
+        ),
+        (  # Gemini: thinking is beside the completion, the recording in the prompt
+            {
+                "prompt_tokens": 384,
+                "completion_tokens": 10,
+                "total_tokens": 794,
+                "prompt_tokens_details": {"audio_tokens": 375},
+                "completion_tokens_details": {"reasoning_tokens": 400},
+            },
+            (384, 10, 0, 0, 400),
         ),
     ],
 )
@@ -366,6 +450,7 @@ def test_tokens_are_counted_once_in_whatever_fields_a_server_counts_them(
 
     used = message.usage
     assert (used.input, used.output, used.cache_read, used.cache_write, used.reasoning) == buckets
+    assert used.raw == raw
 
 
 MIB = b"x" * 1024 * 1024

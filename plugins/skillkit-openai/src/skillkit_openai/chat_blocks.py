@@ -19,6 +19,7 @@ __all__ = [
     "image_block",
     "merged_details",
     "replayed_details",
+    "signed",
     "sources_of",
     "stop_reason_of",
     "thinking_block",
@@ -49,6 +50,7 @@ _WORDS = {
         "image_safety",
     ),
 }
+_OPAQUE = "reasoning_opaque"
 _STOP = {word: reason for reason, words in _WORDS.items() for word in words}
 
 
@@ -93,10 +95,18 @@ def thinking_block(chain: Chain, field: str, details: Chain) -> ThinkingBlock:
     return ThinkingBlock(joined(chain), signature=signature, provider_data=freeze(data))
 
 
+def signed(opaque: str) -> dict[str, Any]:
+    """GitHub Copilot's signature of all the reasoning of a message, as a detail."""
+    return {"type": _OPAQUE, "signature": opaque}
+
+
 def replayed_details(chain: Any) -> dict[str, Any]:
-    """The fields of a message in which its reasoning goes back: OpenRouter's, or LiteLLM's for Claude."""
+    """The fields of a message in which its reasoning goes back: OpenRouter's, LiteLLM's for Claude, GitHub Copilot's."""
     out: dict[str, Any] = {}
     for detail in merged_details(chain):
+        if detail.get("type") == _OPAQUE:
+            out[_OPAQUE] = detail.get("signature")
+            continue
         name = "thinking_blocks" if detail.get("type") in ("thinking", "redacted_thinking") else "reasoning_details"
         out.setdefault(name, []).append(detail)
     return out

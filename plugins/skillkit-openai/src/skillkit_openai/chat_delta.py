@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from skillkit_core.stream import StreamEvent
 
-from .chat_blocks import cited_text, image_block, thinking_block, with_citations
+from .chat_blocks import cited_text, image_block, signed, thinking_block, with_citations
 from .chat_state import Call, ChatState, Rest, call_of, joined, longer, state, string
 
 __all__ = ["Out", "add_delta", "end_text", "end_thinking", "with_rest"]
@@ -33,6 +33,9 @@ def add_delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     details = delta.get("reasoning_details") or delta.get("thinking_blocks")
     if thought or details:
         acc = _thinking(delta, thought if isinstance(thought, str) else "", details, acc, out)
+    opaque = delta.get("reasoning_opaque")
+    if opaque and isinstance(opaque, str):  # GitHub Copilot's signature, with or after the thinking or with the call
+        acc = with_rest(acc, acc.rest._replace(details=(signed(opaque), acc.rest.details)))
     content = delta.get("content")
     if content:
         if isinstance(content, str):
@@ -146,7 +149,7 @@ def _thinking(delta: Mapping[str, Any], text: str, details: Any, acc: ChatState,
     if index < 0:
         acc = end_text(acc, out)
         index = acc.rest.next
-        acc = acc._replace(rest=acc.rest._replace(next=index + 1), thought=None)
+        acc = acc._replace(rest=acc.rest._replace(next=index + 1, thinking=index), thought=None)
         out.append(StreamEvent("thinking_start", index=index))
     out.append(StreamEvent("thinking_delta", text, index=index))
     return ChatState(acc.text_block, acc.text, index, longer(acc.thought, text), acc.rest)

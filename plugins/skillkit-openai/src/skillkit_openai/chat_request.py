@@ -34,6 +34,8 @@ _AUDIO = {
     "x-flac": "flac",
 }
 _DETAILS = ("reasoning_details", "thinking_blocks")
+# https://github.com/microsoft/vscode-copilot-chat, copilotChatEndpoint.ts: goes back on the message, beside reasoning_text
+_OPAQUE = "reasoning_opaque"
 _ID_LENGTH = 40  # OpenAI: "string too long. Expected a string with maximum length 40"
 
 
@@ -145,7 +147,7 @@ class ChatEncoder:
         longest = 512 if own else _ID_LENGTH
         id = self._ids[call.id] = call.id if own else call_id(call.id, longest, self._mistral)
         extra = dict(call.provider_data) if own else {}
-        for name in _DETAILS:
+        for name in (*_DETAILS, _OPAQUE):
             details = extra.pop(name, None)
             if details and name not in wire:
                 wire[name] = details
@@ -186,6 +188,8 @@ def _replay(block: ThinkingBlock, wire: dict[str, Any], thoughts: list[dict[str,
     for name in _DETAILS:
         if block.provider_data.get(name):
             wire[name] = [*wire.get(name, ()), *block.provider_data[name]]
+    if block.provider_data.get(_OPAQUE):
+        wire[_OPAQUE] = block.provider_data[_OPAQUE]
 
 
 def _plain(parts: list[dict[str, Any]]) -> Any:

@@ -63,13 +63,14 @@ class Call(NamedTuple):
 class Rest(NamedTuple):
     """What changes seldom.
 
-    ``next`` is the index of the next block; ``refusal`` that of the refusal block or -1; ``field`` the name of the field
-    in which thinking comes; ``citations`` those of the open text; ``sourced``: the sources of the whole answer are among
-    them; ``audio`` the pieces of a spoken answer; ``finish`` the finish reason; ``usage`` the newest
-    usage object.
+    ``next`` is the index of the next block; ``thinking`` that of the last thinking block, ``refusal`` that of the refusal
+    block, or -1; ``field`` the name of the field in which thinking comes; ``citations`` those of the open text;
+    ``sourced``: the sources of the whole answer are among them; ``audio`` the pieces of a spoken answer; ``finish`` the
+    finish reason; ``usage`` the newest usage object.
     """
 
     next: int = 0
+    thinking: int = -1
     refusal: int = -1
     refused: Chain = None
     calls: tuple[Call, ...] = ()

@@ -16,7 +16,15 @@ from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.messages import RefusalBlock, StopReason
 from skillkit_core.stream import StreamEvent, StreamTable
 
-from .chat_blocks import audio_block, call_end, replayed_details, sources_of, stop_reason_of, with_citations
+from .chat_blocks import (
+    audio_block,
+    call_end,
+    replayed_details,
+    sources_of,
+    stop_reason_of,
+    thinking_block,
+    with_citations,
+)
 from .chat_delta import Out, add_delta, end_text, end_thinking, with_rest
 from .chat_state import ChatState, joined
 from .errors import minimax_error, protocol_error, reports_error, stream_error
@@ -161,6 +169,9 @@ def _finish(acc: ChatState, out: Out) -> Converted:
     if calls and rest.details is not None and acc.thought is None:
         # Reasoning without any text (signatures, encrypted): it stays with the first call, which needs it for replay.
         calls = (calls[0]._replace(extra={**calls[0].extra, **replayed_details(rest.details)}), *calls[1:])
+    elif rest.details is not None and acc.thought is not None and acc.thought_block < 0:  # signed after its end
+        block = thinking_block(acc.thought, rest.field, rest.details)
+        ends.append(StreamEvent("block", index=rest.thinking, block=block))
     for call in calls:
         if call.block >= 0:
             ends.append(call_end(call, whole))

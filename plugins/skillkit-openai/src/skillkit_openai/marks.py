@@ -4,6 +4,11 @@ They go into text parts: of the system message, which stands behind the tools fo
 of the last two messages of the user or a tool. The last is what this request writes; the one before is what the request
 before wrote, and this one reads. OpenRouter's recorded answers show reads and writes at exactly these places.
 
+A request may have four breakpoints, so those of the messages have to move on. The one that goes is where this request
+first differs from the one before. Two are the fewest that find what was written without the server's looking back, which
+Claude's does for twenty blocks; a third that stayed for a request more would put the first difference a message earlier.
+All messages that may be marked are lists of parts, so that nothing but the field itself comes and goes.
+
 https://openrouter.ai/docs/features/prompt-caching
 """
 
@@ -83,17 +88,28 @@ class MarkedHistory(History):
             if buffer:
                 buffer += b","
             start = len(buffer)
+            markable = item["role"] != "assistant"
+            if markable and self._marks.messages:
+                item = _in_parts(item)
             buffer += encode(item)
-            if item["role"] != "assistant":
+            if markable:
                 self._places.append((start, len(buffer), item))
         del self._places[:-_KEPT]
 
     def _marked(self, item: dict[str, Any]) -> dict[str, Any]:
         content = item["content"]
-        if isinstance(content, str):
-            content = [{"type": "text", "text": content}]
+        if isinstance(content, str):  # blank
+            return item
         at = next((n for n in reversed(range(len(content))) if content[n].get("text", "").strip()), None)
         if at is None:  # nothing but images: only text can be marked
             return item
         marked = {**content[at], "cache_control": self._marks.field}
         return {**item, "content": [*content[:at], marked, *content[at + 1 :]]}
+
+
+def _in_parts(item: dict[str, Any]) -> dict[str, Any]:
+    """A message with its text as a part, which alone can hold a breakpoint; blank text holds none."""
+    content = item["content"]
+    if not isinstance(content, str) or not content.strip():
+        return item
+    return {**item, "content": [{"type": "text", "text": content}]}

@@ -26,6 +26,7 @@ from .handover import Target, call_id, image_note, is_audio, is_empty, note, rep
 __all__ = ["ResponsesEncoder", "check_items"]
 
 _ID_LENGTH = 64
+_APPROVAL, _APPROVED = "mcp_approval_request", "mcp_approval_response"
 _OUTPUTS = {
     "apply_patch_call": "apply_patch_call_output",
     "computer_call": "computer_call_output",
@@ -48,13 +49,16 @@ class ResponsesEncoder:
         self._stored = stored
         self._ids: dict[str, str] = {}
         self._custom: set[str] = set()
+        self._asked: list[dict[str, Any]] = []  # requests for approval that the next message may answer
 
     def add(self, message: LLMMessage) -> Iterable[dict[str, Any]]:
         """The input items of ``message``."""
         if isinstance(message, ToolResultMessage):
             return [self._result(message)]
+        asked, self._asked = self._asked, []
         if isinstance(message, AssistantMessage):
-            return self._assistant(message)
+            items, self._asked = _paired([*asked, *self._assistant(message)])
+            return items
         parts = self._parts(message.content)
         return [{"role": "user", "content": _plain(parts)}] if parts else ()
 
@@ -109,7 +113,7 @@ class ResponsesEncoder:
                 out.append(self._call(block, own, intact))
             elif isinstance(block, ProviderBlock) and intact and block.data.get("type") == block.kind:
                 out.append(dict(block.data))
-        return _paired(out)
+        return out
 
     def _keeps(self, block: ThinkingBlock, message: AssistantMessage) -> bool:
         """Whether the reasoning item goes back: a server that keeps nothing needs what was in it."""
@@ -143,27 +147,40 @@ def _reasoning(block: ThinkingBlock) -> dict[str, Any]:
     return {"type": "reasoning", **item}
 
 
-def _paired(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without calls of the provider's own tools that the client should have run, and reasoning that nothing follows.
+def _paired(items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """``items`` as the server takes them, and what of them waits for an answer: requests for approval, their reasoning.
 
-    The server refuses both: "No tool output found", "without its required following item".
+    Left out are calls of the provider's own tools that the client should have run, requests for approval that nobody
+    answered, and reasoning that nothing follows: "No tool output found", "The following MCP approval requests do not have
+    an approval", "without its required following item".
     """
-    answered = {(i["type"], i.get("call_id")) for i in items if str(i.get("type")).endswith("_output")}
+    answered = _answers(items)
     out: list[dict[str, Any]] = []
-    followed = False
+    asked: list[dict[str, Any]] = []
+    followed = asking = False
     for item in reversed(items):
         if unanswered(item, answered):
-            followed = False
+            followed, asking = False, item["type"] == _APPROVAL
         elif item.get("type") != "reasoning" or followed:
             out.append(item)
-            followed = True
+            followed, asking = True, False
+        if asking:
+            asked.append(item)
     out.reverse()
-    return out
+    asked.reverse()
+    return out, asked
+
+
+def _answers(items: Iterable[Mapping[str, Any]]) -> set[tuple[str, Any]]:
+    """Type, and call or request, of the items that may answer another one."""
+    return {(str(i.get("type")), i.get("approval_request_id") or i.get("call_id")) for i in items}
 
 
 def unanswered(item: Mapping[str, Any], answered: Container[tuple[str, Any]]) -> bool:
-    """Whether ``item`` waits for an output of the client that is not among ``answered``, pairs of type and call."""
+    """Whether ``item`` waits for something of the client that is not among ``answered``, pairs of type and call."""
     kind = item.get("type", "")
+    if kind == _APPROVAL:
+        return (_APPROVED, item.get("id")) not in answered
     output = _OUTPUTS.get(kind)
     if output is None or (kind == "tool_search_call" and item.get("execution") != "client"):
         return False
@@ -183,7 +200,8 @@ def check_items(items: Iterable[Mapping[str, Any]]) -> list[str]:
     seen: set[str] = set()
     before: Mapping[str, Any] = {}
     items = list(items)
-    answered = {(str(i.get("type")), i.get("call_id")) for i in items}
+    answered = _answers(items)
+    asked = {i.get("id") for i in items if i.get("type") == _APPROVAL}
     for at, item in enumerate(items):
         kind = item.get("type") or "message"
         if before.get("type") == "reasoning" and item.get("role") not in (None, "assistant"):
@@ -196,6 +214,10 @@ def check_items(items: Iterable[Mapping[str, Any]]) -> list[str]:
         elif kind in ("function_call_output", "custom_tool_call_output"):
             if open_ids.pop(item.get("call_id", ""), None) is None:
                 problems.append(f"input[{at}]: output {item.get('call_id')!r} follows no open call")
+        elif kind == _APPROVED and item.get("approval_request_id") not in asked:
+            problems.append(f"input[{at}]: {kind} {item.get('approval_request_id')!r} answers no request")
+        elif kind == _APPROVAL and unanswered(item, answered):
+            problems.append(f"input[{at}]: {kind} {item.get('id')!r} has no answer")
         elif unanswered(item, answered):
             problems.append(f"input[{at}]: {kind} {item.get('call_id')!r} has no output")
         elif kind == "message" and not item.get("content"):

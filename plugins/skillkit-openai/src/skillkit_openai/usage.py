@@ -55,7 +55,8 @@ def chat_usage(raw: Mapping[str, Any]) -> TokenUsage:
     Cached tokens are ``prompt_tokens_details.cached_tokens``; DeepSeek also says ``prompt_cache_hit_tokens``, Mistral
     ``num_cached_tokens``, Together and Moonshot ``cached_tokens``, and servers in front of Anthropic models
     ``cache_read_input_tokens``. Written ones are ``cache_write_tokens`` there (OpenRouter), ``cache_creation_tokens``
-    (LiteLLM) or ``cache_creation_input_tokens`` (Alibaba). Gemini tells thinking by the total alone.
+    (LiteLLM) or ``cache_creation_input_tokens`` (Alibaba). Gemini tells thinking by the total alone, Mistral the tokens of
+    recordings: beside ``prompt_audio_seconds`` the prompt is what the total has more than the completion.
     """
     prompt = _details(raw, "prompt_tokens_details")
     completion = _details(raw, "completion_tokens_details")
@@ -66,6 +67,8 @@ def chat_usage(raw: Mapping[str, Any]) -> TokenUsage:
         raw, "cache_creation_input_tokens"
     )
     asked, said = _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens"))
+    if _count(raw.get("prompt_audio_seconds")):
+        asked = max(asked, _count(raw.get("total_tokens")) - said)
     thought = _first(completion, "reasoning_tokens") or _first(raw, "reasoning_tokens")
     if raw.keys() <= _PLAIN:
         thought = max(0, _count(raw.get("total_tokens")) - asked - said)
