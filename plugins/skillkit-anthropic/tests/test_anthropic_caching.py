@@ -80,7 +80,7 @@ def test_what_was_encoded_is_kept_while_the_history_only_grows(monkeypatch):
     counted = []
     import skillkit_anthropic.history as module
 
-    real = module.dumps
+    real = module.encode
     monkeypatch.setattr(module, "encode", lambda value: counted.append(1) or real(value))
     longer = [*history, said(TextBlock("more")), UserMessage(content="on")]
     grown = encode(longer, encoder=encoder)
