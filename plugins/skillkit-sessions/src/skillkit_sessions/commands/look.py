@@ -15,6 +15,7 @@ from ..describe import line_of, parts_of, title_of
 from ..drawing import Node, walk
 from ..output import cut, print_table, print_text, safe, time_of
 from .common import entry_json, header_json, opened, session_argument, store_option, work
+from .proposal import Proposal
 from .resume import GOES_ON, STATES
 
 __all__ = ["list_", "path", "search", "show", "tree"]
@@ -85,16 +86,16 @@ def show(
     for one in entries:
         _print_entry(one, branches)
     if entry is None:
-        _print_end(handle, branches)
+        _print_end(branches, Proposal.of(ctx, store, handle.header.id, branches))
 
 
-def _print_end(handle: SessionHandle, branches: Branches) -> None:
+def _print_end(branches: Branches, proposal: Proposal) -> None:
     """Say that the session can go on by itself, if it can."""
     state = branches.state()["state"]
     if state in GOES_ON:
         print_text("")
         echo(style(f"{state}: {STATES[state]}", fg="yellow"))
-        print_text(f"go on with: skillkit sessions resume {handle.header.id}")
+        print_text(f"go on with: {proposal.go_on()}")
 
 
 def _print_header(handle: SessionHandle, branches: Branches) -> None:
