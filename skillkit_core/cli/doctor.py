@@ -57,11 +57,11 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     def loading() -> str:
         host.collect_all()
         errors = [p for p in host.problems if p.severity == "error"]
+        lost = [str(p) for p in host.plan.malformed if p in host.problems]  # no listing of plugins has them
         if errors:
-            raise SkillKitError(
-                f"{len(errors)} problem{'s' if len(errors) > 1 else ''}", hint="see 'skillkit plugins doctor'"
-            )
-        return f"{len(host.plugins)} loaded"
+            text = f"{len(errors)} problem{'s' if len(errors) > 1 else ''}"
+            raise SkillKitError("; ".join([text, *lost]), hint="see 'skillkit plugins doctor'")
+        return "; ".join([f"{len(host.plugins)} loaded", *lost])
 
     def provider() -> str:
         name = host.adapters.default()

@@ -24,6 +24,7 @@ __all__ = [
     "style",
     "table",
     "terminal_width",
+    "warning",
     "wrap",
 ]
 
@@ -187,3 +188,8 @@ def short_path(text: str) -> str:
 def error_line(text: str) -> None:
     """Print an error: one line on stderr."""
     echo(f"{style('Error:', fg='red', bold=True, stream=sys.stderr)} {text}", err=True)
+
+
+def warning(text: str) -> None:
+    """Print what is not as it should be while the command does its work: one line on stderr."""
+    echo(style(f"Warning: {printable(text)}", fg="yellow", stream=sys.stderr), err=True)

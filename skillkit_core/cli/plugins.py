@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UnknownName
-from .output import echo, fields, json_option, print_json, short_path, style, table
+from .output import echo, fields, json_option, print_json, short_path, style, table, warning
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -45,11 +45,13 @@ def list_(state: Any, as_json: bool) -> None:
     rows = [_row(d) for d in host.decisions]
     if as_json:
         found = host.distribution
-        print_json({"distribution": found.name if found else None, "checked": False, "plugins": rows})
+        problems = [p.to_dict() for p in host.plan.malformed]
+        print_json(
+            {"distribution": found.name if found else None, "checked": False, "plugins": rows, "problems": problems}
+        )
         return
     if not rows:
         echo("No plugins are installed.")
-        return
     table(
         ["plugin", "version", "state", "distribution", "why"],
         [
@@ -60,6 +62,8 @@ def list_(state: Any, as_json: bool) -> None:
             {"bold": True} if i == 0 else {"fg": "green" if cell == "enabled" else "yellow"} if i == 2 else {}
         ),
     )
+    for problem in host.plan.malformed:
+        warning(str(problem))
 
 
 @plugins.command()

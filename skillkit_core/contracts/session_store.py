@@ -205,7 +205,9 @@ class SessionStore(ABC):
     def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Entries whose text contains ``query``, in any case: ``session_id, entry_id, ts, excerpt``.
 
-        Newest session first, or best hit first where the store ranks. An empty query finds nothing.
+        Newest session first, or best hit first where the store ranks. An empty query finds nothing. At the end come
+        sessions that could not be searched, or not all of them: ``session_id`` and ``error``, the rest is ``None``; the
+        limit is for hits.
         """
 
     async def close(self) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["DISTRIBUTIONS", "PLUGINS", "SKILLS", "EntryPoint", "scan"]
+if TYPE_CHECKING:
+    from .diagnostics import Diagnostic
+
+__all__ = ["DISTRIBUTIONS", "PLUGINS", "SKILLS", "EntryPoint", "Wrong", "scan"]
 
 PLUGINS = "skillkit.plugins"
 DISTRIBUTIONS = "skillkit.distributions"
@@ -19,7 +22,7 @@ SKILLS = "skillkit.skills"
 
 
 class EntryPoint(NamedTuple):
-    """One entry point: ``name = value`` of ``group``, in an installed distribution.
+    """One entry point: ``name = value`` of ``group``, in an installed distribution; an empty value names nothing.
 
     A tuple, as all values that every start makes: a frozen dataclass takes seven times as long to define.
     """
@@ -37,21 +40,66 @@ class EntryPoint(NamedTuple):
         return (self.distribution, self.name)
 
 
+class Wrong(NamedTuple):
+    """What is wrong with a line of an ``entry_points.txt`` (0: with all of it).
+
+    Attributes:
+        name: the entry, where the line says so. lost: the line brings nothing in.
+    """
+
+    line: int
+    message: str
+    name: str = ""
+    lost: bool = True
+
+
 def canonical(name: str) -> str:
     """The normalised name of a distribution (PEP 503)."""
     return "-".join(part for part in name.replace("_", "-").replace(".", "-").lower().split("-") if part)
 
 
-def parse(text: str, group_prefix: str = "skillkit.") -> Iterable[tuple[str, str, str]]:
-    """The ``(group, name, value)`` triples of an ``entry_points.txt`` whose group begins with the prefix."""
+def parse(
+    text: str, group_prefix: str = "skillkit.", wrong: list[Wrong] | None = None
+) -> Iterable[tuple[str, str, str]]:
+    """The ``(group, name, value)`` triples of an ``entry_points.txt`` whose group begins with the prefix.
+
+    A value that names no object is empty. ``wrong`` takes every line that says nothing, or says what was said before.
+    """
+    wrong = [] if wrong is None else wrong
     group = ""
-    for raw in text.splitlines():
+    seen: set[tuple[str, str]] = set()
+    for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
+        if not line or line.startswith(("#", ";")):
+            continue
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1].strip()
-        elif group.startswith(group_prefix) and "=" in line and not line.startswith(("#", ";")):
-            name, _, value = line.partition("=")
-            yield group, name.strip(), value.partition("[")[0].strip()
+            if (group, "") in seen:
+                wrong.append(Wrong(number, f"section [{group}] is there a second time", lost=False))
+            elif f"{group}s" in (PLUGINS, DISTRIBUTIONS, SKILLS):
+                wrong.append(Wrong(number, f"nobody reads section [{group}]: did you mean [{group}s]?"))
+            seen.add((group, ""))
+            continue
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not group and not wrong:
+            wrong.append(Wrong(number, f"{line!r} is no '[section]', and nothing counts before the first one"))
+        elif group and not (equals and name):
+            wrong.append(Wrong(number, f"{line!r} is no 'name = module:attribute'"))
+        elif group.startswith(group_prefix):
+            if (group, name) in seen:
+                wrong.append(Wrong(number, f"{name!r} is there a second time, and the first one counts", name))
+                continue
+            seen.add((group, name))
+            value = value.partition("[")[0].strip()
+            if not _names_an_object(value):
+                wrong.append(Wrong(number, f"{name!r} needs a 'module:attribute', not {value!r}", name))
+                value = ""
+            yield group, name, value
+
+
+def _names_an_object(value: str) -> bool:
+    """``module`` or ``module:attribute``, both of words and dots."""
+    return all(part.replace("_", "a").replace(".", "a").isalnum() for part in value.split(":", 1))
 
 
 def _version_in(directory: str) -> str:
@@ -68,7 +116,7 @@ def _version_in(directory: str) -> str:
     return ""
 
 
-def _scan_directory(path: str, seen: set[str], out: list[EntryPoint]) -> None:
+def _scan_directory(path: str, seen: set[str], out: list[EntryPoint], problems: list[Diagnostic]) -> None:
     try:
         names = sorted(
             e.name for e in os.scandir(path) if e.name.endswith((".dist-info", ".egg-info")) or e.name.endswith(".egg")
@@ -77,7 +125,7 @@ def _scan_directory(path: str, seen: set[str], out: list[EntryPoint]) -> None:
         return
     for directory in names:
         if directory.endswith(".egg"):
-            _scan_metadata(os.path.join(path, directory), seen, out)
+            _scan_metadata(os.path.join(path, directory), seen, out, problems)
             continue
         stem = directory.rpartition(".")[0]
         name, _, version = stem.partition("-")
@@ -85,22 +133,48 @@ def _scan_directory(path: str, seen: set[str], out: list[EntryPoint]) -> None:
         if key in seen:
             continue
         full = os.path.join(path, directory)
+        file = os.path.join(full, "entry_points.txt")
         try:
-            with open(os.path.join(full, "entry_points.txt"), "rb") as file:
-                data = file.read()
-        except OSError:
+            with open(file, "rb") as stream:
+                data = stream.read()
+        except OSError as error:
             if version:
                 seen.add(key)
+            if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                _tell(file, key, version, [Wrong(0, f"it cannot be read: {error.strerror}")], problems)
             continue
         seen.add(key)
-        if b"[skillkit." not in data.replace(b"[ ", b"["):
+        if data.isascii() and b"[skillkit." not in data.replace(b"[ ", b"["):
             continue
         version = version.partition("-py")[0] or _version_in(full)
-        for group, entry, value in parse(data.decode("utf-8", "replace")):
-            out.append(EntryPoint(group, entry, value, key, version, path))
+        _take(data, file, key, version, path, out, problems)
 
 
-def _scan_metadata(path: str | None, seen: set[str], out: list[EntryPoint], finder: object = None) -> None:
+def _take(
+    data: bytes, file: str, key: str, version: str, location: str, out: list[EntryPoint], problems: list[Diagnostic]
+) -> None:
+    """Take in the entries of a file, and tell what is wrong with it if it may be a plugin's."""
+    wrong: list[Wrong] = []
+    try:
+        entries = list(parse(data.decode(), wrong=wrong))
+        ours = "[skillkit." in data.decode().replace("[ ", "[")
+    except UnicodeDecodeError as error:
+        entries, ours = list(parse(data.decode("utf-8", "replace"))), True  # what it says nobody knows
+        wrong = [Wrong(data.count(b"\n", 0, error.start) + 1, "there are bytes that are no UTF-8")]
+    out.extend(EntryPoint(group, entry, value, key, version, location) for group, entry, value in entries)
+    if wrong and ours:
+        _tell(file, key, version, wrong, problems)
+
+
+def _tell(file: str, key: str, version: str, wrong: list[Wrong], problems: list[Diagnostic]) -> None:
+    from .malformed import explain
+
+    problems += explain(file, key, version, wrong)
+
+
+def _scan_metadata(
+    path: str | None, seen: set[str], out: list[EntryPoint], problems: list[Diagnostic], finder: object = None
+) -> None:
     from importlib import metadata
 
     if finder is not None:
@@ -113,31 +187,36 @@ def _scan_metadata(path: str | None, seen: set[str], out: list[EntryPoint], find
         if not key or key in seen:
             continue
         seen.add(key)
-        for ep in dist.entry_points:
-            if ep.group.startswith("skillkit."):
-                out.append(EntryPoint(ep.group, ep.name, ep.value, key, dist.version, path or ""))
+        try:
+            data = (dist.read_text("entry_points.txt") or "").encode()
+        except UnicodeDecodeError as error:
+            data = error.object
+        file = os.path.join(str(getattr(dist, "_path", path or key)), "entry_points.txt")
+        _take(data, file, key, dist.version, path or "", out, problems)
 
 
-def scan(path: Sequence[str] | None = None) -> list[EntryPoint]:
+def scan(path: Sequence[str] | None = None, problems: list[Diagnostic] | None = None) -> list[EntryPoint]:
     """Every SkillKit entry point on ``path`` (default: ``sys.path``), sorted by distribution and name.
 
     As for imports, the first distribution of a name on the path counts. The current directory (an empty path entry)
-    is left out: what lies in a project is not an installed plugin.
+    is left out: what lies in a project is not an installed plugin. ``problems`` takes what is wrong with the metadata of
+    plugins.
     """
     out: list[EntryPoint] = []
     seen: set[str] = set()
+    problems = [] if problems is None else problems
     for entry in dict.fromkeys(sys.path if path is None else path):
         if not entry:
             continue
         if os.path.isdir(entry):
-            _scan_directory(entry, seen, out)
+            _scan_directory(entry, seen, out, problems)
         elif entry.endswith((".zip", ".whl", ".egg")) and os.path.exists(entry):
-            _scan_metadata(entry, seen, out)
+            _scan_metadata(entry, seen, out, problems)
     if path is None:
         for finder in sys.meta_path:
             if getattr(finder, "__module__", "").startswith(("_frozen", "importlib")):
                 continue
             if hasattr(finder, "find_distributions"):
-                _scan_metadata(None, seen, out, finder)
+                _scan_metadata(None, seen, out, problems, finder)
     out.sort(key=lambda e: e.sort_key)
     return out

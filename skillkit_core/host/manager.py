@@ -245,7 +245,7 @@ class Host(Access):
             candidates: list[tuple[str, Any, EntryPoint | None]] = []
             self._plugins = loading
             for decision in decisions:
-                if decision.enabled:
+                if decision.enabled and decision.entry.value:
                     try:
                         candidates.append((decision.name, import_plugin(decision.entry, limit), decision.entry))
                     except Failure as failure:

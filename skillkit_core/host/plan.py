@@ -54,6 +54,7 @@ class Plan:
         self._sections = sections
         self._silent = silent
         self._entries: list[EntryPoint] | None = None
+        self._malformed: list[Diagnostic] = []
         self._trusted: bool | None = None
         self._config: Config | None = None
         self._distribution: Distribution | None = None
@@ -63,8 +64,18 @@ class Plan:
     def entries(self) -> Sequence[EntryPoint]:
         """Every SkillKit entry point of the installed distributions."""
         if self._entries is None:
-            self._entries = scan() if self._discover else []
+            self._entries = scan(problems=self._malformed) if self._discover else []
+            if self._malformed:
+                from .malformed import spare_pydantic
+
+                spare_pydantic()
         return self._entries
+
+    @property
+    def malformed(self) -> Sequence[Diagnostic]:
+        """What is wrong with the entry points of installed distributions."""
+        _ = self.entries
+        return self._malformed
 
     def entries_of(self, group: str) -> list[EntryPoint]:
         """The entry points of one group."""
@@ -181,10 +192,11 @@ class Plan:
         return list(value)
 
     def problems(self) -> list[Diagnostic]:
-        """What is wrong with the plan itself: plugins that are listed and missing, names that are taken."""
+        """What is wrong with the plan itself: entry points, plugins that are listed and missing, names that are taken."""
         from .diagnostics import Diagnostic
 
-        out: list[Diagnostic] = []
+        off = {(d.entry.distribution, d.name) for d in self.decisions if not d.enabled}
+        out = [p for p in self.malformed if (p.distribution, p.plugin) not in off]
         known = {e.name for e in self.entries_of(PLUGINS)}
         if (found := self.distribution) is not None:
             message, where = f"distribution {found.name!r} lists it, but it is not installed", "discovery"

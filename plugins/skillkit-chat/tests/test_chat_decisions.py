@@ -248,7 +248,7 @@ def test_listings_mark_what_waits_and_show_says_what_and_why(desk):
     assert "  suspended  pay 5" in desk("sessions", "list").ok().stdout
     shown = desk("sessions", "show").ok().stdout
     assert '→ pay {"amount": 5}\ncall call_5: Pay 5 euros? (guarded)\n' in shown
-    assert shown.endswith(f"go on with: skillkit sessions resume {session}\n")
+    assert shown.endswith(f"go on with: skillkit -P guarded sessions resume {session}\n")
     desk("sessions", "resume", session, "--deny", "all").ok()
     after = desk("sessions", "show").ok().stdout
     assert "decision]\ndeny call_5: a person said no\n" in after and "go on with" not in after
@@ -276,6 +276,50 @@ def test_a_session_is_named_alike_everywhere(desk):
     assert desk.run("--session", ids[0][:-1], "--json", "hello").ok().json["session"] == ids[0]
 
 
+def test_what_show_and_resume_propose_works_when_it_is_pasted(skillkit_cli, echoes, tmp_path):
+    folder = tmp_path / "my skills"
+    folder.mkdir()
+    echoes.rename(folder / "echoes")
+
+    def proposed(words, *command):
+        (line,) = [text for text in skillkit_cli(*command).stdout.splitlines() if text.startswith(words)]
+        return line.removeprefix(words)
+
+    def pasted(command, at):
+        shell = f'skillkit() {{ {shlex.join(skillkit_cli.argv)} "$@"; }}; {command}'
+        return subprocess.run(["sh", "-c", shell], cwd=at, capture_output=True, text=True, timeout=60)
+
+    asked = ("run", "--skills-dir", folder, "--approvals", "defer", "--json", "make sure that it was asked for")
+    for store in ("jsonl", "sqlite"):
+        skillkit_cli.home.write_config(f"session:\n  store: {store}\n")
+        session = skillkit_cli(*asked).json["session"]
+        skillkit_cli.home.write_config("")
+        named = () if store == "jsonl" else ("--store", store)
+        command = proposed("go on with: ", "sessions", "show", session, *named)
+        assert f"--skills-dir '{folder}'" in command and not command.startswith("cd ")
+        done = pasted(f"{command} --allow all", skillkit_cli.home.cwd)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "it was asked for\n", "")
+        command = proposed("say something with: ", "sessions", "resume", session, *named).replace("...", "2+2")
+        done = pasted(command, skillkit_cli.home.cwd)
+        assert (done.returncode, done.stderr) == (0, "") and "4" in done.stdout
+        messages = skillkit_cli("sessions", "show", session, *named, "--json").ok().json["entries"]
+        assert "2+2" in str(messages), "it was said in that session"
+
+    other = skillkit_cli(*asked).json["session"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    command = proposed("go on with: ", "-P", "bash", "sessions", "show", other)
+    assert command.startswith("skillkit -P bash ")
+    shown = pasted(f"skillkit sessions show {other}", elsewhere).stdout.splitlines()[-1]
+    there = shown.removeprefix("go on with: ")
+    assert there.startswith("cd ")
+    assert pasted(f"{there} --allow all", elsewhere).stdout == "it was asked for\n"
+
+    skillkit_cli.home.write_config(f"skills:\n  dirs: ['{folder}']\n")
+    last = skillkit_cli(*asked).json["session"]
+    assert "--skills-dir" not in proposed("go on with: ", "sessions", "show", last), "they are read anyway"
+
+
 # --- what a crash left --------------------------------------------------------------------------------------------
 
 
@@ -284,7 +328,7 @@ def test_a_session_whose_process_died_goes_on_without_running_anything_twice(des
     assert dead.exit_code < 0, "the process was killed"
     shown = desk("sessions", "show", "--json").ok().json
     assert shown["state"] == "interrupted"
-    assert "go on with: skillkit sessions resume" in desk("sessions", "show").ok().stdout
+    assert "go on with: skillkit -P guarded sessions resume" in desk("sessions", "show").ok().stdout
     done = desk("sessions", "resume", shown["session"]["id"]).ok()
     assert "not known whether it had an effect" in done.stdout and "ran again" not in done.stdout
     assert desk.outcomes(shown["session"]["id"]) == [("call_1", "interrupted")]

@@ -98,6 +98,22 @@ def test_continue_takes_up_the_latest_session_and_session_a_certain_one(echoes, 
     assert again["session"] == first["session"]
 
 
+def test_a_broken_latest_session_is_named_where_an_older_one_is_taken(echoes, skillkit_cli):
+    first = run_action(skillkit_cli, "say", "one", "--json").ok().json
+    broken = Path(first["session_path"]).with_name("broken.jsonl")
+    broken.write_text("no session\n")
+    later = Path(first["session_path"]).stat().st_mtime + 10
+    os.utime(broken, (later, later))
+    told = f"Warning: session broken is not taken for the latest: {broken}:1: not JSON"
+    again = run_action(skillkit_cli, "--continue", "say", "two", "--json").ok()
+    assert again.json["session"] == first["session"] and again.stderr.startswith(told) and again.stderr.count("\n") == 1
+    shown = skillkit_cli("sessions", "show").ok()
+    assert shown.stderr.startswith(told) and first["session"] in shown.stdout
+    Path(first["session_path"]).unlink()
+    none = skillkit_cli("run", "--continue", "hello")
+    assert none.exit_code == 2 and none.stderr.startswith(told) and "there is no session to continue" in none.stderr
+
+
 def test_a_session_is_called_by_its_first_request(echoes, skillkit_cli):
     skillkit_cli("run", "repeat the words 'good morning'").ok()
     rows = skillkit_cli("sessions", "list", "--json").ok().json

@@ -26,12 +26,12 @@ def run(store):
     command = load_object(commands[0].target)
     host = SimpleNamespace(session_store=lambda: store)
 
-    def call(*args: str, code: int = 0) -> str:
+    def call(*args: str, code: int = 0, both: bool = False):
         result = CliRunner().invoke(command, list(args), obj=SimpleNamespace(host=host))
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         assert result.exit_code == code, result.output
-        return result.stdout
+        return result if both else result.stdout
 
     return call
 
@@ -117,6 +117,38 @@ def test_search_prints_the_places(run, two):
 def test_a_search_that_finds_nothing_exits_with_1(run, two):
     assert run("search", "haystack", code=1) == ""
     assert json.loads(run("search", "haystack", "--json", code=1)) == []
+
+
+def test_a_search_says_which_sessions_it_could_not_search(run, store, two):
+    (store.directory / "torn.jsonl").write_bytes(b'{"type":"session","ver')
+    (store.directory / "lost.jsonl").mkdir()
+    found = run("search", "needle", both=True)
+    assert found.stdout.splitlines()[1].split()[:2] == ["abd2", "e2"] and len(found.stdout.splitlines()) == 2
+    torn, lost = sorted(found.stderr.splitlines(), key=lambda line: "lost" in line)
+    assert torn.startswith("Warning: session torn was not searched, or not all of it: ")
+    assert f"{store.directory}/torn.jsonl:1: not JSON" in torn and "if the file is no session, move it away" in torn
+    assert f"{store.directory}/lost.jsonl: the session cannot be read: Is a directory; check" in lost
+    found = run("search", "needle", "--json", both=True)
+    hit, *rows = json.loads(found.stdout)
+    assert hit["entry_id"] == "e2" and {row["session_id"] for row in rows} == {"torn", "lost"} and found.stderr == ""
+    errors = {row["id"]: row["error"] for row in json.loads(run("list", "--json")) if "error" in row}
+    assert {row["session_id"]: row["error"] for row in rows} == errors, "as listings say it"
+    assert [row["entry_id"] for row in json.loads(run("search", "haystack", "--json", code=1))] == [None, None]
+
+
+def test_a_search_counts_sessions_that_it_could_not_search_when_they_are_many(run, store, two):
+    for n in range(7):
+        (store.directory / f"torn{n}.jsonl").write_bytes(b"")
+    lines = run("search", "haystack", code=1, both=True).stderr.splitlines()
+    assert len(lines) == 7 and lines[0] == "nothing contains 'haystack'"
+    assert lines[-1] == "Warning: 7 sessions were not searched, or not all of them; '--json' names each"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_search_names_a_session_that_it_may_not_read(run, write, entry):
+    write("s1", [entry(1, "needle")]).chmod(0)
+    found = run("search", "needle", code=1, both=True)
+    assert "s1.jsonl: the session cannot be read: Permission denied; check the permissions" in found.stderr
 
 
 def test_text_of_a_model_cannot_command_the_terminal(run, write, entry):

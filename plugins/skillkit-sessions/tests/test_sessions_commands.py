@@ -264,7 +264,8 @@ def test_a_suspended_session_says_so(run, store):
         assert json.loads(run(command, "6a", "--json"))["state"] == "suspended"
     lines = run("resume", "6a").splitlines()
     assert lines[1:3] == [
-        "it waits for a decision about calls: look (a), look (b)", "go on with: skillkit sessions resume 6a3f01"
+        "it waits for a decision about calls: look (a), look (b)",
+        "go on with: cd /home/ann/shop && skillkit sessions resume 6a3f01",
     ]  # fmt: skip
     shown = run("show", "6a")
     assert (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -159,11 +160,47 @@ def test_a_search_asks_the_newest_session_first_and_stops_at_the_limit(store, go
     ]
 
 
-def test_a_search_passes_over_what_is_broken(store, go, write, entry):
-    write("s1", [entry(1, "needle")])
-    write("s2").write_bytes(b"needle\nneedle\n")
+def test_a_search_goes_on_beside_what_is_broken_and_names_it_at_the_end(store, go, write, entry):
+    aged(write("s1", [entry(1, "needle")]), 9)
+    aged(write("s2"), 3).write_bytes(b"needle\nneedle\n")
     (store.directory / "s3.jsonl").mkdir()
-    assert [hit["session_id"] for hit in go(found(store, "needle"))] == ["s1"]
+    (store.directory / "s4.jsonl").symlink_to("nowhere")
+    hit, *left_out = go(found(store, "needle"))
+    assert hit["session_id"] == "s1" and "error" not in hit
+    named = {row.pop("session_id"): row.pop("error") for row in left_out}
+    assert all(row == {"entry_id": None, "ts": None, "excerpt": None} for row in left_out)
+    assert set(named) == {"s2", "s3", "s4"}
+    assert "s2.jsonl:1: not JSON" in named["s2"] and "move it away" in named["s2"]
+    assert "s3.jsonl: the session cannot be read: Is a directory; check" in named["s3"]
+    assert "s4.jsonl: the session cannot be read: No such file" in named["s4"]
+    assert {row["id"] for row in go(store.list()) if "error" in row} == set(named)
+
+
+@pytest.mark.parametrize(
+    "damage", [b"\0\0\0\0", b'{"type":"message","seq":2,', b'{"type":"message","seq":"2 needle"}', b"{}"]
+)
+def test_a_search_names_a_broken_line_and_searches_the_others(store, go, write, entry, damage):
+    path = write("s1", [entry(1, "needle"), entry(2), entry(3, "needle")])
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:2], damage, *lines[3:]]))
+    *hits, row = go(found(store, "needle"))
+    assert [hit["entry_id"] for hit in hits] == ["e1", "e3"]
+    assert f"{path}:3: this line is broken: " in row["error"] and "repair or remove the line" in row["error"]
+    assert go(found(store, "needle", limit=1)) == hits[:1], "what was not looked at any more is no problem"
+
+
+@pytest.mark.parametrize("end", [b'{"type":"message","seq":2,', b'{"type":"message","seq":2,\n'])
+def test_a_search_says_nothing_of_a_last_line_that_a_crash_cut(store, go, write, entry, end):
+    with write("s1", [entry(1, "needle")]).open("ab") as file:
+        file.write(end)
+    assert [hit["entry_id"] for hit in go(found(store, "needle"))] == ["e1"]
+
+
+def test_a_search_reads_lines_that_somebody_else_wrote(store, go, write, entry):
+    path = write("s1", [entry(1), entry(2, "needle")])
+    header, *lines = map(json.loads, path.read_text().splitlines())
+    path.write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in [header, *lines]))
+    assert [hit["entry_id"] for hit in go(found(store, "needle"))] == ["e2"]
 
 
 def test_an_excerpt_shows_the_place_and_not_the_whole_text(store, go, write, entry):

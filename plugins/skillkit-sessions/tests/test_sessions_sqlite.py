@@ -232,7 +232,10 @@ def test_a_newer_schema_is_only_read(store, work, entry):
             await handle.append(entry(2))
         with pytest.raises(SessionError, match="schema version"):
             await store.create(SessionHeader("s2", 1.0))
-        assert await found(store, "needle") == [] and len(await store.list()) == 1
+        [row] = [row async for row in store.search("needle")]
+        assert row["session_id"] == "s1" and row["entry_id"] is None
+        assert f"not all of it is in the index: its database has schema version {SCHEMA + 1}" in row["error"]
+        assert row["error"].endswith("upgrade SkillKit") and len(await store.list()) == 1
 
     work(body)
 
@@ -276,6 +279,27 @@ def test_a_broken_entry_is_named_and_spoils_only_its_session(store, work, entry)
         assert await found(store, "needle") == ["e1"]
         assert len(await store.list()) == 2
         assert not list(store.directory.glob("*.lock"))
+
+    work(body)
+
+
+def test_a_search_names_a_broken_entry_that_may_be_what_was_looked_for(store, work, entry):
+    async def body(store):
+        await planted(store, [entry(1, "needle"), entry(2), entry(3, "needle")], "s1")
+        await planted(store, [entry(1, "needle")], "s2")
+        second = "place IN (SELECT place FROM entries ORDER BY place LIMIT 1 OFFSET 1)"
+        raw(store, f'UPDATE entries SET line=CAST(\'{{"type":"message", a needle\' AS BLOB) WHERE {second}')
+        for query in ("needle", "ne", "a needle", "needle message"):
+            *hits, row = [row async for row in store.search(query)]
+            if query in ("needle", "ne"):
+                assert sorted((hit["session_id"], hit["entry_id"]) for hit in hits) == [
+                    ("s1", "e1"),
+                    ("s1", "e3"),
+                    ("s2", "e1"),
+                ]
+            assert row["session_id"] == "s1" and "session 's1': entry 2 is broken" in row["error"]
+            assert row["error"].endswith("restore a copy of the database")
+        assert [row async for row in store.search("elsewhere")] == []
 
     work(body)
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillkit_core.cli.output import echo, shorten, style
+from skillkit_core.cli.output import echo, shorten, style, warning
 from skillkit_core.errors import UnknownName, UsageError
 
 from .approval import TerminalApprover, approver_for, confirm
@@ -99,10 +99,11 @@ async def _session(host: Host, options: Options) -> str | None:
     if options.session:
         return await host.session_store().find(options.session)
     if options.resume:
-        rows = [r for r in await host.session_store().list(limit=20) if not r.get("error")]
-        if not rows:
-            raise UsageError("there is no session to continue")
-        return str(rows[0]["id"])
+        for row in await host.session_store().list(limit=20):
+            if not row.get("error"):
+                return str(row["id"])
+            warning(f"session {row['id']} is not taken for the latest: {row['error']}")
+        raise UsageError("there is no session to continue")
     return "new"
 
 

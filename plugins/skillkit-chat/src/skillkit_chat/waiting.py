@@ -14,6 +14,7 @@ import click
 from skillkit_core import ApprovalDecision
 from skillkit_core.agent.suspension import SuspendedCall, Suspension, no_such_call
 from skillkit_core.cli.output import echo, style
+from skillkit_core.cli.typed import typed_options
 from skillkit_core.errors import UsageError
 
 from .approval import TerminalApprover, show_call
@@ -183,23 +184,13 @@ class Again:
         while way[-1].parent is not None:
             way.append(way[-1].parent)
         top, below = way[-1], way[-2::-1]
-        return cls(top.info_name or "skillkit", tuple(_typed(top)), tuple(w for c in below for w in _typed(c)))
+        return cls(
+            top.info_name or "skillkit",
+            tuple(typed_options(top, NOT_REPEATED)),
+            tuple(word for c in below for word in typed_options(c, NOT_REPEATED)),
+        )
 
     def command(self, host: Host, session_id: str) -> str:
         """The command that allows what waits, as it is typed in a shell."""
         words = ("sessions", "resume") if "sessions" in host.commands else ("resume",)
         return shlex.join([self.program, *self.before, *words, session_id, "--allow", ALL, *self.after])
-
-
-def _typed(ctx: click.Context) -> Iterable[str]:
-    for parameter in ctx.command.params:
-        name = parameter.name or ""
-        given = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if not isinstance(parameter, click.Option) or name in NOT_REPEATED or not given:
-            continue
-        flag = max(parameter.opts, key=len)
-        value = ctx.params.get(name)
-        for one in value if parameter.multiple and isinstance(value, (tuple, list)) else (value,):
-            yield flag
-            if not parameter.is_flag:
-                yield str(one)

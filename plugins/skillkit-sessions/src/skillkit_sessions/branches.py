@@ -113,6 +113,16 @@ class Branches:
 
     # --- where it stands --------------------------------------------------------------------------------------
 
+    def workspace(self) -> str | None:
+        """The folder in which the calls that wait at the leaf would run; ``None``: none do, or nobody says."""
+        path = self.path()
+        found = self._suspension(path[-1]) if path else None
+        cwd = found.data.get("cwd") if found is not None else None
+        return cwd if isinstance(cwd, str) else None
+
+    def _suspension(self, leaf: SessionEntry) -> SessionEntry | None:
+        return find_suspension(leaf, lambda entry: self.by_id.get(entry.parent_id or ""))
+
     def state(self, entry_id: str | None = None) -> dict[str, Any]:
         """Where the branch of ``entry_id`` (default: the leaf) ended.
 
@@ -129,7 +139,7 @@ class Branches:
         role = message.get("role")
         if not path:
             state = "empty"
-        elif find_suspension(path[-1], lambda entry: self.by_id.get(entry.parent_id or "")) is not None:
+        elif self._suspension(path[-1]) is not None:
             state = "suspended"
         elif calls:
             state = "interrupted"

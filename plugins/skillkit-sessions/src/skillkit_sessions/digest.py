@@ -11,10 +11,12 @@ from typing import Any
 
 from skillkit_core.agent.suspension import suspended_at_end
 from skillkit_core.contracts.session_store import SessionEntry
+from skillkit_core.errors import SessionError
 
 from .codec import decode_entry, decode_header
 from .database import PLACES, Database
-from .listing import excerpt, text_in
+from .listing import excerpt, text_in, unsearched
+from .reader import broken_entry
 
 __all__ = ["digest_all", "digest_session", "rows", "search_database"]
 
@@ -69,7 +71,8 @@ def _take_in(connection: sqlite3.Connection, key: int, limit: int) -> int:
         messages += kind == "message"
         try:
             entry = decode_entry(line)
-        except ValueError:  # opening the session says what is wrong with it
+        except ValueError:  # a search that may find it says what is wrong with it
+            texts.append((place, _clean(bytes(line).decode("utf-8", "replace"))))
             continue
         if kind == "session_info" and isinstance(entry.data.get("title"), str):
             title = _clean(entry.data["title"])
@@ -142,20 +145,45 @@ def _newest_first(connection: sqlite3.Connection, key: int) -> Iterator[SessionE
 
 
 def search_database(database: Database, query: str, limit: int) -> list[Mapping[str, Any]]:
-    """Up to ``limit`` entries: first those that contain ``query`` as it is, then those with all its words; best first."""
+    """Up to ``limit`` entries: first those that contain ``query`` as it is, then those with all its words; best first.
+
+    Then the sessions that could not be searched: entries that may fit and are broken, and what a database of a newer
+    schema has beside its index.
+    """
     words = query.casefold().split()
     if not words:
         return []
     digest_all(database)
     hits: dict[int, Mapping[str, Any]] = {}
     with database.connected() as connection:
+        left_out = _not_in_the_index(database, connection)
         for wanted in [[query.casefold()]] + ([words] if len(words) > 1 else []):
             for place, session_id, line in _candidates(connection, wanted):
                 if len(hits) >= limit:
                     break
-                if place not in hits and (hit := _hit(session_id, line, wanted)) is not None:
+                if place in hits:
+                    continue
+                try:
+                    hit = _hit(session_id, line, wanted)
+                except ValueError as error:
+                    problem = broken_entry(f"{database.path}: session {session_id!r}", place % PLACES, error)
+                    left_out.setdefault(session_id, unsearched(session_id, problem))
+                    continue
+                if hit is not None:
                     hits[place] = hit
-    return list(hits.values())
+    return [*hits.values(), *left_out.values()]
+
+
+def _not_in_the_index(database: Database, connection: sqlite3.Connection) -> dict[str, Mapping[str, Any]]:
+    """Sessions with entries that the index does not know, because this program must not write to it."""
+    foreign = database.foreign(connection)
+    if foreign is None:
+        return {}
+    sql = f"SELECT id FROM sessions WHERE key IN ({_PENDING})"  # noqa: S608 - no value is in it
+    problem = SessionError(
+        f"not all of it is in the index: {foreign}", where=str(database.path), hint="upgrade SkillKit"
+    )
+    return {name: unsearched(name, problem) for (name,) in connection.execute(sql, {"places": PLACES})}
 
 
 def _candidates(connection: sqlite3.Connection, wanted: list[str]) -> Iterator[tuple[int, str, bytes]]:
@@ -175,10 +203,7 @@ def _candidates(connection: sqlite3.Connection, wanted: list[str]) -> Iterator[t
 
 
 def _hit(session_id: str, line: bytes, wanted: list[str]) -> Mapping[str, Any] | None:
-    try:
-        entry = decode_entry(line)
-    except ValueError:
-        return None
+    entry = decode_entry(line)
     texts = list(text_in(entry))
     if not all(any(w in text.casefold() for text in texts) for w in wanted):
         return None

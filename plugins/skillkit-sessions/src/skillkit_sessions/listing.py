@@ -10,17 +10,18 @@ from typing import Any
 
 from skillkit_core.agent.suspension import suspended_at_end
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
-from skillkit_core.errors import SessionCorrupt, SessionError
+from skillkit_core.errors import SessionError
 
 from .codec import decode_entry, decode_header, dump
-from .reader import unreadable
+from .reader import broken_header, broken_line, unreadable
 
-__all__ = ["excerpt", "search_file", "summarise", "text_in"]
+__all__ = ["excerpt", "search_file", "summarise", "text_in", "unsearched"]
 
 _BLOCK = 1 << 20
 _MESSAGE = b'\n{"type":"message",'
 _INFO = b'\n{"type":"session_info",'
 _AROUND = 60
+_ENTRY = (b'{"type":"', (b"}\n", b"} \n"))  # how a line begins and ends that this plugin wrote
 _TEXT_KEYS = ("text", "thinking", "raw_args")
 
 
@@ -65,7 +66,7 @@ def _header(path: Path, line: bytes) -> SessionHeader:
     try:
         return decode_header(line)
     except ValueError as error:
-        raise SessionCorrupt(str(error), where=f"{path}:1") from None
+        raise broken_header(path, error) from None
 
 
 def _scan(file: Any) -> tuple[int, int | None]:
@@ -108,24 +109,35 @@ def _newest_first(file: Any) -> Iterator[SessionEntry]:
                 continue
 
 
-def search_file(path: Path, query: str, limit: int) -> list[dict[str, Any]]:
-    """Up to ``limit`` entries of a file whose text contains ``query``: ``session_id, entry_id, ts, excerpt``.
+def search_file(path: Path, query: str, limit: int) -> tuple[list[dict[str, Any]], SessionError | None]:
+    """Up to ``limit`` entries of a file whose text contains ``query``, and what kept the rest of it from being searched.
 
-    A file that cannot be read, and lines that are broken, hold nothing.
+    A hit is ``session_id, entry_id, ts, excerpt``. A last line that a crash cut is no problem, as everywhere. Lines are
+    parsed that contain the query, or do not look as if this plugin had written them.
     """
     wanted = query.casefold()
     needle = dump({"q": query}, "the query")[6:-3].decode().casefold()  # as it looks inside a JSON string
     session_id = path.name.removesuffix(".jsonl")
     hits: list[dict[str, Any]] = []
+    broken: tuple[int, ValueError] | None = None
+    problem: SessionError | None = None
+    number = 1
+    begin, ends = _ENTRY
     try:
         with path.open("rb") as file:
-            file.readline()
-            for line in file:
-                if needle not in line.decode("utf-8", "replace").casefold():
+            try:
+                _header(path, file.readline())
+            except SessionError as error:
+                problem = error
+            for number, line in enumerate(file, 2):
+                if needle not in line.decode("utf-8", "replace").casefold() and (
+                    line.startswith(begin) and line.endswith(ends)
+                ):
                     continue
                 try:
                     entry = decode_entry(line)
-                except ValueError:
+                except ValueError as error:
+                    broken = broken or (number, error)
                     continue
                 for text in text_in(entry):
                     found = excerpt(text, wanted)
@@ -134,9 +146,18 @@ def search_file(path: Path, query: str, limit: int) -> list[dict[str, Any]]:
                         break
                 if len(hits) >= limit:
                     break
-    except OSError:
-        return hits
-    return hits
+    except FileNotFoundError as error:
+        return hits, unreadable(path, error) if path.is_symlink() else None  # else it was removed meanwhile
+    except OSError as error:
+        return hits, unreadable(path, error)
+    if problem is None and broken is not None and broken[0] < number:
+        problem = broken_line(path, *broken)
+    return hits, problem
+
+
+def unsearched(session_id: str, problem: SessionError) -> dict[str, Any]:
+    """What a search says of a session that it could not search, or not all of it."""
+    return {"session_id": session_id, "entry_id": None, "ts": None, "excerpt": None, "error": str(problem)}
 
 
 def text_in(entry: SessionEntry) -> Iterator[str]:

@@ -11,7 +11,7 @@ from skillkit_core.errors import SessionCorrupt, SessionError
 
 from .codec import decode_entry, decode_header
 
-__all__ = ["Loaded", "load_file", "unreadable"]
+__all__ = ["Loaded", "broken_entry", "broken_header", "broken_line", "load_file", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def load_file(path: Path) -> Loaded:
     try:
         header = decode_header(lines[0])
     except ValueError as error:
-        raise SessionCorrupt(str(error), where=f"{path}:1") from None
+        raise broken_header(path, error) from None
     with no_collection():
         entries = _decode(path, lines, whole=not rest)
     size = len(data) - len(rest)
@@ -80,12 +80,28 @@ def _decode(path: Path, lines: list[bytes], *, whole: bool) -> list[SessionEntry
     except ValueError as error:
         number = len(entries) + 2
         if number < len(lines) or not whole:
-            raise SessionCorrupt(
-                f"this line is broken: {error}",
-                where=f"{path}:{number}",
-                hint="repair or remove the line with an editor; the others are whole as far as they were read",
-            ) from None
+            raise broken_line(path, number, error) from None
     return entries
+
+
+def broken_header(path: Path, error: ValueError) -> SessionCorrupt:
+    """The error for a file that does not begin as a session does."""
+    hint = "repair the line with an editor; if the file is no session, move it away"
+    return SessionCorrupt(str(error), where=f"{path}:1", hint=hint)
+
+
+def broken_line(path: Path, number: int, error: ValueError) -> SessionCorrupt:
+    """The error for a line that is no entry."""
+    return SessionCorrupt(
+        f"this line is broken: {error}",
+        where=f"{path}:{number}",
+        hint="repair or remove the line with an editor; the others are whole as far as they were read",
+    )
+
+
+def broken_entry(where: str, number: int, error: ValueError) -> SessionCorrupt:
+    """The error for an entry in a database that is none."""
+    return SessionCorrupt(f"entry {number} is broken: {error}", where=where, hint="restore a copy of the database")
 
 
 def unreadable(path: Path, error: OSError) -> SessionError:

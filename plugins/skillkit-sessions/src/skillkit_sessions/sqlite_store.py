@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from skillkit_core.collection import no_collection
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore, foreign_to
-from skillkit_core.errors import SessionCorrupt, SessionError, UnknownSession
+from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import decode_entry, decode_header, encode_entry, encode_header
 from .database import PLACES, Database
@@ -20,6 +20,7 @@ from .digest import digest_session, rows, search_database
 from .disk import sync_directory
 from .lock import WriterLock
 from .place import check_id, exists, place_of
+from .reader import broken_entry
 from .sqlite_handle import SqliteSession
 
 if TYPE_CHECKING:
@@ -141,8 +142,8 @@ class SqliteStore(SessionStore):
         """Entries that contain ``query``, in any case, best first; then those that contain all its words somewhere."""
         if not self.database.exists:
             return
-        for hit in await asyncio.to_thread(search_database, self.database, query, limit):
-            yield hit
+        for row in await asyncio.to_thread(search_database, self.database, query, limit):
+            yield row
 
     async def close(self) -> None:
         """Wait for what is being moved or synced, close the database. A later call opens it again."""
@@ -291,6 +292,6 @@ class SqliteStore(SessionStore):
                 for _, text in found:
                     add(decode_entry(text))
         except ValueError as error:
-            raise SessionCorrupt(f"entry {len(entries) + 1} is broken: {error}", where=where) from None
+            raise broken_entry(where, len(entries) + 1, error) from None
         last = found[-1][0] if found else key * PLACES
         return _Loaded(header, entries, last, foreign or foreign_to(header, entries))

@@ -18,7 +18,7 @@ from skillkit_core.errors import SessionError, UnknownSession
 from .codec import encode_entry, encode_header
 from .disk import sync_directory
 from .handle import JsonlSession
-from .listing import search_file, summarise
+from .listing import search_file, summarise, unsearched
 from .lock import WriterLock
 from .place import check_id, exists, place_of
 from .reader import Loaded, load_file
@@ -143,12 +143,18 @@ class JsonlStore(SessionStore):
         """Entries whose text contains ``query``, in any case; see :meth:`skillkit_core.SessionStore.search`."""
         if not query:
             return
+        left_out: list[Mapping[str, Any]] = []
         for path in await asyncio.to_thread(self._newest_first):
             if limit <= 0:
-                return
-            for hit in await asyncio.to_thread(search_file, path, query, limit):
+                break
+            hits, problem = await asyncio.to_thread(search_file, path, query, limit)
+            for hit in hits:
                 limit -= 1
                 yield hit
+            if problem is not None:
+                left_out.append(unsearched(path.name.removesuffix(SUFFIX), problem))
+        for row in left_out:
+            yield row
 
     def _newest_first(self) -> Sequence[Path]:
         found: list[tuple[int, str]] = []
@@ -158,8 +164,9 @@ class JsonlStore(SessionStore):
                     if file.name.endswith(SUFFIX) and not file.name.startswith("."):
                         try:
                             found.append((file.stat().st_mtime_ns, file.name))
-                        except FileNotFoundError:  # removed meanwhile
-                            continue
+                        except OSError:
+                            if file.is_symlink():  # it leads nowhere: who reads it says so
+                                found.append((0, file.name))
         except FileNotFoundError:
             return []
         except OSError as error:

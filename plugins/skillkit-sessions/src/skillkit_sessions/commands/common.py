@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from skillkit_core.cli.output import warning
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 from skillkit_core.errors import SessionError, UsageError
 
@@ -62,10 +63,11 @@ def work(ctx: click.Context, store: str | None, body: Callable[[SessionStore], A
 
 
 async def latest(store: SessionStore) -> str:
-    """The id of the session that was written last."""
+    """The id of the session that was written last; broken ones are passed over, and named on stderr."""
     for row in await store.list(limit=20):
         if not row.get("error"):
             return str(row["id"])
+        warning(f"session {row['id']} is not taken for the latest: {row['error']}")
     raise UsageError("there are no sessions yet", hint="'skillkit run' starts one")
 
 

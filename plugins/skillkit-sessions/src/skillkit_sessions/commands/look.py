@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from skillkit_core.cli.output import echo, json_option, print_json, style, terminal_width
+from skillkit_core.cli.output import echo, json_option, print_json, style, terminal_width, warning
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 
 from ..branches import Branches, role_of
@@ -15,11 +15,13 @@ from ..describe import line_of, parts_of, title_of
 from ..drawing import Node, walk
 from ..output import cut, print_table, print_text, safe, time_of
 from .common import entry_json, header_json, opened, session_argument, store_option, work
+from .proposal import Proposal
 from .resume import GOES_ON, STATES
 
 __all__ = ["list_", "path", "search", "show", "tree"]
 
 _WIDTH = 80
+_MOST_NAMED = 5  # sessions that a search names one by one where it could not search them
 _COLOURS = {"user": "green", "assistant": "cyan", "tool_result": "yellow"}
 
 
@@ -84,16 +86,16 @@ def show(
     for one in entries:
         _print_entry(one, branches)
     if entry is None:
-        _print_end(handle, branches)
+        _print_end(branches, Proposal.of(ctx, store, handle.header.id, branches))
 
 
-def _print_end(handle: SessionHandle, branches: Branches) -> None:
+def _print_end(branches: Branches, proposal: Proposal) -> None:
     """Say that the session can go on by itself, if it can."""
     state = branches.state()["state"]
     if state in GOES_ON:
         print_text("")
         echo(style(f"{state}: {STATES[state]}", fg="yellow"))
-        print_text(f"go on with: skillkit sessions resume {handle.header.id}")
+        print_text(f"go on with: {proposal.go_on()}")
 
 
 def _print_header(handle: SessionHandle, branches: Branches) -> None:
@@ -211,19 +213,29 @@ def path(ctx: click.Context, session: str, store: str | None, as_json: bool) -> 
 @json_option
 @click.pass_context
 def search(ctx: click.Context, query: str, limit: int, store: str | None, as_json: bool) -> None:
-    """``session_id, entry_id, ts, excerpt``; exit code 1 when nothing fits."""
+    """``session_id, entry_id, ts, excerpt``, at the end ``error`` for sessions that were not searched.
+
+    The exit code is 1 when nothing fits.
+    """
 
     async def collect(s: SessionStore) -> list[Mapping[str, Any]]:
-        return [hit async for hit in s.search(query, limit=limit)]
+        return [row async for row in s.search(query, limit=limit)]
 
-    hits = work(ctx, store, collect)
+    rows = work(ctx, store, collect)
+    hits = [row for row in rows if not row.get("error")]
+    left_out = [row for row in rows if row.get("error")]
     if as_json:
-        print_json(hits)
+        print_json(rows)
     elif hits:
         print_table(
             [{**hit, "time": time_of(hit["ts"])} for hit in hits], ["session_id", "entry_id", "time", "excerpt"]
         )
     else:
         echo(f"nothing contains {safe(query)!r}", err=True)
+    if not as_json:
+        for row in left_out[:_MOST_NAMED]:
+            warning(f"session {row['session_id']} was not searched, or not all of it: {row['error']}")
+        if len(left_out) > _MOST_NAMED:
+            warning(f"{len(left_out)} sessions were not searched, or not all of them; '--json' names each")
     if not hits:
         ctx.exit(1)

@@ -15,6 +15,7 @@ from ..branches import Branches
 from ..describe import line_of, title_of
 from ..output import print_text
 from .common import WHERE, opened, session_argument, store_option, work, writing
+from .proposal import Proposal
 
 __all__ = ["GOES_ON", "STATES", "resume"]
 
@@ -26,6 +27,7 @@ STATES = {
     "waiting": "the last message has no answer yet",
     "complete": "the last answer is complete",
 }
+_Seen = tuple[dict[str, Any], Branches]  # what --json says, and what it was seen in
 GOES_ON = ("suspended", "interrupted", "waiting")  # without another word of the user
 
 
@@ -50,21 +52,22 @@ def resume(
     if session.startswith("-"):
         raise UsageError("the session comes first", hint="skillkit sessions resume SESSION [OPTIONS]")
 
-    async def look(s: SessionStore) -> dict[str, Any]:
+    async def look(s: SessionStore) -> _Seen:
         async with opened(s, session) as (handle, branches):
-            return {"session": handle.header.id, "moved": False, **branches.state(), "_": _line(branches)}
+            return seen(branches, handle.header.id, moved=False)
 
-    async def move(s: SessionStore) -> dict[str, Any]:
+    async def move(s: SessionStore) -> _Seen:
         async with writing(s, session) as (open_session, branches):
             target = branches.above(branches.find(str(entry)))
             moved = target != branches.leaf
             if moved:
                 await open_session.move_to(target)
-            now = Branches(open_session.entries, branches.where)
-            return {"session": open_session.id, "moved": moved, **now.state(), "_": _line(now)}
+            return seen(Branches(open_session.entries, branches.where), open_session.id, moved=moved)
 
-    found = work(ctx, store, look if entry is None else move)
-    said = found.pop("_")
+    def seen(branches: Branches, session_id: str, *, moved: bool) -> _Seen:
+        return {"session": session_id, "moved": moved, **branches.state()}, branches
+
+    found, branches = work(ctx, store, look if entry is None else move)
     decided = [word for name in allowed for word in ("--allow", name)] + [w for n in denied for w in ("--deny", n)]
     going_on = found["state"] in GOES_ON and (entry is None or bool(decided))
     if going_on and (command := _command(ctx, bool(decided))) is not None:
@@ -73,22 +76,22 @@ def resume(
         argv = [found["session"], *decided, *(["--json"] if as_json else []), *more]
         _invoke(command, argv, ctx)
         return
+    proposal = Proposal.of(ctx, store, found["session"], branches)  # not before: it asks the host for folders of skills
     if decided or more:
         what = decided[0] if decided else more[0]
-        raise UsageError(f"{what} has no meaning here: {STATES[found['state']]}", hint=_say(found["session"]))
+        raise UsageError(
+            f"{what} has no meaning here: {STATES[found['state']]}", hint=f"say something with: {proposal.say()}"
+        )
     if as_json:
         print_json(found)
         return
-    print_text(f"session {found['session']} goes on {'at the start' if found['leaf'] is None else 'after ' + said}")
+    after = "at the start" if found["leaf"] is None else f"after {_line(branches)}"
+    print_text(f"session {found['session']} goes on {after}")
     calls = ", ".join(f"{call['name']} ({call['id']})" for call in found["open_calls"])
     print_text(STATES[found["state"]] + (f": {calls}" if calls else ""))
     if found["state"] in GOES_ON:
-        print_text(f"go on with: skillkit sessions resume {found['session']}")
-    print_text(_say(found["session"]))
-
-
-def _say(session_id: str) -> str:
-    return f'say something with: skillkit run --session {session_id} "..."'
+        print_text(f"go on with: {proposal.go_on()}")
+    print_text(f"say something with: {proposal.say()}")
 
 
 def _command(ctx: click.Context, needed: bool) -> click.Command | None:
