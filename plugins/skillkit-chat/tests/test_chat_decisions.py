@@ -281,14 +281,15 @@ def test_what_show_and_resume_propose_works_when_it_is_pasted(skillkit_cli, echo
     folder.mkdir()
     echoes.rename(folder / "echoes")
 
-    def proposed(words, *command):
-        (line,) = [text for text in skillkit_cli(*command).stdout.splitlines() if text.startswith(words)]
-        return line.removeprefix(words)
+    def proposed(label, *command):
+        (line,) = [text for text in skillkit_cli(*command).stdout.splitlines() if text.startswith(label)]
+        return line.removeprefix(label)
 
     def pasted(command, at):
         shell = f'skillkit() {{ {shlex.join(skillkit_cli.argv)} "$@"; }}; {command}'
         return subprocess.run(["sh", "-c", shell], cwd=at, capture_output=True, text=True, timeout=60)
 
+    words = "repeat the words 'good morning'"
     asked = ("run", "--skills-dir", folder, "--approvals", "defer", "--json", "make sure that it was asked for")
     for store in ("jsonl", "sqlite"):
         skillkit_cli.home.write_config(f"session:\n  store: {store}\n")
@@ -299,11 +300,11 @@ def test_what_show_and_resume_propose_works_when_it_is_pasted(skillkit_cli, echo
         assert f"--skills-dir '{folder}'" in command and not command.startswith("cd ")
         done = pasted(f"{command} --allow all", skillkit_cli.home.cwd)
         assert (done.returncode, done.stdout, done.stderr) == (0, "it was asked for\n", "")
-        command = proposed("say something with: ", "sessions", "resume", session, *named).replace("...", "2+2")
+        command = proposed("say something with: ", "sessions", "resume", session, *named).replace("...", words)
         done = pasted(command, skillkit_cli.home.cwd)
-        assert (done.returncode, done.stderr) == (0, "") and "4" in done.stdout
+        assert (done.returncode, done.stdout, done.stderr) == (0, "good morning\n", "")
         messages = skillkit_cli("sessions", "show", session, *named, "--json").ok().json["entries"]
-        assert "2+2" in str(messages), "it was said in that session"
+        assert words in str(messages), "it was said in that session"
 
     other = skillkit_cli(*asked).json["session"]
     elsewhere = tmp_path / "elsewhere"
