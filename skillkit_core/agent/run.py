@@ -86,7 +86,7 @@ class Run:
     # --- the stream -------------------------------------------------------------------------------------------
 
     MAX_WAITING = 10_000  # stream events; with more the run waits for its consumer
-    BURST = 64  # stream events between two turns of the consumer
+    BURST = 128  # stream events between two turns of the consumer
 
     def push(self, event: StreamEvent) -> bool:
         """Hand a stream event to whoever iterates the run; nothing follows the first terminal one.

@@ -237,7 +237,7 @@ def test_a_body_that_is_let_go_of_closes_the_connection(kind: type[OpenAITranspo
         return sizes
 
     _, sizes = with_transport(kind, work)
-    assert all(0 < size <= 16_384 for size in sizes)
+    assert all(0 < size <= 32_768 for size in sizes)
 
 
 def test_each_loop_has_a_client_of_its_own_and_no_session_is_left_open(kind: type[OpenAITransport]) -> None:

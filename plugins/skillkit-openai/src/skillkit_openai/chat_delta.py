@@ -25,10 +25,10 @@ def with_rest(acc: ChatState, rest: Rest) -> ChatState:
 
 def add_delta(delta: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     """The state after ``delta``, which is that of a chunk or the message of a whole answer; ``out`` gets its events."""
-    if len(delta) == 1:  # nearly all deltas: text and nothing else
+    if len(delta) == 1 and acc.text_block >= 0:  # nearly all deltas: more text and nothing else
         only = delta.get("content")
         if only and isinstance(only, str):
-            return _text(only, acc, out)
+            return _more(only, acc, out)
     thought = delta.get("reasoning_content") or delta.get("reasoning") or delta.get("reasoning_text")
     details = delta.get("reasoning_details") or delta.get("thinking_blocks")
     if thought or details:
@@ -111,6 +111,10 @@ def _text(text: str, acc: ChatState, out: Out) -> ChatState:
         index = acc.rest.next
         acc = acc._replace(text_block=index, rest=acc.rest._replace(next=index + 1))
         out.append(StreamEvent("text_start", index=index))
+    return _more(text, acc, out)
+
+
+def _more(text: str, acc: ChatState, out: Out) -> ChatState:
     index, before, thought_block, thought, rest = acc
     out.append(StreamEvent("text_delta", text, None, None, None, index))  # by position: a quarter less
     return state((index, longer(before, text), thought_block, thought, rest))

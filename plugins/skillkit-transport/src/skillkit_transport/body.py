@@ -9,7 +9,7 @@ import httpx2
 
 __all__ = ["Body"]
 
-_PIECE = 16_384  # bytes
+_PIECE = 32_768  # bytes
 
 
 class Body:
