@@ -27,7 +27,7 @@ _LIMITS: Fields = {
 }
 _RETRIES: Fields = {
     "attempts": (4, is_int, "an int"),
-    **dict.fromkeys(("base_delay", "max_delay", "max_server_delay"), (0.5, is_number, "a number of seconds")),
+    **dict.fromkeys(("base_delay", "max_delay", "max_server_delay"), (..., is_number, "a number of seconds")),
 }
 
 

@@ -20,7 +20,8 @@ __all__ = [
 ]
 
 Fields: TypeAlias = Mapping[str, tuple[Any, Callable[[Any], bool], str]]
-"""By name of a field: its default, which is not looked at; whether another value fits; what it must be, in words."""
+"""By name of a field: its default, which is not looked at (``...``: whatever it is), whether another value fits, and what it
+must be, in words."""
 
 
 def check_fields(value: Any, fields: Fields, of: str = "") -> None:

@@ -7,7 +7,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillkit_core.cli.output import echo, shorten, style, warning
+from skillkit_core.cli.latest import latest_session
+from skillkit_core.cli.output import shorten, warning
 from skillkit_core.errors import UnknownName, UsageError
 
 from .approval import TerminalApprover, approver_for, confirm
@@ -99,11 +100,10 @@ async def _session(host: Host, options: Options) -> str | None:
     if options.session:
         return await host.session_store().find(options.session)
     if options.resume:
-        for row in await host.session_store().list(limit=20):
-            if not row.get("error"):
-                return str(row["id"])
-            warning(f"session {row['id']} is not taken for the latest: {row['error']}")
-        raise UsageError("there is no session to continue")
+        found = await latest_session(host.session_store())
+        if found is None:
+            raise UsageError("there is no session to continue")
+        return found
     return "new"
 
 
@@ -117,8 +117,7 @@ async def _may_deny_what_waits(agent: AgentRunner, options: Options) -> bool:
         show_waiting(waiting.calls, session, options.again.command(agent.host, session))
         return await confirm("Another request denies what waits. Deny it and ask?")
     calls = ", ".join(f"{call.name} ({call.id})" for call in waiting.calls)
-    text = f"Warning: this request denies what waited for a decision: {calls}"
-    echo(style(text, fg="yellow", stream=sys.stderr), err=True)
+    warning(f"this request denies what waited for a decision: {calls}")
     return True
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillkit_core.cli.output import echo, style
+from skillkit_core.cli.output import warning
 from skillkit_core.errors import UsageError
 from skillkit_core.host.required import check_required
 
@@ -88,5 +87,4 @@ def _prepare(host: Host) -> None:
     errors = [p for p in host.problems if p.severity == "error"]
     if errors:
         names = ", ".join(sorted({p.plugin for p in errors}))
-        text = f"Warning: {names} did not load; see 'skillkit plugins doctor'"
-        echo(style(text, fg="yellow", stream=sys.stderr), err=True)
+        warning(f"{names} did not load; see 'skillkit plugins doctor'")

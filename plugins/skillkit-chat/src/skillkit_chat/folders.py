@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillkit_core.agent.skill_folders import TYPE, kept_folders, unused_folders
-from skillkit_core.cli.output import echo, style
+from skillkit_core.cli.output import warning
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -30,5 +29,4 @@ def say_missing(host: Host, session: Session) -> None:
     for folder in unused_folders(host, session.entries):
         there = Path(folder).is_dir()
         hint = f"add --skills-dir {shlex.quote(folder)}" if there else "the folder is gone"
-        text = f"Warning: session {session.id} was given the skills in {folder}, which are not used now; {hint}"
-        echo(style(text, fg="yellow", stream=sys.stderr), err=True)
+        warning(f"session {session.id} was given the skills in {folder}, which are not used now; {hint}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from skillkit_core.cli.output import warning
+from skillkit_core.cli.latest import latest_session
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 from skillkit_core.errors import SessionError, UsageError
 
@@ -64,10 +64,9 @@ def work(ctx: click.Context, store: str | None, body: Callable[[SessionStore], A
 
 async def latest(store: SessionStore) -> str:
     """The id of the session that was written last; broken ones are passed over, and named on stderr."""
-    for row in await store.list(limit=20):
-        if not row.get("error"):
-            return str(row["id"])
-        warning(f"session {row['id']} is not taken for the latest: {row['error']}")
+    found = await latest_session(store)
+    if found is not None:
+        return found
     raise UsageError("there are no sessions yet", hint="'skillkit run' starts one")
 
 
