@@ -13,7 +13,7 @@ API_VERSION = 1
 if TYPE_CHECKING:
     from .abort import AbortSignal as AbortSignal
     from .agent.directives import Directive as Directive
-    from .agent.receipt import Receipt as Receipt
+    from .agent.input import Receipt as Receipt
     from .agent.response import AgentResponse as AgentResponse
     from .agent.runner import AgentRunner as AgentRunner
     from .agent.suspension import SuspendedCall as SuspendedCall
@@ -432,7 +432,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "abort": ["AbortSignal"],
     "agent.directives": ["Directive"],
-    "agent.receipt": ["Receipt"],
+    "agent.input": ["Receipt"],
     "agent.response": ["AgentResponse"],
     "agent.suspension": ["SuspendedCall", "Suspension"],
     "agent.runner": ["AgentRunner"],

@@ -211,7 +211,7 @@ def exceeds_window(request: LLMRequest) -> bool:
     an overflow, without looking at the words. The estimate is four characters to a token, corrected by what the provider
     counted for the last answer, plus the ``max_tokens`` asked for. An unknown window is never exceeded.
     """
-    from .agent.tokens import estimate_message, estimate_tokens
+    from .agent.context import estimate_message, estimate_tokens
     from .messages import AssistantMessage
 
     window = request.model.context_window

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, final
 
-from .agent.text import clean
 from .errors import ErrorKind, ProviderError
 from .frozen import EMPTY, freeze
 from .messages import (
@@ -21,6 +20,7 @@ from .messages import (
     ToolCall,
 )
 from .models import TokenUsage
+from .text import clean
 
 __all__ = ["MessageBuilder", "StreamEvent", "StreamTable", "StreamType", "parse_tool_args"]
 

@@ -17,10 +17,10 @@ from ..events.types import (
     SessionShutdownEvent,
     SessionStartEvent,
 )
+from ..text import without_secrets
 from .memory import MemoryStore
 from .part import Part
 from .session import Session
-from .text import without_secrets
 
 if TYPE_CHECKING:
     from .runner import AgentRunner

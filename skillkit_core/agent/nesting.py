@@ -17,9 +17,9 @@ from ..models import TokenUsage
 from .part import Part
 
 if TYPE_CHECKING:
-    from .call import CallContext
     from .run import Run
     from .runner import AgentRunner
+    from .tool_call import CallContext
 
 __all__ = ["Nesting", "Place", "beyond", "chain", "count_above", "here", "leave", "work_in"]
 

@@ -19,9 +19,9 @@ from .response import AgentResponse, RunOutcome
 from .target import Target
 
 if TYPE_CHECKING:
-    from .executor import ToolBatch
-    from .receipt import Receipt
+    from .input import Receipt
     from .runner import AgentRunner
+    from .tool_batch import ToolBatch
 
 __all__ = ["LimitReached", "Run"]
 

@@ -20,30 +20,25 @@ from ..events.results import UNSET, ContextTransformResult, Unset
 from ..events.types import ContextTransformEvent
 from ..messages import AgentMessage, Block, LLMMessage
 from ..stream import StreamEvent
+from ..text import clean
 from ..tools import Tool
 from .around import AroundHooks
 from .clock import SYSTEM_CLOCK, Clock
 from .compaction import can_compact, compact_alone
+from .context import ContextView, estimate_message, estimator_for, joined, prompt_parts
 from .conversation import Conversation
 from .directives import Directives
-from .intake import Delivery, Intake
+from .input import Delivery, Intake, QueueItem, Queues, Receipt
 from .loop import run_loop
 from .nesting import Nesting
-from .prompt import joined, prompt_parts
-from .queues import QueueItem, Queues
-from .receipt import Receipt
 from .repair import repair
 from .response import AgentResponse
 from .run import Run
-from .selection import TargetSelection
+from .scheduler import RunSlot
 from .session import Session
-from .slot import RunSlot
 from .suspension import Suspension, resumption
-from .target import Target
-from .text import clean
-from .tokens import estimate_message, estimator_for
+from .target import Target, TargetSelection
 from .toolbox import Toolbox
-from .view import ContextView
 
 if TYPE_CHECKING:
     import asyncio

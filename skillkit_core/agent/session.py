@@ -1,9 +1,9 @@
-"""A session: the tree of entries, the current leaf, and the context that the walk from leaf to root gives."""
+"""A session: the tree of entries, the current leaf, the context on the way from leaf to root, and a view for reading."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..collection import no_collection
 from ..contracts.session_store import (
@@ -27,15 +27,25 @@ from ..messages import (
     with_time,
 )
 from ..models import TokenUsage
-from .choice import NO_THINKING, ModelChoice
 from .memory import MemoryStore
 from .suspension import Suspension, find_suspension
 
-__all__ = ["Session", "new_session_id"]
+__all__ = ["NO_THINKING", "ModelChoice", "Session", "SessionView", "new_session_id"]
 
 ON_PATH = ENTRY_TYPES - NOTES  # types that move the leaf; the others are notes beside the path
 BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")
 SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
+
+
+NO_THINKING = "off"
+
+
+class ModelChoice(NamedTuple):
+    """The model of an answer, as its message names it: the provider, the wire protocol, and the model's id there."""
+
+    provider: str
+    api: str
+    model: str
 
 
 def _summary_message(text: str, ts: float) -> CustomMessage:
@@ -391,3 +401,65 @@ class Session:
     async def close(self) -> None:
         """Close the file and give the lock back."""
         await self.handle.close()
+
+
+class SessionView:
+    """A :class:`Session` for reading. Who must write something of his own takes ``ctx.agent.session``."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._session.id
+
+    @property
+    def location(self) -> str | None:
+        """Where it is kept, if that is a place."""
+        return self._session.location
+
+    @property
+    def entries(self) -> Sequence[SessionEntry]:
+        """All entries of all branches, in the order they were written."""
+        return self._session.entries
+
+    @property
+    def messages(self) -> Sequence[AgentMessage]:
+        """The messages of the current branch, from the newest compaction on."""
+        return self._session.messages
+
+    @property
+    def leaf_id(self) -> str | None:
+        """The entry that the next one follows; ``None`` before the first."""
+        return self._session.leaf_id
+
+    @property
+    def model(self) -> ModelChoice | None:
+        """Who answers on the current branch; ``None``: nobody has answered yet."""
+        return self._session.model
+
+    @property
+    def thinking_level(self) -> str:
+        """How hard the model was last asked to think on the current branch: ``off``, ``minimal`` to ``xhigh``."""
+        return self._session.thinking_level
+
+    @property
+    def usage(self) -> TokenUsage:
+        """Tokens of the whole session: the sum of its ledger."""
+        return self._session.usage
+
+    @property
+    def cost(self) -> float:
+        """What they cost, in US dollars, as far as prices are known."""
+        return self._session.cost
+
+    def path(self, leaf_id: str | None = None) -> Sequence[SessionEntry]:
+        """The entries from the root to ``leaf_id``; default: to the current leaf."""
+        return self._session.path(leaf_id)
+
+    def suspension(self) -> Suspension | None:
+        """The calls that wait for a decision, if the current branch ends with some."""
+        return self._session.suspension()

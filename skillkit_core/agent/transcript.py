@@ -11,10 +11,9 @@ from ..events.results import UNSET, MessageEndResult
 from ..events.types import MessageEndEvent, MessageStartEvent
 from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_time
 from ..stream import StreamEvent
-from .queues import Kind
-from .receipt import Receipt
+from .input import Kind, Receipt
+from .model_call import open_message, redacted
 from .run import Run
-from .step import open_message, redacted
 
 __all__ = ["keep_answer", "keep_results", "say", "take", "take_with"]
 

@@ -10,7 +10,7 @@ from ..abort import AbortSignal
 
 if TYPE_CHECKING:
     from ..agent.runner import AgentRunner
-    from ..agent.session_view import SessionView
+    from ..agent.session import SessionView
 
 __all__ = ["HandlerContext"]
 
@@ -52,7 +52,7 @@ class HandlerContext:
     @property
     def session(self) -> SessionView:
         """The session, for reading: ``id``, ``entries``, ``messages``, ``usage``, ...; raises as :attr:`AgentRunner.session`."""
-        from ..agent.session_view import SessionView
+        from ..agent.session import SessionView
 
         return SessionView(self._agent().session)
 

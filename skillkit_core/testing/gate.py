@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..agent.call import IN_PROCESS
+from ..agent.tool_call import IN_PROCESS
 from ..contracts.adapter import LLMAdapter, LLMRequest
 from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
 from ..contracts.tool_executor import ToolExecutor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from skillkit_core.agent.choice import ModelChoice
 
 from skillkit_core import (
     CompactionResult,
@@ -15,7 +16,6 @@ from skillkit_core import (
     ModelSettings,
     hookimpl,
 )
-from skillkit_core.agent.choice import ModelChoice
 from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Fail, Reply, ScriptedModel

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from skillkit_core import UNSET, AgentRunner, Directive, SkillKitError, Tool, UsageError, __version__
-from skillkit_core.agent.call import IN_PROCESS
+from skillkit_core.agent.tool_call import IN_PROCESS
 from skillkit_core.contracts.session_store import NOTES
 from skillkit_core.events.handlers import HandlerRecord
 from skillkit_core.events.types import Event

@@ -24,8 +24,8 @@ from skillkit_core import (
     ToolExecutor,
     ToolOutput,
 )
-from skillkit_core.agent.call import checked
 from skillkit_core.agent.nesting import here
+from skillkit_core.agent.tool_call import checked
 from skillkit_core.http import redact_headers
 
 from .forms import EventForms, MessageForms, RequestForms

@@ -29,7 +29,7 @@ from skillkit_core import (
     message_from_dict,
     message_to_dict,
 )
-from skillkit_core.agent.call import plain_details
+from skillkit_core.agent.tool_call import plain_details
 from skillkit_core.http import redact_headers
 from skillkit_core.messages import Block
 from skillkit_core.stream import StreamType

@@ -1,21 +1,89 @@
-"""The context of a session as the next request sees it: legal, counted, and looked at only where it is new."""
+"""What one request sends: the system prompt, the messages as the model sees them, and an estimate of their tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..messages import AssistantMessage, Block, LLMMessage, ToolCall
+from ..containment import call_contained
+from ..descriptors import load_object
+from ..messages import (
+    AgentMessage,
+    AssistantMessage,
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    LLMMessage,
+    ProviderBlock,
+    ThinkingBlock,
+    ToolCall,
+)
 from ..tools import Tool
 from .part import Part
 from .repair import Repairer, repair
-from .tokens import estimate_message, estimate_tokens, estimator_for
 
 if TYPE_CHECKING:
+    from ..host.manager import Host
     from .runner import AgentRunner
 
-__all__ = ["ContextView"]
+__all__ = ["ContextView", "estimate_message", "estimate_tokens", "estimator_for", "joined", "prompt_parts"]
+
+CHARACTERS = 4
+MESSAGE_OVERHEAD = 4
+IMAGE_TOKENS = 1_200
+
+
+def estimate_tokens(text: str) -> int:
+    """Four characters to a token, rounded up."""
+    return (len(text) + CHARACTERS - 1) // CHARACTERS
+
+
+def estimate_message(message: AgentMessage, estimate: Callable[[str], int] = estimate_tokens) -> int:
+    """Estimated tokens of one message, whatever its blocks."""
+    total = MESSAGE_OVERHEAD
+    for block in message.content:
+        text = getattr(block, "text", None)
+        if isinstance(text, str):
+            total += estimate(text)
+        elif isinstance(block, ToolCall):
+            total += estimate(block.raw_args or str(block.args)) + estimate(block.name)
+        elif isinstance(block, ThinkingBlock):
+            total += estimate(block.thinking) + estimate(block.data or "")
+        elif isinstance(block, (ImageBlock, DocumentBlock)):
+            total += IMAGE_TOKENS
+        elif isinstance(block, ProviderBlock):
+            total += estimate(str(block.data))
+    return total
+
+
+def estimator_for(host: Host, model_id: str) -> Callable[[str], int]:
+    """The estimator for a model: the first registered one whose pattern fits."""
+    from fnmatch import fnmatchcase
+
+    for entry in host.token_estimators.entries():
+        if any(fnmatchcase(model_id, pattern) for pattern in entry.item.models):
+            found: Callable[[str], int] = load_object(entry.item.estimate)
+            return found
+    return estimate_tokens
+
+
+def prompt_parts(agent: AgentRunner) -> Mapping[str, str]:
+    """The configured prompt (``system_prompt``) and what context providers add, by their names; without secrets, none empty."""
+    parts = {"system_prompt": agent.config.system_prompt or agent.host.config.get("system_prompt", "")}
+    entries = sorted(agent.host.context_providers.entries(), key=lambda e: e.item.order)
+    for entry in entries:
+        try:
+            name = entry.name if entry.name not in parts else entry.address
+            parts[name] = call_contained(load_object(entry.item.provide), agent)
+        except Exception as error:  # noqa: BLE001 - a part that fails is left out, and said
+            agent.host.note(entry.source or "application", f"context provider {entry.name!r} failed: {error}")
+    return {name: agent.host.redact(part) for name, part in parts.items() if part}
+
+
+def joined(parts: Mapping[str, str]) -> str:
+    """The parts as one text."""
+    return "\n\n".join(parts.values())
 
 
 class ContextView(Part):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from ..messages import AgentMessage, TextBlock
+from .messages import AgentMessage, TextBlock
 
 __all__ = ["clean", "limit_text", "without_secrets"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..contracts.session_store import SessionEntry
-    from ..host.manager import Host
+    from .manager import Host
 
 __all__ = ["TYPE", "kept_folders", "unused_folders"]
 

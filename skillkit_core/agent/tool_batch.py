@@ -1,7 +1,4 @@
-"""The one door to every tool: the calls of an answer are run, and have results in the order of the calls.
-
-What a call passes before it may run is in ``preparation.py``, how it comes to its one result in ``settlement.py``.
-"""
+"""The calls of one answer: run in sequence or at once, their results in the order of the calls (spec, section 7)."""
 
 from __future__ import annotations
 
@@ -31,14 +28,11 @@ from ..frozen import EMPTY
 from ..messages import Outcome, ToolCall, ToolResultMessage
 from ..tools import ToolOutput
 from .around import wrapped
-from .call import IN_PROCESS, CallContext, Prepared, as_output, checked
-from .consent import tell_decision
 from .nesting import work_in
-from .preparation import Preparation
+from .pump import Updates
 from .repair import NO_RESULT
-from .settlement import Settlement
 from .suspension import Resumption, SuspendedCall
-from .updates import Updates
+from .tool_call import IN_PROCESS, CallContext, Preparation, Prepared, Settlement, as_output, checked, tell_decision
 
 if TYPE_CHECKING:
     from .run import Run

@@ -1,4 +1,4 @@
-"""The one run that an agent may have at a time: how it starts, streams, is aborted, and settles."""
+"""At most one run of an agent at a time: started, streamed, aborted and settled here; the agent is held between runs."""
 
 from __future__ import annotations
 
@@ -24,18 +24,16 @@ from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
 from ..host.required import check_required
 from ..stream import StreamEvent
+from .input import QueueItem, Receipt
 from .nesting import leave, work_in
 from .part import Part
-from .queues import QueueItem
-from .receipt import Receipt
 from .response import AgentResponse
 from .run import Run
-from .waiting import ended
 
 if TYPE_CHECKING:
     from .runner import AgentRunner
 
-__all__ = ["RunSlot", "Work"]
+__all__ = ["RunSlot", "Work", "ended"]
 
 log = logging.getLogger("skillkit.agent")
 Work: TypeAlias = Callable[[Run], Coroutine[Any, Any, None]]
@@ -397,3 +395,26 @@ class RunSlot(Part):
             task.cancel()
         if left:
             await asyncio.wait(left, timeout=seconds)
+
+
+async def ended(future: asyncio.Future[Any]) -> None:
+    """Wait until a task or future is done, also one of another thread's loop; what came of it is not looked at."""
+    here, there = asyncio.get_running_loop(), future.get_loop()
+    if there is here:
+        await asyncio.wait([future])
+        return
+    over: asyncio.Future[None] = here.create_future()
+
+    def settle() -> None:
+        if not over.done():
+            over.set_result(None)
+
+    def tell(_: object) -> None:
+        with contextlib.suppress(RuntimeError):  # nobody waits any more
+            here.call_soon_threadsafe(settle)
+
+    try:
+        there.call_soon_threadsafe(future.add_done_callback, tell)
+    except RuntimeError:  # closed: nothing goes on there
+        return
+    await over

@@ -1,4 +1,4 @@
-"""One step with the model: build the request, ask, stream, retry what may pass, keep the books."""
+"""One call of the model: the request, the stream of its answer, and the retries (spec, section 7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..containment import as_failure, in_words, working_task
-from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse
+from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse, ThinkingLevel
 from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
@@ -19,6 +19,7 @@ from ..events.types import (
     ContextTransformEvent,
     MessageEndEvent,
     MessageStartEvent,
+    ModelSelectEvent,
     RetryEndEvent,
     RetryScheduledEvent,
     RetryStartEvent,
@@ -27,16 +28,15 @@ from ..frozen import freeze
 from ..http import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason
 from ..stream import MessageBuilder, StreamEvent
+from ..text import without_secrets
 from .around import wrapped
-from .choice import keep_choice
-from .narration import Narration
+from .pump import Narration
 from .repair import repair
 from .run import Run
+from .session import NO_THINKING, ModelChoice
 from .target import Target
-from .text import without_secrets
 
 __all__ = ["ask_model", "close_message", "drop_answer", "open_message", "redacted"]
-
 
 M = TypeVar("M", bound=AgentMessage)
 
@@ -346,3 +346,21 @@ async def ask_model(run: Run, turn_messages: Sequence[AgentMessage] | None = Non
         await agent.clock.sleep(delay)
         if bus.has("retry_start"):
             await bus.emit(bus.make(RetryStartEvent, attempt=attempt))
+
+
+async def keep_choice(run: Run, target: Target, level: ThinkingLevel | None) -> None:
+    """Write into the session what the next request changes for its branch, then emit ``model_select`` if the model does.
+
+    The first model of a branch is no change: its answers name it. No level and ``off`` are the same: nobody asks for thinking.
+    """
+    agent, session = run.agent, run.agent.session
+    model, wanted = ModelChoice(target.provider, target.adapter.api, target.model.id), level or NO_THINKING
+    switched = session.model is not None and session.model != model
+    if switched:
+        await session.append_model_change(model)
+    if wanted != session.thinking_level:
+        await session.append_thinking_level_change(wanted)
+    if agent.selection.take_change() or switched:
+        bus = agent.events
+        if bus.has("model_select"):
+            await bus.emit(bus.make(ModelSelectEvent, model=target.model, provider=target.provider))
