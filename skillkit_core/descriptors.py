@@ -1,18 +1,52 @@
-"""What plugins hand to ``register``: small descriptions with a name and an import string, nothing heavy.
-
-Every plugin imports this at every start, so the descriptions are named tuples: a frozen dataclass takes seven times as
-long to define.
-"""
+"""Descriptors: what plugins hand to ``register``, small descriptions with a name and an import string, and the kinds of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .errors import PluginError
 from .frozen import EMPTY
-from .importing import load_object
 
-__all__ = ["Command", "ConfigSection", "ContextProvider", "Factory", "Provider", "TokenEstimator", "load_object"]
+__all__ = [
+    "CORE_COMMANDS",
+    "KINDS",
+    "Command",
+    "ConfigSection",
+    "ContextProvider",
+    "Factory",
+    "Provider",
+    "TokenEstimator",
+    "load_object",
+    "singular",
+]
+
+
+KINDS = (
+    "adapters",
+    "models",
+    "runtimes",
+    "compactors",
+    "tools",
+    "skill_sources",
+    "skill_loaders",
+    "session_stores",
+    "token_estimators",
+    "context_providers",
+    "credentials",
+    "commands",
+    "config",
+)
+"""For each kind there is a hook ``register_<kind>`` and a registry."""
+
+CORE_COMMANDS = ("config", "doctor", "plugins")
+"""Commands whose bare names mean the core's, whatever plugins offer."""
+
+
+def singular(kind: str) -> str:
+    """One of a kind in the words of an error."""
+    special = {"credentials": "credential source", "config": "section", "adapters": "provider"}
+    return special.get(kind) or kind.removesuffix("s").replace("_", " ")
 
 
 class Factory(NamedTuple):
@@ -85,3 +119,25 @@ class TokenEstimator(NamedTuple):
     name: str
     estimate: Callable[[str], int] | str
     models: Sequence[str] = ("*",)
+
+
+def load_object(target: Any) -> Any:
+    """The object that an import string ``"package.module:attribute"`` names; anything else comes back as it is.
+
+    Raises:
+        PluginError: the string is malformed, or the module has no such attribute.
+    """
+    if not isinstance(target, str):
+        return target
+    from importlib import import_module
+
+    module, sep, attribute = target.partition(":")
+    if not sep or not module or not attribute:
+        raise PluginError(f"{target!r} is not an import string", hint="write 'package.module:attribute'")
+    found: Any = import_module(module)
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise PluginError(f"module {module!r} has no attribute {attribute!r}") from None
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -15,6 +15,7 @@ __all__ = [
     "AgentMessage",
     "AssistantMessage",
     "Block",
+    "ContextTransformer",
     "CustomMessage",
     "DocumentBlock",
     "ImageBlock",
@@ -380,3 +381,6 @@ def message_from_dict(data: Mapping[str, Any], ts: float | None = None) -> Agent
     except TypeError as error:
         raise ValueError(f"message of role {role!r}: {error}") from None
     return message
+
+
+ContextTransformer: TypeAlias = Callable[[list[AgentMessage]], Awaitable[list[AgentMessage]]]

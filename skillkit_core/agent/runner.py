@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..abort import AbortSignal
 from ..config import AgentConfig
-from ..context import ContextTransformer
 from ..errors import AgentError, NoActiveRun, UsageError
 from ..events.bus import EventBus
 from ..events.context import HandlerContext
 from ..events.results import UNSET, ContextTransformResult, Unset
 from ..events.types import ContextTransformEvent
-from ..messages import AgentMessage, Block, LLMMessage
+from ..messages import AgentMessage, Block, ContextTransformer, LLMMessage
 from ..stream import StreamEvent
 from ..text import clean
 from ..tools import Tool

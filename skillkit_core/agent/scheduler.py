@@ -22,7 +22,7 @@ from ..containment import (
 )
 from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
-from ..host.required import check_required
+from ..host.plugins import check_required
 from ..stream import StreamEvent
 from .input import QueueItem, Receipt
 from .nesting import leave, work_in

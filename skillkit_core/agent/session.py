@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..collection import no_collection
 from ..contracts.session_store import (
     ENTRY_TYPES,
     NOTES,
@@ -14,6 +13,7 @@ from ..contracts.session_store import (
     SessionHeader,
     SessionStore,
     new_session_id,
+    no_collection,
 )
 from ..errors import SessionCorrupt, SessionError
 from ..frozen import EMPTY, freeze

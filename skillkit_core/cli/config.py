@@ -101,7 +101,7 @@ def init(state: Any, project: bool, force: bool) -> None:
     target = (host.cwd / ".skillkit" if project else host.config_dir) / "config.yaml"
     if target.exists() and not force:
         raise ConfigError("exists already", where=str(target), hint="edit it, or replace it with --force")
-    from ..settings.files import write_whole
+    from ..settings.documents import write_whole
 
     text = _template(host)
     try:

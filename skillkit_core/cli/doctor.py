@@ -11,7 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import SkillKitError
-from ..host.policy import unknown_plugin
+from ..host.plan import unknown_plugin
 from ..settings.config import misspelt_variables
 from .output import echo, json_option, print_json, short_path, style, wrap
 

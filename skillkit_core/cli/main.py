@@ -59,7 +59,7 @@ class CliState:
 
 
 def _selection(options: dict[str, Any]) -> Any:
-    from ..host.policy import Selection
+    from ..host.plan import Selection
 
     only = options.get("plugins")
     enable: dict[str, str] = {}
@@ -98,7 +98,7 @@ class RootGroup(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The click command called ``name``."""
-        from ..importing import load_object
+        from ..descriptors import load_object
 
         if name in CORE_COMMANDS:
             return cast(click.Command, load_object(CORE_COMMANDS[name][0]))

@@ -11,7 +11,7 @@ from .output import echo, fields, json_option, print_json, short_path, style, ta
 
 if TYPE_CHECKING:
     from ..host.manager import Host
-    from ..host.policy import Decision
+    from ..host.plan import Decision
 
 __all__ = ["plugins"]
 
@@ -80,7 +80,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
     if not decisions:
         raise UnknownName("plugin", name, [d.name for d in host.decisions])
     host.collect_all()
-    from ..host.kinds import KINDS
+    from ..descriptors import KINDS
 
     decision = decisions[0]
     loaded = host.plugins.get(name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +25,7 @@ __all__ = [
     "foreign_to",
     "fork_entries",
     "new_session_id",
+    "no_collection",
 ]
 
 SESSION_VERSION = 1
@@ -273,3 +276,15 @@ def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str)
             way.append(entry)
     way.reverse()
     return way
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """No collection inside: it would look at everything that was made again and again, and find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

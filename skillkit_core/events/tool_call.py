@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..containment import in_words
 from ..contracts.approver import Question
 from ..frozen import freeze
-from .handlers import GUARD, HandlerRecord
 from .results import UNSET, EventResult, ReplaceArgs, ToolCallEventResult
+from .subscriptions import GUARD, HandlerRecord
 from .types import ToolCallEvent
 
 if TYPE_CHECKING:

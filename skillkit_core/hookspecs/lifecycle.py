@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .markers import hookspec
 
 if TYPE_CHECKING:
-    from ..events import results as r
-    from ..events import types as e
+    from ..events import results as r, types as e
     from ..events.context import HandlerContext
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from ..descriptors import Provider
 from ..errors import UnknownName, UsageError
 from ..registry import Entry, Registry
-from .factories import make
+from .registries import make
 
 if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter

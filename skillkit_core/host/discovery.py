@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from .diagnostics import Diagnostic
+from .diagnostics import Diagnostic
 
-__all__ = ["DISTRIBUTIONS", "PLUGINS", "SKILLS", "EntryPoint", "Wrong", "scan"]
+__all__ = ["DISTRIBUTIONS", "PLUGINS", "SKILLS", "EntryPoint", "Wrong", "explain", "scan", "spare_pydantic"]
 
 PLUGINS = "skillkit.plugins"
 DISTRIBUTIONS = "skillkit.distributions"
@@ -167,7 +166,6 @@ def _take(
 
 
 def _tell(file: str, key: str, version: str, wrong: list[Wrong], problems: list[Diagnostic]) -> None:
-    from .malformed import explain
 
     problems += explain(file, key, version, wrong)
 
@@ -220,3 +218,27 @@ def scan(path: Sequence[str] | None = None, problems: list[Diagnostic] | None = 
                 _scan_metadata(None, seen, out, problems, finder)
     out.sort(key=lambda e: e.sort_key)
     return out
+
+
+def explain(file: str, distribution: str, version: str, wrong: Iterable[Wrong]) -> list[Diagnostic]:
+    """What is wrong with the ``entry_points.txt`` of a distribution; a plugin without a name is called as that."""
+    remedy = f"correct the file, or install a release that is whole: pip install --force-reinstall {distribution}"
+    out: list[Diagnostic] = []
+    for line, message, name, lost in wrong:
+        where = f"{file}:{line}" if line else file
+        found = Diagnostic(name or distribution, "discovery", f"{where}: {message}", remedy, distribution, version)
+        out.append(found if lost else found._replace(severity="warning"))
+    return out
+
+
+def spare_pydantic() -> None:
+    """Keep pydantic from looking for plugins of its own, if the metadata of somebody's would end the search in an error.
+
+    The first model of a process would fail with it, whoever made that.
+    """
+    from importlib.metadata import entry_points
+
+    try:
+        entry_points(group="pydantic")
+    except (OSError, TypeError, ValueError):
+        os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
-from types import ModuleType
+from contextlib import contextmanager
+from types import FrameType, ModuleType
 from typing import Any
 
 from pluggy import HookCaller, PluginManager, PluginValidationError
@@ -16,9 +19,49 @@ from ..fields import is_number
 from ..hookspecs.markers import EXTRAS, PROJECT
 from .diagnostics import Diagnostic
 from .discovery import EntryPoint
-from .limit import PluginTimeout, time_limit
 
-__all__ = ["Failure", "SkillKitPluginManager", "import_plugin", "isolated", "new_manager"]
+__all__ = [
+    "Failure",
+    "PluginTimeout",
+    "SkillKitPluginManager",
+    "import_plugin",
+    "isolated",
+    "new_manager",
+    "time_limit",
+]
+
+
+class PluginTimeout(BaseException):
+    """The plugin took too long. Not an ``Exception``, so that its own handlers do not catch it."""
+
+
+@contextmanager
+def time_limit(seconds: float, what: str) -> Iterator[None]:
+    """Raise :class:`PluginTimeout` in the body after ``seconds`` of wall time.
+
+    Works on the main thread of a POSIX process, and only while nobody else uses the interval timer; elsewhere the body
+    runs without a limit. A blocking system call is interrupted; C code that never returns to Python is not.
+    """
+    usable = (
+        seconds > 0
+        and threading.current_thread() is threading.main_thread()
+        and hasattr(signal, "setitimer")
+        and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    )
+    if not usable:
+        yield
+        return
+
+    def on_alarm(signum: int, frame: FrameType | None) -> None:
+        raise PluginTimeout(f"{what} took longer than {seconds:g} s")
+
+    previous: Any = signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 class SkillKitPluginManager(PluginManager):

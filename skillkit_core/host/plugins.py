@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PluginError
+from ..descriptors import KINDS
+from ..errors import ConfigError, PluginError
 from .loading import Failure, SkillKitPluginManager, check_hooks, isolated, new_manager
 from .probe import called
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from ..events.types import Event
     from .diagnostics import Diagnostic
     from .discovery import EntryPoint
+    from .manager import Host
 
-__all__ = ["LoadedPlugin", "Plugins"]
+__all__ = ["LoadedPlugin", "Plugins", "check_required"]
 
 
 class LoadedPlugin:
@@ -266,3 +268,37 @@ def _defined_at(impl: Any) -> int:
     code = getattr(impl.function, "__code__", None)
     line: int = code.co_firstlineno if code is not None else 0
     return line
+
+
+_BEFORE = ("discovery", "import", "api", "hooks", "config", "host_configure", "host_started")
+_PLUGINS = "'skillkit plugins list' shows which run"
+
+
+def check_required(host: Host) -> None:
+    """Make sure that the required plugins run and have registered what they bring. Called before every run.
+
+    A guard that is not there would let everything pass.
+
+    Raises:
+        ConfigError: one of them does not.
+    """
+    required = host.config.get("plugins.required", ())
+    if not required:
+        return
+    host.load()
+    for kind in KINDS:
+        host.registry(kind)
+    where = host.config.origin("plugins.required")
+    broken = [p for p in host.problems if p.severity == "error" and _came_up_short(p)]
+    for name in required:
+        problem = next((p for p in broken if p.plugin == name), None)
+        if problem is not None:
+            raise ConfigError(f"required plugin {problem}", where=where)
+        if name not in host.plugins:
+            why = next((d.reason for d in host.decisions if d.name == name and not d.enabled), "it is not installed")
+            raise ConfigError(f"required plugin {name!r} does not run: {why}", where=where, hint=_PLUGINS)
+
+
+def _came_up_short(problem: Diagnostic) -> bool:
+    """Whether the plugin did not come up whole; a question that it failed to answer later has an error of its own."""
+    return problem.stage in _BEFORE or problem.stage.startswith("register_")

@@ -1,18 +1,146 @@
-"""What plugins bring, by kind: each registry is filled when it is first asked for, each plugin a transaction of its own."""
+"""Registries of a host: what each plugin brings, collected one kind at a time, and made when it is first needed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ..registry import Registry
-from .kinds import CORE_COMMANDS, KINDS, singular
+from ..descriptors import (
+    CORE_COMMANDS,
+    KINDS,
+    Command,
+    ConfigSection,
+    ContextProvider,
+    Factory,
+    Provider,
+    TokenEstimator,
+    load_object,
+    singular,
+)
+from ..errors import PluginError, SkillKitError
+from ..registry import Entry, Registry
+from ..settings.config import CORE_KEYS
 from .loading import Failure, isolated
+from .probe import called
 
 if TYPE_CHECKING:
     from .manager import Host
     from .plugins import Plugins
 
-__all__ = ["Registries"]
+__all__ = ["FactoryRegistry", "Registries", "ask", "item_types", "make"]
+
+T = TypeVar("T")
+
+
+def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a plugin's factory; whatever goes wrong names the plugin.
+
+    Raises:
+        PluginError: the import or the call failed (a :class:`SkillKitError` of the factory passes unchanged).
+    """
+    owner = f"plugin {entry.source!r}" if entry.source else "the application"
+    try:
+        return load_object(target)(*args, **kwargs)
+    except SkillKitError:
+        raise
+    except ImportError as error:
+        raise PluginError(
+            f"{kind} {entry.name!r} needs a package that is not there: {error}",
+            where=owner,
+            hint=host.reinstall_hint(entry.source),
+        ) from error
+    except Exception as error:
+        raise PluginError(
+            f"{kind} {entry.name!r} could not be made: {type(error).__name__}: {error}", where=owner
+        ) from error
+
+
+class FactoryRegistry(Registry[Any], Generic[T]):
+    """Objects by name; a registered :class:`Factory` is called with the host at the first ``get``.
+
+    ``register(name, instance)`` takes finished objects as well.
+    """
+
+    def __init__(self, host: Host, kind: str, describe: Callable[[str], str] | None = None) -> None:
+        super().__init__(describe)
+        self.kind = kind
+        self._host = host
+        self._made: dict[int, tuple[Entry[Any], T]] = {}
+
+    def get(self, name: str) -> T:
+        """The object called ``name`` or ``name@plugin``, made now if it was not yet.
+
+        Raises:
+            UnknownName, AmbiguousName: as every registry. PluginError: it cannot be made.
+        """
+        entry = self.entry(name)
+        if not isinstance(entry.item, Factory):
+            return cast(T, entry.item)
+        made = self._made.get(id(entry))
+        if made is None:
+            self._made[id(entry)] = made = (entry, make(self._host, self.kind, entry, entry.item.create, self._host))
+        return made[1]
+
+    def _forget(self, entry: Entry[Any]) -> None:
+        self._made.pop(id(entry), None)
+
+    def made(self) -> list[T]:
+        """The objects that exist already."""
+        return [obj for _, obj in self._made.values()]
+
+
+def item_types(name: str) -> tuple[type[Any], ...]:
+    """The descriptor types that ``register_<name>`` accepts, imported when they are needed."""
+    if name == "models":
+        from ..models import ModelDefinition
+
+        return (ModelDefinition,)
+    if name == "tools":
+        from ..tools import Tool, ToolSet
+
+        return (Tool, ToolSet)
+    if name == "skill_sources":
+        from ..contracts.skill_loader import SkillSource
+
+        return (SkillSource,)
+    plain: dict[str, type[Any]] = {
+        "adapters": Provider,
+        "commands": Command,
+        "config": ConfigSection,
+        "context_providers": ContextProvider,
+        "token_estimators": TokenEstimator,
+    }
+    return (plain.get(name, Factory),)
+
+
+def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
+    """What ``plugin`` hands to ``register`` in its implementation of ``register_<kind>``.
+
+    Raises:
+        PluginError: an item has the wrong type. Whatever the plugin raises passes.
+    """
+    types = item_types(kind)
+    items: list[Any] = []
+
+    def register(item: Any) -> None:
+        if not isinstance(item, types):
+            names = " or ".join(t.__name__ for t in types)
+            raise PluginError(f"register_{kind} takes {names}, not {type(item).__name__}")
+        if kind == "config" and item.name in CORE_KEYS:
+            raise PluginError(f"section {item.name!r} is the core's", hint="name it after the plugin")
+        items.append(item)
+
+    arguments: dict[str, Any] = {"register": register, "host": host}
+    if "config" in impl.argnames and kind not in ("commands", "config"):
+        arguments["config"] = host.config.section(plugin)
+
+    def call() -> list[Any]:
+        impl.function(**{name: arguments[name] for name in impl.argnames})
+        return items
+
+    answer: list[Any] = called(host, f"register_{kind}", impl, call)
+    return answer
+
 
 _MADE_LATER = ("runtimes", "compactors", "session_stores", "skill_loaders", "credentials")
 
@@ -52,8 +180,6 @@ class Registries:
 
             registry = ModelRegistry(host.describe)
         elif kind in _MADE_LATER:
-            from .factories import FactoryRegistry
-
             registry = FactoryRegistry(host, singular(kind), host.describe)
         else:
             registry = Registry(host.describe, first_wins=kind == "tools")
@@ -68,7 +194,6 @@ class Registries:
         impls = plugins.own_impls(name, f"register_{kind}")
         if not impls:
             return
-        from .collect import ask
 
         registry = self._registries[kind]
         try:

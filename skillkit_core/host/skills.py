@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..contracts.skill_loader import LoadedSkills, SkillSource
@@ -9,10 +11,11 @@ from ..skills import Skill, SkillProblem, SkillRegistry
 from .loading import Failure, isolated
 
 if TYPE_CHECKING:
+    from ..contracts.session_store import SessionEntry
     from ..registry import Entry
     from .manager import Host
 
-__all__ = ["load_skills"]
+__all__ = ["TYPE", "kept_folders", "load_skills", "unused_folders"]
 
 RANK = {"project": 0, "user": 1, "plugin": 2, "bundled": 3, "extra": 4}
 
@@ -59,3 +62,21 @@ def load_skills(host: Host, registry: SkillRegistry) -> None:
             for alias in skill.aliases:
                 if alias not in registry:
                     registry.register(alias, skill, source.name)
+
+
+TYPE = "skills_dirs"  # ``custom_type`` of the entries that have them, as ``dirs``
+
+
+def kept_folders(entries: Iterable[SessionEntry]) -> list[str]:
+    """The folders that a session was given, on whichever branch, each once."""
+    told = [e.data for e in entries if e.type == "custom" and e.data.get("custom_type") == TYPE]
+    return list(dict.fromkeys(str(folder) for data in told for folder in data.get("dirs") or ()))
+
+
+def unused_folders(host: Host, entries: Iterable[SessionEntry]) -> list[str]:
+    """Those of them that the host does not read skills from."""
+    kept = kept_folders(entries)
+    if not kept:
+        return []
+    used = {entry.item.path.resolve() for entry in host.skill_sources.entries() if entry.item.path is not None}
+    return [folder for folder in kept if Path(folder).resolve() not in used]

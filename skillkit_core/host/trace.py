@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..events.handlers import PHASES
 from ..events.results import UNSET, EventResult
+from ..events.subscriptions import PHASES
 
 if TYPE_CHECKING:
     from ..events.bus import EventBus
-    from ..events.handlers import HandlerRecord
+    from ..events.subscriptions import HandlerRecord
     from ..events.types import HandlerErrorEvent
     from .manager import Host
 

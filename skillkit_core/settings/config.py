@@ -130,7 +130,7 @@ def section_model(section: ConfigSection) -> Any:
     Raises:
         PluginError: it cannot be imported, or is no pydantic model.
     """
-    from ..importing import load_object
+    from ..descriptors import load_object
 
     try:
         model = load_object(section.model)

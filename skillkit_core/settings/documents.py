@@ -3,15 +3,61 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
-from os.path import join
+from os.path import dirname, join
 from stat import S_ISDIR, S_ISREG
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
 
-__all__ = ["Document", "read_document"]
+__all__ = ["DEEPEST", "Document", "nested_too_deeply", "read_document", "write_whole"]
+
+
+def write_whole(path: str, text: str) -> None:
+    """Put ``text`` into the file ``path``: a reader finds the old content or the new one, and nothing is left behind.
+
+    Directories that are missing are made with mode 0700.
+
+    Raises:
+        OSError: it cannot be written; the file is as it was.
+    """
+    os.makedirs(dirname(path), mode=0o700, exist_ok=True)
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass  # it was never made
+        raise
+
+
+DEEPEST = 1_000
+_BRACKET = re.compile(r"[\[\]{}]")
+_COMPACT = re.compile(rf"(?:[-?:][ \t]+){{{DEEPEST // 4}}}")
+
+
+def nested_too_deeply(text: str) -> bool:
+    """Whether ``text`` could be nested deeper than :data:`DEEPEST` levels, by brackets or by ``- - -`` on one line.
+
+    Levels by indentation need a line each of growing length; the sizes that are read do not hold enough of them.
+    """
+    if text.count("[") + text.count("{") > DEEPEST:
+        depth = 0
+        for bracket in _BRACKET.finditer(text):
+            if bracket[0] in "[{":
+                depth += 1
+                if depth > DEEPEST:
+                    return True
+            elif depth:
+                depth -= 1
+    return text.count("- ") + text.count("? ") > DEEPEST // 4 and _COMPACT.search(text) is not None
+
 
 _FORMAT = 2
 _MAX_DEPTH = 50
@@ -83,8 +129,6 @@ def _kept(path: str, stamp: list[Any]) -> Document | None:
 def _keep(path: str, stamp: list[Any], document: Document) -> None:
     import json
 
-    from .files import write_whole
-
     try:
         text = json.dumps({"stamp": stamp, "data": document.data, "lines": document.lines})
         if json.loads(text)["data"] != document.data:
@@ -96,8 +140,6 @@ def _keep(path: str, stamp: list[Any], document: Document) -> None:
 
 def _parse(path: str) -> Document:
     import yaml
-
-    from .nesting import nested_too_deeply
 
     try:
         with open(path, encoding="utf-8-sig") as file:

@@ -70,7 +70,7 @@ class Trust:
     def _write(self, folders: list[str]) -> None:
         import json
 
-        from .files import write_whole
+        from .documents import write_whole
 
         try:
             write_whole(self.path, json.dumps(folders, indent=1) + "\n")

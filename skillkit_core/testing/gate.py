@@ -21,7 +21,7 @@ from ..tools import Tool, ToolContext, ToolOutput
 if TYPE_CHECKING:
     from ..agent.clock import Clock
     from ..agent.runner import AgentRunner
-    from ..events.handlers import HandlerRecord
+    from ..events.subscriptions import HandlerRecord
 
 __all__ = ["Gate", "Stop"]
 
@@ -143,7 +143,7 @@ class Gate:
     def probe(self, record: HandlerRecord, event: Any, call: Callable[[], Any]) -> Any:
         """As ``bus.probe``: the gate before each handler."""
         from ..events.bus import EventBus
-        from ..events.handlers import OBSERVER
+        from ..events.subscriptions import OBSERVER
 
         what = f"{event.type} {record.label}"
         looks_only = record.phase == OBSERVER and not record.is_async

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 SCRIPT = Path(__file__).parents[1] / "skillkit_bundled" / "calculate" / "scripts" / "calculate.py"
 

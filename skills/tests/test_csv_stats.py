@@ -13,8 +13,7 @@ from bisect import bisect_left, bisect_right
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 SCRIPTS = Path(__file__).parents[1] / "skillkit_bundled" / "csv-stats" / "scripts"
 

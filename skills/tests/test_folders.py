@@ -3,8 +3,7 @@
 import os
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 
 def test_equal_files_are_grouped_by_content(workspace):

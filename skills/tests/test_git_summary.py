@@ -5,8 +5,7 @@ import subprocess
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 NOW = datetime.now().astimezone()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from skillkit_core.agent.choice import ModelChoice
 
 from skillkit_core import (
     CompactionResult,
@@ -17,7 +16,7 @@ from skillkit_core import (
     hookimpl,
 )
 from skillkit_core.agent.memory import MemoryStore
-from skillkit_core.agent.session import Session
+from skillkit_core.agent.session import ModelChoice, Session
 from skillkit_core.testing import Call, Fail, Reply, ScriptedModel
 
 FIRST = ModelChoice("scripted", "scripted", "model")

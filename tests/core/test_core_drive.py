@@ -19,8 +19,7 @@ import pytest
 from drive import Drive
 from drive_places import FilePlace
 from drive_plans import FAILING, PLANS, TURNS, Call, Plan, Turn
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 COMMON: dict[str, Any] = {
     "deadline": None,

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from bus_calls import emit
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from skillkit_core import EventBus, Host, hookimpl
 from skillkit_core.events.types import Event, ToolExecutionStartEvent

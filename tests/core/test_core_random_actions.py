@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from skillkit_core import AgentError, ErrorKind, NoActiveRun, StopReason, StreamEvent, TurnEndResult
 from skillkit_core.agent.session import Session

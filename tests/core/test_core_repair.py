@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from skillkit_core import AssistantMessage, CustomMessage, StopReason, ToolCall, UserMessage
 from skillkit_core.agent.repair import INTERRUPTED, Repairer, repair

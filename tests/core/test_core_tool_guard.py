@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from call_bench import Bench
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from skillkit_core import (
     EventBus,

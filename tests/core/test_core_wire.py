@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from skillkit_core import ErrorKind, ProviderError
 from skillkit_core.http import classify_status, parse_retry_after, redact_headers

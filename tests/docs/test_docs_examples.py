@@ -22,8 +22,8 @@ import yaml
 from markdown_blocks import ROOT, Block, blocks, pages
 
 from skillkit_core import Host, SkillSource
-from skillkit_core.distribution.definition import read_distribution
 from skillkit_core.host.discovery import scan
+from skillkit_core.host.distribution import read_distribution
 
 SECONDS = 60
 RUN_ELSEWHERE = 2  # the README's first blocks bring up an environment of their own: .ci/readme_commands.py runs them

@@ -10,8 +10,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_anthropic.decoder import AnswerDecoder
 from skillkit_anthropic.wire import Accumulator, message_events, messages_table
 

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_anthropic import AnthropicAdapter
 from skillkit_anthropic.decoder import AnswerDecoder
 from skillkit_testkit.streams import problems_of, spoiled

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from anthropic_bodies import body, call, encode, result, said, tool, valid
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_anthropic.encode import Target, assistant_blocks, wire_id
 from skillkit_anthropic.request import RequestEncoder
 from skillkit_anthropic.validate import problems_of

@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from skillkit_bash import BashRuntime, Lines
 from skillkit_bash.capture import Capture
 from skillkit_bash.spill import KEEP_SECONDS, SpillDirectory, SpillFile

@@ -1,8 +1,7 @@
 """How the words after an action become the values that its schema wants."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from skillkit_chat.arguments import parse_action_args, usage_line
 
 from skillkit_core import ActionArg, SkillAction, UsageError

@@ -4,8 +4,7 @@ import asyncio
 import string
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_offline import OfflineAdapter, choose, fill, rank
 
 from skillkit_core.contracts.adapter import LLMRequest

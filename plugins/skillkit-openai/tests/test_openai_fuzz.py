@@ -11,8 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
 from skillkit_openai.reader import Reader
 from skillkit_openai.wire import OpenAIWire

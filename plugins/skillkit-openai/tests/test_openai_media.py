@@ -9,8 +9,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter, chat_table
 from skillkit_openai.chat_state import ChatState
 from skillkit_openai.chat_stream import tag

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
 from skillkit_openai.chat_request import check_messages
 from skillkit_openai.responses_request import check_items

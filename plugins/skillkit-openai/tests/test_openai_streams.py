@@ -12,8 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter, chat_table, responses_table
 from skillkit_openai.chat_state import ChatState, joined, longer
 from skillkit_openai.chat_stream import tag

@@ -13,8 +13,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from skillkit_sessions import JsonlStore
 
 from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry, SessionHeader

@@ -11,8 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 from skillkit_sessions import JsonlStore, SessionsConfig
 from skillkit_sessions.codec import decode_entry, encode_entry

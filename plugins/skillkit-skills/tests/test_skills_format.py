@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_skills.actiondef import ActionError
 from skillkit_skills.catalogue import render_catalogue
 from skillkit_skills.format import build_skill

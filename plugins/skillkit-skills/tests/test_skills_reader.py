@@ -11,8 +11,7 @@ from hashlib import sha256
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_skills.reader import parse, read
 from skillkit_skills.reader.yamltext import TextYAMLError, parse_text
 

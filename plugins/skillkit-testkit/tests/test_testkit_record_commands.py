@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Fail, Gate, Recorder
-from skillkit_testkit import Reply as Answer
+from skillkit_testkit import Fail, Gate, Recorder, Reply as Answer
 
 from skillkit_core import AgentConfig, AgentRunner, Host, Tool
 from skillkit_core.testing import Call, Reply, ScriptedModel

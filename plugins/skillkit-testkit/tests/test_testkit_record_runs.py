@@ -29,9 +29,7 @@ from skillkit_core import (
     ToolCallEventResult,
     hookimpl,
 )
-from skillkit_core.testing import Call as Calls
-from skillkit_core.testing import Hang, ScriptedModel, VirtualClock
-from skillkit_core.testing import Reply as Says
+from skillkit_core.testing import Call as Calls, Hang, Reply as Says, ScriptedModel, VirtualClock
 
 
 def test_tools_side_by_side_begin_and_end_in_the_recorded_order(tmp_path: Path) -> None:

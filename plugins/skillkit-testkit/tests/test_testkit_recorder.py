@@ -23,8 +23,7 @@ from skillkit_core import (
     UsageError,
     hookimpl,
 )
-from skillkit_core.testing import Call as Calls
-from skillkit_core.testing import Reply as Says
+from skillkit_core.testing import Call as Calls, Reply as Says
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_transport.jsontext import clean_text, decode, encode
 
 PROPERTY = settings(max_examples=300, deadline=None, derandomize=True)

@@ -18,8 +18,8 @@ import click
 import pytest
 
 from skillkit_core.cli.main import CORE_COMMANDS, root
+from skillkit_core.descriptors import load_object
 from skillkit_core.host import kinds
-from skillkit_core.importing import load_object
 
 ESCAPE = "\x1b"
 COMMANDS = """

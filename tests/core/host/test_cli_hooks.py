@@ -9,8 +9,7 @@ from typing import Any
 
 from skillkit_core import Host
 from skillkit_core.cli.synthetic import check_hooks
-from skillkit_core.hookspecs import host as host_specs
-from skillkit_core.hookspecs import lifecycle, registration, resolution
+from skillkit_core.hookspecs import host as host_specs, lifecycle, registration, resolution
 
 MODEL = """
     from skillkit_core.testing import Call, Reply, ScriptedModel

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from skillkit_core import AmbiguousName, Provider, hookimpl
-from skillkit_core.distribution.definition import _in_range, locate, read_distribution
 from skillkit_core.errors import ConfigError
 from skillkit_core.host.discovery import EntryPoint
+from skillkit_core.host.distribution import _in_range, locate, read_distribution
 
 HEAD = "schema_version: 1\nname: mine\n"
 

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from skillkit_core.host import discovery
 from skillkit_core.host.discovery import EntryPoint, canonical, parse, scan
-from skillkit_core.host.policy import Selection, decide
+from skillkit_core.host.plan import Selection, decide
 
 
 def names(entries: list[EntryPoint]) -> list[tuple[str, str]]:

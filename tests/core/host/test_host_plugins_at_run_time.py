@@ -22,8 +22,7 @@ from skillkit_core import (
     hookimpl,
     hookspec,
 )
-from skillkit_core.descriptors import Command, ConfigSection, ContextProvider, TokenEstimator
-from skillkit_core.host.kinds import KINDS
+from skillkit_core.descriptors import KINDS, Command, ConfigSection, ContextProvider, TokenEstimator
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from skillkit_core import UnknownName, UsageError
 from skillkit_core.errors import ConfigError
-from skillkit_core.host.policy import Selection
+from skillkit_core.host.plan import Selection
 
 
 @pytest.fixture

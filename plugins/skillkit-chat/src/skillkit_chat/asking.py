@@ -7,8 +7,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillkit_core.cli.latest import latest_session
 from skillkit_core.cli.output import shorten, warning
+from skillkit_core.cli.sessions import latest_session
 from skillkit_core.errors import UnknownName, UsageError
 
 from .approval import TerminalApprover, approver_for, confirm

@@ -10,7 +10,7 @@ import click
 
 from skillkit_core.cli.output import warning
 from skillkit_core.errors import UsageError
-from skillkit_core.host.required import check_required
+from skillkit_core.host.plugins import check_required
 
 from .options import answering, options_from
 from .waiting import Decided

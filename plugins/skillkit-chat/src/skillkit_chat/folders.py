@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillkit_core.cli.output import warning
-from skillkit_core.host.skill_folders import TYPE, kept_folders, unused_folders
+from skillkit_core.host.skills import TYPE, kept_folders, unused_folders
 
 if TYPE_CHECKING:
     from skillkit_core import Host

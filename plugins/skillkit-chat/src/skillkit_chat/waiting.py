@@ -14,7 +14,7 @@ import click
 from skillkit_core import ApprovalDecision
 from skillkit_core.agent.suspension import SuspendedCall, Suspension, no_such_call
 from skillkit_core.cli.output import echo, style
-from skillkit_core.cli.typed import typed_options
+from skillkit_core.cli.sessions import typed_options
 from skillkit_core.errors import UsageError
 
 from .approval import TerminalApprover, show_call

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .adapter import OfflineAdapter as OfflineAdapter
-    from .choice import Choice as Choice
-    from .choice import Verdict as Verdict
-    from .choice import choose as choose
-    from .filling import Filled as Filled
-    from .filling import fill as fill
-    from .ranking import Candidate as Candidate
-    from .ranking import rank as rank
+    from .choice import Choice as Choice, Verdict as Verdict, choose as choose
+    from .filling import Filled as Filled, fill as fill
+    from .ranking import Candidate as Candidate, rank as rank
 
 __all__ = ["Candidate", "Choice", "Filled", "OfflineAdapter", "Verdict", "choose", "fill", "rank"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillkit_core.collection import no_collection
-from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, foreign_to
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, foreign_to, no_collection
 from skillkit_core.errors import SessionCorrupt, SessionError
 
 from .codec import decode_entry, decode_header

@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from skillkit_core.collection import no_collection
-from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore, foreign_to
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore, foreign_to, no_collection
 from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import decode_entry, decode_header, encode_entry, encode_header

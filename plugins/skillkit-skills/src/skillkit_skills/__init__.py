@@ -10,23 +10,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .actions import ActionResult as ActionResult
-    from .actions import run_action as run_action
+    from .actions import ActionResult as ActionResult, run_action as run_action
     from .activation import skill_content as skill_content
     from .catalogue import render_catalogue as render_catalogue
     from .digest import files_digest as files_digest
     from .eligibility import reasons as reasons
-    from .gates import Request as Request
-    from .gates import gate as gate
+    from .gates import Request as Request, gate as gate
     from .listing import listing as listing
     from .loader import SkillFolderLoader as SkillFolderLoader
-    from .offers import skill_tools as skill_tools
-    from .offers import skills_of as skills_of
+    from .offers import skill_tools as skill_tools, skills_of as skills_of
     from .preapproval import pre_approved as pre_approved
-    from .reader import parse as parse
-    from .reader import read as read
-    from .substitution import split_args as split_args
-    from .substitution import substitute as substitute
+    from .reader import parse as parse, read as read
+    from .substitution import split_args as split_args, substitute as substitute
 
 _WHERE = {
     "ActionResult": "actions",

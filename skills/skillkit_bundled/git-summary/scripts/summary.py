@@ -10,8 +10,17 @@ from datetime import datetime
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-from command import Problem, Result, count, fitting, run, shown, table, whole  # noqa: E402
-from command import folder as existing_folder  # noqa: E402
+from command import (  # noqa: E402
+    Problem,
+    Result,
+    count,
+    fitting,
+    folder as existing_folder,
+    run,
+    shown,
+    table,
+    whole,
+)
 from dates import moment, phrase, since_phrase  # noqa: E402
 from history import Author, Commit, ask, commits  # noqa: E402
 

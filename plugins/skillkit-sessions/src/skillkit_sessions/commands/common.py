@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from skillkit_core.cli.latest import latest_session
+from skillkit_core.cli.sessions import latest_session
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 from skillkit_core.errors import SessionError, UsageError
 

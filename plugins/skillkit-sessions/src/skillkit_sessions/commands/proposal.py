@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from skillkit_core.cli.typed import typed_options
-from skillkit_core.host.skill_folders import unused_folders
+from skillkit_core.cli.sessions import typed_options
+from skillkit_core.host.skills import unused_folders
 
 from ..branches import Branches
 

@@ -7,7 +7,7 @@ from typing import Any
 from yaml import YAMLError
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from skillkit_core.settings.nesting import nested_too_deeply
+from skillkit_core.settings.documents import nested_too_deeply
 
 CParser: type[Any] | None = None
 try:

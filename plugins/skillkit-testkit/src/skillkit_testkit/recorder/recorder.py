@@ -15,7 +15,7 @@ from typing import Any
 from skillkit_core import UNSET, AgentRunner, Directive, SkillKitError, Tool, UsageError, __version__
 from skillkit_core.agent.tool_call import IN_PROCESS
 from skillkit_core.contracts.session_store import NOTES
-from skillkit_core.events.handlers import HandlerRecord
+from skillkit_core.events.subscriptions import HandlerRecord
 from skillkit_core.events.types import Event
 
 from .config import config_to_json

@@ -1,4 +1,4 @@
-"""Options as they were typed, for commands that are proposed."""
+"""What commands about sessions share: the latest session, and options as they were typed for commands that are proposed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ from collections.abc import Container, Iterator
 
 import click
 
-__all__ = ["typed_options"]
+from ..contracts.session_store import SessionStore
+from .output import warning
+
+__all__ = ["latest_session", "typed_options"]
+
+_LOOKED_AT = 20  # sessions; so many broken ones in a row are nobody's work
+
+
+async def latest_session(store: SessionStore) -> str | None:
+    """The id of the session that was written last; broken ones are passed over, and named on stderr."""
+    for row in await store.list(limit=_LOOKED_AT):
+        if not row.get("error"):
+            return str(row["id"])
+        warning(f"session {row['id']} is not taken for the latest: {row['error']}")
+    return None
 
 
 def typed_options(ctx: click.Context, without: Container[str] = ()) -> Iterator[str]:

@@ -9,12 +9,12 @@ from os.path import isfile, join
 from typing import Any, NamedTuple
 
 from .. import __version__
+from ..descriptors import KINDS
 from ..errors import ConfigError, UnknownName, close_matches
-from ..host.discovery import EntryPoint
-from ..host.kinds import KINDS
-from ..host.policy import preferred
 from ..settings.config import CORE_KEYS, Layer
 from ..settings.documents import Document, read_document
+from .discovery import EntryPoint
+from .plan import preferred
 
 __all__ = ["Distribution", "load_distribution", "read_distribution"]
 
