@@ -19,7 +19,7 @@ import pytest
 
 from skillkit_core.cli.main import CORE_COMMANDS, root
 from skillkit_core.descriptors import load_object
-from skillkit_core.host import kinds
+from skillkit_core import descriptors as kinds
 
 ESCAPE = "\x1b"
 COMMANDS = """
