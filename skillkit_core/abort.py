@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from .containment import call_contained
 from .errors import RunAborted
 
 __all__ = ["AbortSignal"]
@@ -52,7 +51,7 @@ class AbortSignal:
         passing: BaseException | None = None
         for callback in callbacks:  # one that fails must not keep the others from ending their work
             try:
-                call_contained(callback)
+                callback()
             except Exception:
                 log.exception("a callback of an abort signal failed")
             except BaseException as error:  # noqa: BLE001 - it passes when all are called

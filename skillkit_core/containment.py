@@ -1,18 +1,15 @@
-"""Calling code of plugins that may raise what is no ``Exception``.
+"""Errors of plugins that are not subclasses of ``Exception``.
 
-It is never swallowed (spec, section 4): ``KeyboardInterrupt``, ``SystemExit`` and a ``BaseException`` of one's own are meant for
-the program, so they pass once the run is closed and its file is whole; ``CancelledError`` is the task's. The one exception is a
-``GeneratorExit`` that a plugin raises: it means nothing but "this generator is closed", and would close whatever waits above
-without a word, so it becomes a failure of that plugin. One that closes the coroutine that waits passes.
+They are never swallowed (spec, section 4): ``KeyboardInterrupt``, ``SystemExit`` and any other ``BaseException`` are meant for
+the program, so they pass once the run is closed and its file is whole. ``CancelledError`` belongs to the task. A
+``GeneratorExit`` that a plugin raises fails the run; one that closes the coroutine of the run passes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from functools import partial
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from .errors import SkillKitError
@@ -21,8 +18,6 @@ __all__ = [
     "Carried",
     "Escaped",
     "as_failure",
-    "await_contained",
-    "call_contained",
     "carried",
     "in_words",
     "interrupts",
@@ -36,14 +31,14 @@ T = TypeVar("T")
 
 
 class Escaped(SkillKitError):
-    """Code of a plugin raised ``GeneratorExit``, or in a thread what is meant for a program; ``__cause__`` is that."""
+    """A plugin raised ``GeneratorExit``, or in a thread an error that is meant for the program; ``__cause__`` is that error."""
 
-    def __init__(self, error: BaseException, where: str | None = None) -> None:
+    def __init__(self, error: BaseException) -> None:
         if isinstance(error, SystemExit):
             message = f"it tried to end the program (SystemExit {error.code!r})"
         else:
             message = f"it raised {_plain(error)}, which is no Exception"
-        super().__init__(message, where=where)
+        super().__init__(message, where=_raised_at(error) if isinstance(error, GeneratorExit) else None)
         self.__cause__ = error
 
 
@@ -51,61 +46,30 @@ def _plain(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
+def _raised_at(error: BaseException) -> str | None:
+    """Return the ``file:line`` that raised the error."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else None
+
+
 def interrupts(error: BaseException) -> bool:
-    """Whether ``error`` is meant for the program: nobody's failure, it must pass."""
+    """Return whether ``error`` is meant for the program: it is no failure, and must pass."""
     return not isinstance(error, (Exception, GeneratorExit, asyncio.CancelledError))
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a run was aborted that ``error`` interrupted, and for all but the user's interrupt where that was raised."""
+    """Return why a run was aborted that ``error`` interrupted, and for all but the user's interrupt where it was raised."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted by the user"
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = f", raised at {place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else ""
-    return f"ended by {_plain(error)}{where}"
+    where = _raised_at(error)
+    return f"ended by {_plain(error)}" + (f", raised at {where}" if where else "")
 
 
 def in_words(error: BaseException) -> str:
     """What failed, on one line: the type and the text."""
     return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {error}"
-
-
-def call_contained(function: Callable[..., T], *args: Any, where: str | None = None) -> T:
-    """``function(*args)``. ``where`` says in an :class:`Escaped` whose it is."""
-    try:
-        return function(*args)
-    except GeneratorExit as error:
-        raise Escaped(error, where) from error
-
-
-@types.coroutine
-def _contained(awaitable: Awaitable[Any], where: str | None) -> Generator[Any, Any, Any]:
-    iterator: Any = awaitable.__await__()
-    step: Callable[[], Any] = partial(next, iterator)
-    while True:
-        try:
-            pending = step()
-        except StopIteration as stop:
-            return stop.value
-        except GeneratorExit as error:
-            raise Escaped(error, where) from error
-        try:
-            sent = yield pending
-        except GeneratorExit:
-            iterator.close()
-            raise
-        except BaseException as error:  # noqa: BLE001 - handed on
-            step = partial(iterator.throw, error)
-        else:
-            step = partial(next, iterator) if sent is None else partial(iterator.send, sent)
-
-
-async def await_contained(awaitable: Awaitable[T], where: str | None = None) -> T:
-    """``await awaitable``. ``where`` says in an :class:`Escaped` whose it is."""
-    found: T = await _contained(awaitable, where)
-    return found
 
 
 def working_task() -> asyncio.Task[Any] | None:
@@ -115,17 +79,17 @@ def working_task() -> asyncio.Task[Any] | None:
     return None
 
 
-def as_failure(error: BaseException, task: asyncio.Task[Any] | None, where: str | None = None) -> Exception:
-    """``error`` as an ``Exception``; raises it again if it is nobody's failure.
+def as_failure(error: BaseException, task: asyncio.Task[Any] | None) -> Exception:
+    """Return ``error`` as an ``Exception``; raise it again if it is not a failure of the run.
 
     Args:
-        task: the task that worked when it was raised: where it is another one now, a ``GeneratorExit`` closes the coroutine.
+        task: the task of the run. A ``GeneratorExit`` outside of this task closes the coroutine, and is no failure.
     """
     if isinstance(error, Exception):
         return error
     if not isinstance(error, GeneratorExit) or working_task() is not task:
         raise error
-    return Escaped(error, where)
+    return Escaped(error)
 
 
 def run_in_thread(function: Callable[..., T], *args: Any) -> T:

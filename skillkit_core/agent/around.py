@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
-
-from ..containment import await_contained, call_contained
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -44,19 +41,16 @@ class AroundHooks:
 def _positional(host: Host, hook: str, impl: Any) -> Any:
     """A pluggy implementation as ``(subject, call_next, ctx)``."""
     names = tuple(impl.argnames)
-    where = f"plugin {impl.plugin_name!r}, {hook}"
 
     async def call(subject: Any, call_next: Any, ctx: Any) -> Any:
         given = {"request": subject, "call": subject, "call_next": call_next, "ctx": ctx}
         if host.probe is None:
-            return await await_contained(
-                call_contained(partial(impl.function, **{n: given[n] for n in names}), where=where), where
-            )
+            return await impl.function(**{n: given[n] for n in names})
 
         def body(inner: Any) -> Any:
             return impl.function(**{n: inner if n == "call_next" else given[n] for n in names})
 
-        return await await_contained(host.probe.around(hook, impl, body, call_next), where)
+        return await host.probe.around(hook, impl, body, call_next)
 
     return call
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..containment import as_failure, await_contained, call_contained, in_words, working_task
+from ..containment import in_words
 from ..contracts.adapter import LLMRequest
 from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
 from ..events.results import BeforeCompactResult
@@ -28,7 +28,7 @@ Reason = Literal["threshold", "overflow", "manual"]
 def threshold(run: Run) -> int:
     """Tokens that the next request may carry before the history is shortened; 0: nobody knows."""
     window = run.target.model.context_window if run.target is not None else 0
-    return window - min(run.agent.config.reserve_tokens, window // 4) if window > 0 else 0
+    return window - min(run.config.reserve_tokens, window // 4) if window > 0 else 0
 
 
 def can_compact(agent: AgentRunner) -> bool:
@@ -40,21 +40,19 @@ def can_compact(agent: AgentRunner) -> bool:
 async def compact_if_needed(run: Run) -> None:
     """Compact when the next request would leave less than the reserve of the window."""
     agent, most = run.agent, threshold(run)
-    if not agent.config.compaction or agent.compaction_off or not most or agent.view.tokens() <= most:
-        return
-    if can_compact(agent):
+    if agent.compacts and most and agent.context.tokens() > most and can_compact(agent):
         await compact_now(run, "threshold")
 
 
 async def compact_alone(run: Run) -> bool:
     """The work of a run that does nothing else; whether it freed enough."""
     agent = run.agent
-    run.target = await agent.selection.current()
-    run.system_prompt = agent.system_prompt()
+    await run.choose_target()
+    run.prompt_with(agent.system_prompt())
     try:
         return await compact_now(run, "manual")
     finally:
-        await run.account_for_aborted()
+        await run.ledger.close_aborted()
 
 
 async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | None:
@@ -81,22 +79,20 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
             signal=run.signal,
         )
         builder = MessageBuilder()
-        run.unaccounted[builder] = "compaction"
-        task = working_task()
+        run.ledger.open(builder, "compaction", target)
         try:
             async with contextlib.aclosing(target.adapter.stream(asked)) as stream:  # type: ignore[type-var]
                 async for event in stream:
                     builder.add(event)
-        except BaseException as raised:  # noqa: BLE001 - an adapter must not raise; a request that it made costs all the same
-            error = as_failure(raised, task)
+        except Exception as error:  # noqa: BLE001 - an adapter must not raise; a request that it made costs all the same
             builder.error = builder.error or error
-        await run.account_for(builder)
+        await run.ledger.close(builder)
         if builder.error is not None:
             raise builder.error
         return builder.text
 
     return CompactionRequest(
-        messages=agent.session.messages,
+        messages=run.session.messages,
         model=target.model,
         reason=reason,
         tokens=tokens,
@@ -110,13 +106,13 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
 
 async def compact_now(run: Run, reason: Reason) -> bool:
     """Shorten the history once; whether that freed enough to go on."""
-    agent, bus = run.agent, run.agent.events
-    before = agent.view.tokens()
+    agent, bus, session = run.agent, run.bus, run.session
+    before = agent.context.tokens()
     request = _request(run, reason, before)
     supplied: CompactionResult | None = None
     if bus.has("before_compact"):
-        answer = await bus.emit(
-            bus.make(BeforeCompactEvent, reason=reason, preparation=request, tokens=before, signal=run.signal)
+        answer = await bus.fire(
+            BeforeCompactEvent, reason=reason, preparation=request, tokens=before, signal=run.signal
         )
         if isinstance(answer, BeforeCompactResult):
             if answer.cancel is True:
@@ -127,37 +123,33 @@ async def compact_now(run: Run, reason: Reason) -> bool:
         return False
     outcome, entry_id = "aborted", None
     try:
-        if bus.has("compaction_start"):
-            await bus.emit(bus.make(CompactionStartEvent, reason=reason, before_tokens=before))
+        await bus.fire(CompactionStartEvent, reason=reason, before_tokens=before)
         result = supplied
         if compactor is not None:
-            result = await await_contained(call_contained(compactor.compact, request))
+            result = await compactor.compact(request)
         outcome = "no_progress"
         if result is not None:
-            keep = _legal_cut(agent.session.messages, result.keep_from)
-            if keep > 0 and (result.summary or keep < len(agent.session.context)):
-                entry_id = await agent.session.append_compaction(result.summary, keep, before, result.details)
-                after, most = agent.view.tokens(), threshold(run)
+            keep = _legal_cut(session.messages, result.keep_from)
+            if keep > 0 and (result.summary or keep < len(session.context)):
+                entry_id = await session.append_compaction(result.summary, keep, before, result.details)
+                after, most = agent.context.tokens(), threshold(run)
                 enough = before - after >= before * PROGRESS and (not most or after <= most)
                 outcome = "completed" if enough else "no_progress"
                 if result.usage is not None:
-                    await run.account(result.usage, purpose="compaction")
+                    await run.ledger.record(result.usage, "compaction", run.target)
     except Exception as error:  # noqa: BLE001 - a compactor that fails leaves the context as it was
         outcome = "failed"
         await agent.complain("compaction", f"the compactor failed: {in_words(error)}")
     finally:
-        agent.compaction_off = outcome != "completed"
-        if bus.has("compaction_end"):
-            await bus.emit(
-                bus.make(
-                    CompactionEndEvent,
-                    reason=reason,
-                    outcome=outcome,
-                    before_tokens=before,
-                    after_tokens=agent.view.tokens(),
-                    entry_id=entry_id,
-                )
-            )
+        agent.allow_compaction(outcome == "completed")
+        await bus.fire(
+            CompactionEndEvent,
+            reason=reason,
+            outcome=outcome,
+            before_tokens=before,
+            after_tokens=agent.context.tokens(),
+            entry_id=entry_id,
+        )
     return outcome == "completed"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..containment import call_contained
 from ..descriptors import load_object
 from ..messages import (
     AgentMessage,
@@ -75,7 +74,7 @@ def prompt_parts(agent: AgentRunner) -> Mapping[str, str]:
     for entry in entries:
         try:
             name = entry.name if entry.name not in parts else entry.address
-            parts[name] = call_contained(load_object(entry.item.provide), agent)
+            parts[name] = load_object(entry.item.provide)(agent)
         except Exception as error:  # noqa: BLE001 - a part that fails is left out, and said
             agent.host.note(entry.source or "application", f"context provider {entry.name!r} failed: {error}")
     return {name: agent.host.redact(part) for name, part in parts.items() if part}

@@ -66,7 +66,7 @@ class Conversation(Part):
             self._agent.host.learn_secrets()
             session, reason = await self._find(self._given)
             self.session = session
-            self._agent.events.session_id = session.id
+            self._agent.events.open_session(session.id)
             self._opened = True
         await self._started(reason)
         return self.required
@@ -80,16 +80,14 @@ class Conversation(Part):
             self._store = agent.host.session_store()
             return await Session.open(self._store, given, clock), "resume"
         self._store = MemoryStore() if given is None else agent.host.session_store()
-        above = agent.nesting.above
-        parent = above.run.agent.session_id if above is not None and given is not None else None
+        asking = agent.nesting.parent
+        parent = asking.run.agent.session_id if asking is not None and given is not None else None
         return await Session.create(self._store, clock, cwd=str(agent.cwd), parent=parent), "new"
 
     async def _started(self, reason: Reason, previous: str | None = None) -> None:
         """Emit ``session_start`` and keep what its handlers put into the context."""
         bus, session = self._agent.events, self.required
-        if not bus.has("session_start"):
-            return
-        answer = await bus.emit(bus.make(SessionStartEvent, reason=reason, previous=previous, path=session.location))
+        answer = await bus.fire(SessionStartEvent, reason=reason, previous=previous, path=session.location)
         if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
             for message in answer.context:  # type: ignore[union-attr]
                 await session.append_message(without_secrets(message, self._agent.host.redact))
@@ -148,14 +146,11 @@ class Conversation(Part):
         place = await session.append_branch_summary(summary) if summary else entry_id
         if label and place is not None:
             await session.label(place, label)
-        self._agent.compaction_off = False
+        self._agent.allow_compaction()
 
     async def _ask(self, cls: type[E], what: str, **values: object) -> object:
         """Ask the handlers of a ``session_before_*`` event; a cancel is an :class:`AgentError`."""
-        bus = self._agent.events
-        if not bus.has(cls.type):
-            return None
-        answer = await bus.emit(bus.make(cls, **values))
+        answer = await self._agent.events.fire(cls, **values)
         if isinstance(answer, SessionBeforeResult) and answer.cancel is True:
             why = f": {answer.reason}" if isinstance(answer.reason, str) else ""
             raise AgentError(f"the {what} was cancelled by a handler{why}")
@@ -164,7 +159,7 @@ class Conversation(Part):
     async def _leave_for(self, session: Session, reason: Reason) -> None:
         """Talk in another session from now on; what was known about the old one is forgotten."""
         old, self.session = self.required, session
-        self._agent.events.session_id = session.id
+        self._agent.events.open_session(session.id)
         self._agent.forget_conversation()
         await old.close()
         await self._started(reason, None if reason == "reload" else old.id)
@@ -173,9 +168,8 @@ class Conversation(Part):
 
     async def shut_down(self) -> None:
         """Emit ``session_shutdown``."""
-        bus = self._agent.events
-        if self._opened and bus.has("session_shutdown"):
-            await bus.emit(bus.make(SessionShutdownEvent, reason="exit"))
+        if self._opened:
+            await self._agent.events.fire(SessionShutdownEvent, reason="exit")
 
     async def close(self) -> None:
         """Close the session's file."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..containment import call_contained, in_words
+from ..containment import in_words
 from ..frozen import EMPTY
 
 __all__ = ["Directive", "Directives"]
@@ -53,6 +53,6 @@ class Directives:
         """Tell the listeners; one that fails is logged and changes nothing."""
         for listener in self._listeners:
             try:
-                call_contained(listener, Directive(name, arguments))
+                listener(Directive(name, arguments))
             except Exception as error:  # noqa: BLE001 - who only listens has no say
                 log.warning("a listener failed on %r: %s", name, in_words(error))

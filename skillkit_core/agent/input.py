@@ -23,9 +23,9 @@ from .run import Run
 
 if TYPE_CHECKING:
     from .runner import AgentRunner
-    from .scheduler import RunSlot
+    from .scheduler import Scheduler
 
-__all__ = ["Delivery", "Intake", "QueueItem", "Queues", "Receipt"]
+__all__ = ["Delivery", "Input", "Kind", "QueueItem", "Queues", "Receipt"]
 
 
 class Receipt:
@@ -35,12 +35,12 @@ class Receipt:
         id: the queued item, for :meth:`AgentRunner.cancel`; empty when a handler of ``input`` has dealt with the message.
     """
 
-    def __init__(self, slot: RunSlot) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
         self.id = ""
         self.wants_run = True  # until one has begun for it
-        self.said = False
+        self.said = False  # whether a run has taken the message
         self.watched = False  # whether somebody asked for the response
-        self._slot = slot
+        self._scheduler = scheduler
         self._future: Future[AgentResponse] = Future()  # threads wait for it, too
 
     @property
@@ -55,9 +55,17 @@ class Receipt:
             AgentError: the run failed, or the message was taken back or the agent closed before it was said. RunAborted: the
             run was aborted. ReentrancyError: the caller is part of a run of this agent.
         """
-        self._slot.refuse_reentry("response")
+        self._scheduler.refuse_reentry("response")
         self.watched = True
         return await asyncio.shield(asyncio.wrap_future(self._future))
+
+    def taken(self) -> None:
+        """A run has said the message."""
+        self.said, self.wants_run = True, False
+
+    def want_run(self, wanted: bool) -> None:
+        """Say whether a run is still to begin for the message."""
+        self.wants_run = wanted
 
     def settle(self, response: AgentResponse) -> None:
         """The run is over; only the first end counts."""
@@ -182,7 +190,7 @@ class Queues:
 Delivery = Literal["prompt", "steer", "follow_up"]
 
 
-class Intake(Part):
+class Input(Part):
     """The one way in for what is said to an agent."""
 
     def __init__(self, agent: AgentRunner) -> None:
@@ -193,7 +201,7 @@ class Intake(Part):
         agent = self._agent
         accepted = await self._asked(text, images, "prompt")
         if isinstance(accepted, Handled):
-            run.content = accepted.reply or ""
+            run.answered(accepted.reply or "")
             run.push(StreamEvent("text_delta", run.content, index=0))
             run.push(StreamEvent("done", run.content))
             return None
@@ -201,19 +209,19 @@ class Intake(Part):
         content = ((TextBlock(text),) if text else ()) + blocks
         if not content:
             raise UsageError("there is nothing to say: the message is empty")
-        agent.compaction_off = False
+        agent.allow_compaction()
         return [UserMessage(content=content, ts=agent.clock.time())]
 
     async def trigger(self, delivery: Delivery, text: str, images: Sequence[Block]) -> Receipt:
         """Queue something for the active run, or begin one with it; see :meth:`AgentRunner.steer`."""
-        agent, slot = self._agent, self._agent.slot
-        slot.require_free()
-        if slot.run is None:
+        agent, scheduler = self._agent, self._agent.scheduler
+        scheduler.require_free()
+        if scheduler.run is None:
             await agent.open()
-        receipt = Receipt(slot)
+        receipt = Receipt(scheduler)
         if await self.queue(delivery, text, images, receipt):
             try:
-                slot.begin_waiting()
+                scheduler.begin_waiting()
             except SkillKitError:
                 agent.queues.cancel(receipt.id)
                 raise
@@ -226,7 +234,7 @@ class Intake(Part):
 
         With a ``receipt`` it is queued also while nothing runs.
         """
-        agent, slot = self._agent, self._agent.slot
+        agent, scheduler = self._agent, self._agent.scheduler
         if text.startswith("/"):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
         accepted = await self._asked(text, images, delivery)
@@ -236,14 +244,14 @@ class Intake(Part):
             return ""
         late = NoActiveRun("the run ended before the message could be queued", hint="use chat()")
         if receipt is not None:
-            slot.require_free()
-        elif not slot.steerable:
+            scheduler.require_free()
+        elif not scheduler.steerable:
             raise late
         text, blocks = accepted
         if not text and not blocks:
             raise UsageError("there is nothing to say: the message is empty")
         item_id = agent.queues.put("steer" if delivery == "steer" else "follow_up", text, blocks, receipt)
-        if receipt is None and not slot.steerable and agent.queues.cancel(item_id) == "cancelled":
+        if receipt is None and not scheduler.steerable and agent.queues.cancel(item_id) == "cancelled":
             raise late  # it ended on its thread while this one queued
         return item_id
 
@@ -263,9 +271,8 @@ class Intake(Part):
         text, blocks = agent.host.redact(clean(text)), tuple(images)
         if not agent.events.has("input"):
             return text, blocks
-        event = agent.events.make(InputEvent, text=text, images=blocks, delivery=delivery)
         try:
-            answer = await agent.events.emit(event)
+            answer = await agent.events.fire(InputEvent, text=text, images=blocks, delivery=delivery)
         except GuardFailed as error:
             raise AgentError(f"the input was rejected: {error}") from error
         if isinstance(answer, Handled):

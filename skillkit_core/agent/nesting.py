@@ -1,155 +1,127 @@
-"""Runs inside runs: what an agent takes over from the run whose tool or handler started it (spec, section 9.49).
+"""Nested runs: what an agent takes over from the run whose tool or handler asks it (spec, section 9.49).
 
-Nobody has to hand anything on. Where a run works, a context variable says so; an agent that is made or asked there belongs
-below that run. It gets the run's guards and observers, counts against its budgets, ends with it, and asks who it asks.
+Nobody has to hand anything on. A context variable says in which run code works; an agent that is made or asked there becomes a
+child of that run. The child gets the parent's guards and observers, executor and workspace, offers only tools that the parent
+may offer, counts against the parent's budgets, ends with the parent, and asks the parent's approver.
 """
 
 from __future__ import annotations
 
+import asyncio
 import zlib
-from collections.abc import Iterator
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import AgentError, UsageError
-from ..models import TokenUsage
 from .part import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .run import Run
     from .runner import AgentRunner
     from .tool_call import CallContext
 
-__all__ = ["Nesting", "Place", "beyond", "chain", "count_above", "here", "leave", "work_in"]
+__all__ = ["Nesting", "Parent", "current_parent", "enter", "leave"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where code works: in a run, and in a call of a tool or (``None``) a handler."""
+class Parent:
+    """Where code works.
+
+    Attributes:
+        run: the run.
+        call: the tool call in the run; ``None``: a handler.
+    """
 
     run: Run
     call: CallContext | None = None
 
 
-_place: ContextVar[Place | None] = ContextVar("skillkit_place", default=None)
+_current: ContextVar[Parent | None] = ContextVar("skillkit_parent", default=None)
 
 
-def here() -> Place | None:
-    """The run that this code is part of, ``None`` outside of any."""
-    return _place.get()
+def current_parent() -> Parent | None:
+    """Return the run that this code is part of, ``None`` outside of any."""
+    return _current.get()
 
 
-def work_in(run: Run, call: CallContext | None = None) -> Token[Place | None]:
+def enter(run: Run, call: CallContext | None = None) -> Token[Parent | None]:
     """Say that the current task works for ``run``."""
-    return _place.set(Place(run, call))
+    return _current.set(Parent(run, call))
 
 
-def leave(token: Token[Place | None]) -> None:
-    """Undo :func:`work_in`."""
-    _place.reset(token)
+def leave(token: Token[Parent | None]) -> None:
+    """Undo :func:`enter`."""
+    _current.reset(token)
 
 
 class Nesting(Part):
-    """What an agent knows about the run above it.
+    """The parent of an agent.
 
-    An agent that was made inside a run stays below it for good, whichever task asks it later; one that is only asked there is
-    below it for as long as it answers.
+    An agent that was made inside a run stays a child of that run, whichever task asks it later. An agent that is only asked there
+    is a child for as long as it answers.
+
+    Attributes:
+        parent: where the agent is asked from; ``None``: by an application.
     """
 
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
-        self._born = self._place = here()
+        self._born = self.parent = current_parent()
 
-    def settle(self) -> None:
-        """Take over what an agent that was made inside a run gets from it."""
+    def ancestors(self) -> Iterator[AgentRunner]:
+        """Yield the agent and those of the runs that it is a part of, the outermost last."""
+        yield self._agent
+        if self.parent is not None:
+            for run in self.parent.run.ancestors():
+                yield run.agent
+
+    def adopt(self) -> None:
+        """Take over what an agent that was made inside a run gets from its parent."""
         if self._born is not None:
             self._take_over(self._born)
 
-    @property
-    def above(self) -> Place | None:
-        """Where the agent is asked from, ``None`` for one of its own."""
-        return self._place
-
-    def begin(self, run: Run) -> None:
-        """Put ``run`` below the run that asks for it.
+    def begin(self) -> Parent | None:
+        """Return the parent of a run that is about to be made.
 
         Raises:
-            AgentError: that is deeper than ``Limits.depth`` of the outermost run allows. UsageError: it is another thread's.
+            AgentError: that is deeper than ``Limits.depth`` of the outermost run allows.
+            UsageError: the parent runs on the loop of another thread.
         """
-        asked = here()
-        if asked is not None and any(r.agent is self._agent for r in chain(asked.run)):
+        asked = current_parent()
+        if asked is not None and any(run.agent is self._agent for run in asked.run.ancestors()):
             asked = None  # a task that outlived its run asks the very agent of that run
-        place = self._place = asked or self._born
-        if place is None:
-            return
-        runs = list(chain(place.run))
-        deepest = runs[-1].agent.config.limits.depth
+        parent = self.parent = asked or self._born
+        if parent is None:
+            return None
+        runs = list(parent.run.ancestors())
+        deepest = runs[-1].config.limits.depth
         if len(runs) > deepest:
-            path = " > ".join((*place.run.agent.agent_path, "..."))
+            path = " > ".join((*parent.run.agent.agent_path, "..."))
             raise AgentError(
                 f"agents are nested more than {deepest} deep ({path})",
                 hint="answer in place, or raise Limits.depth of the outermost agent",
             )
-        if place.run.loop is not run.loop:
+        if parent.run.loop is not asyncio.get_running_loop():
             raise UsageError(
                 "an agent inside a run must be asked on the event loop of that run",
                 hint="make the tool or handler an async function and await the agent",
             )
-        if self._agent.events.above is not place.run.agent.events:
-            self._take_over(place)
-        run.above = place
-        above = place.run
-        run.unlink = above.signal.add_callback(lambda: self._agent.slot.abort(run, above.signal.reason))
+        if self._agent.events.parent is not parent.run.bus:
+            self._take_over(parent)
+        return parent
 
     def end(self, run: Run) -> None:
-        """The run is over."""
-        run.unlink()
-        if run.above is not None and self._born is None:
-            self._place = None
-            self._agent.agent_path = self._agent.events.agent_path = ("main",)
-            self._agent.events.inherit(None)
+        """The run is over: an agent that was only asked inside another one is on its own again."""
+        if run.parent is not None and self._born is None:
+            self.parent = None
+            self._agent.events.inherit(None, ("main",))
 
-    def _take_over(self, place: Place) -> None:
-        agent, above = self._agent, place.run
-        above.nested += 1
-        where = f"{above.agent.session_id} {above.id} {place.call.tool_call_id if place.call else ''} {above.nested}"
+    def _take_over(self, parent: Parent) -> None:
+        above = parent.run
+        call = parent.call.tool_call_id if parent.call is not None else ""
+        where = f"{above.agent.session_id} {above.id} {call} {above.count_child()}"
         name = f"sub:{zlib.crc32(where.encode()):08x}"
-        agent.agent_path = agent.events.agent_path = (*above.agent.agent_path, name)
-        agent.events.inherit(above.agent.events)
-
-
-def chain(run: Run) -> Iterator[Run]:
-    """``run`` and the runs above it, the outermost last."""
-    current: Run | None = run
-    while current is not None:
-        yield current
-        current = current.above.run if current.above is not None else None
-
-
-async def count_above(run: Run, usage: TokenUsage, cost: float | None, entry: dict[str, object]) -> None:
-    """Write what a nested run used into the books of every run above it: once each, without an event.
-
-    The ledger entries there have the purpose ``nested`` and name the session that has the details.
-    """
-    place = run.above
-    nested = {**entry, "purpose": "nested", "session": run.agent.session_id, "agent_path": run.agent.agent_path}
-    while place is not None:
-        above = place.run
-        if place.call is not None:
-            place.call.nested = place.call.nested + usage
-        above.add(usage, cost)  # also when it has ended: its budget holds for what it left behind
-        if not above.ended and above.agent.open_session is not None:
-            await above.agent.open_session.append("usage", nested)
-        place = above.above
-
-
-def beyond(reported: TokenUsage, counted: TokenUsage) -> TokenUsage:
-    """What a tool reports besides the nested runs that are in the books already."""
-    return TokenUsage(
-        max(0, reported.input - counted.input),
-        max(0, reported.output - counted.output),
-        max(0, reported.cache_read - counted.cache_read),
-        max(0, reported.cache_write - counted.cache_write),
-        max(0, reported.reasoning - counted.reasoning),
-    )
+        self._agent.events.inherit(above.bus, (*above.agent.agent_path, name))

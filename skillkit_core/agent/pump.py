@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..containment import Carried
 from ..errors import AsyncHandlerError
@@ -18,146 +19,164 @@ if TYPE_CHECKING:
     from .run import Run
     from .tool_call import CallContext
 
-__all__ = ["Narration", "Updates"]
+__all__ = ["MessageUpdates", "ToolUpdates"]
 
 DELTAS = frozenset(("text_delta", "thinking_delta", "tool_call_delta"))
+T = TypeVar("T")
+
+log = logging.getLogger("skillkit.agent")
 
 
-class Narration:
-    """Tells the handlers of one answer's updates, in order and all of them (spec, section 9.50).
+class Pump(Generic[T]):
+    """A queue, and a task that emits what waits there, in order; there is a task only while something waits."""
 
-    Where a handler is async the events wait in a queue for a task of their own. Deltas of one block that wait one behind the
+    def __init__(self, run: Run, emit: Callable[[T], Awaitable[object]]) -> None:
+        self.waiting: deque[T] = deque()
+        self._run = run
+        self._emit = emit
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing is being emitted."""
+        return self._task is None or self._task.done()
+
+    def put(self, item: T) -> None:
+        """Emit ``item`` after what waits."""
+        self.waiting.append(item)
+        if self.idle:
+            self._task = self._run.own(self._deliver)
+
+    async def _deliver(self) -> None:
+        while self.waiting:
+            await self._emit(self.waiting.popleft())
+
+    async def drain(self) -> None:
+        """Wait until everything is emitted."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def pass_on(self) -> None:
+        """Raise what no handler may swallow: an interrupt, a cancellation of its own."""
+        if self._task is not None and self._task.done():
+            try:
+                self._task.result()
+            except Carried as carrying:
+                raise carrying.error from None
+
+    async def stop(self) -> None:
+        """Emit nothing more; wait within the grace time for the handler that works now."""
+        self.waiting.clear()
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            _, left = await asyncio.wait([self._task], timeout=self._run.abort_grace)
+            self._run.agent.abandon(left)
+
+
+class MessageUpdates:
+    """The updates of one answer, all of them, in order (spec, section 9.50).
+
+    Plain handlers are called at once. Async handlers get the updates from a queue: deltas of one block that wait one behind the
     other become one, so a slow handler gets fewer and larger ones, and the end of the answer need not wait long for it.
     """
 
     def __init__(self, run: Run, builder: MessageBuilder) -> None:
         self._run = run
-        self._bus = run.agent.events
+        self._bus = run.bus
         self._builder = builder
-        self._waiting: deque[StreamEvent] | None = None  # there is none for most answers, and one takes 0.6 KiB
-        self._pump: asyncio.Task[None] | None = None
+        self._pump: Pump[StreamEvent] | None = None  # there is none for most answers
 
-    async def tell(self, event: StreamEvent) -> None:
-        """Tell about ``event`` now, or when its turn comes; waits only while the queue is full."""
-        if self._pump is None and self._bus.all_sync("message_update"):
-            await self._emit(event)
-            return
-        if self._waiting is None:
-            self._waiting = deque()
-        last = self._waiting[-1] if self._waiting else None
+    async def put(self, event: StreamEvent) -> None:
+        """Emit the update now, or when its turn comes; wait only while the queue is full."""
+        pump = self._pump
+        if pump is None:
+            if self._bus.all_sync("message_update"):
+                await self._emit(event)
+                return
+            pump = self._pump = Pump(self._run, self._emit)
+        last = pump.waiting[-1] if pump.waiting else None
         if last is not None and event.type in DELTAS and (last.type, last.index) == (event.type, event.index):
-            self._waiting[-1] = replace(last, content=last.content + event.content, usage=event.usage or last.usage)
+            pump.waiting[-1] = replace(last, content=last.content + event.content, usage=event.usage or last.usage)
         else:
-            self._waiting.append(event)
-        if self._pump is None or self._pump.done():
-            self._passed()
-            self._pump = self._run.own(self._deliver)
-        if len(self._waiting) > self._run.MAX_WAITING:
-            await self.end()
+            pump.pass_on()
+            pump.put(event)
+        if len(pump.waiting) > self._run.MAX_WAITING:
+            await self.drain()
 
     async def _emit(self, event: StreamEvent) -> None:
-        await self._bus.emit(self._bus.make(MessageUpdateEvent, event=event, _builder=self._builder))
+        await self._bus.fire(MessageUpdateEvent, event=event, _builder=self._builder)
 
-    async def _deliver(self) -> None:
-        while self._waiting:
-            await self._emit(self._waiting.popleft())
-
-    async def end(self) -> None:
-        """Wait until everything is told. Raises what no handler may swallow: an interrupt, a cancellation of its own."""
+    async def drain(self) -> None:
+        """Wait until everything is emitted; raise what :meth:`Pump.pass_on` does."""
         if self._pump is not None:
-            await asyncio.wait([self._pump])
-            self._passed()
-
-    def _passed(self) -> None:
-        if self._pump is not None:
-            try:
-                self._pump.result()
-            except Carried as carrying:
-                raise carrying.error from None
+            await self._pump.drain()
+            self._pump.pass_on()
 
     async def stop(self) -> None:
-        """Tell nothing more: the answer was cut off. Waits for the handler that is being told, within the grace time."""
-        if self._waiting is not None:
-            self._waiting.clear()
-        if self._pump is not None and not self._pump.done():
-            self._pump.cancel()
-            _, left = await asyncio.wait([self._pump], timeout=self._run.abort_grace)
-            self._run.agent.abandon(left)
+        """Emit nothing more: the answer was cut off."""
+        if self._pump is not None:
+            await self._pump.stop()
 
 
-log = logging.getLogger("skillkit.agent")
-
-
-class Updates:
-    """The updates of one batch of calls. Plain handlers are called at once, others by a task of its own."""
+class ToolUpdates:
+    """The updates of one batch of calls, from any thread; what comes after a call has its result is dropped."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._bus = run.agent.events
-        self._shown: deque[tuple[CallContext, str, str, int]] = deque()  # from any thread, not told yet
-        self._waiting: list[ToolExecutionUpdateEvent] = []
-        self._pump: asyncio.Task[None] | None = None
-        self._over = False
+        self._bus = run.bus
+        self._shown: deque[tuple[CallContext, str, str, int]] = deque()  # from any thread, not emitted yet
+        self._pump: Pump[ToolExecutionUpdateEvent] | None = None
+        self._ended = False
 
     def show(self, ctx: CallContext, output: str, stream: str, n: int) -> None:
-        """Tell what the tool of a call has put out; ``n`` counts its updates."""
+        """Emit what the tool of a call has put out; ``n`` counts its updates."""
         if not self._bus.has("tool_execution_update"):
             return
         self._shown.append((ctx, output, stream, n))
-        loop = self._run.loop
         try:
-            here = asyncio.get_running_loop()
+            here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
             here = None
-        if here is loop:
+        if here is self._run.loop:
             self._take()
         else:
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._take)
+                self._run.loop.call_soon_threadsafe(self._take)
 
     def _take(self) -> None:
-        """Make events of what was shown; what comes from a thread after its call has settled is dropped."""
         while self._shown:
             ctx, output, stream, n = self._shown.popleft()
-            if self._over or ctx.settled:
+            if self._ended or ctx.settled:
                 continue
-            self._post(
+            self._put(
                 self._bus.make(
                     ToolExecutionUpdateEvent,
                     tool_name=ctx.tool_name,
                     tool_call_id=ctx.tool_call_id,
-                    output=self._run.agent.host.redact(output),
+                    output=self._run.redact(output),
                     stream=stream,
                     n=n,
                 )
             )
 
-    def _post(self, event: ToolExecutionUpdateEvent) -> None:
-        if self._pump is None and self._bus.all_sync("tool_execution_update"):
+    def _put(self, event: ToolExecutionUpdateEvent) -> None:
+        if (self._pump is None or self._pump.idle) and self._bus.all_sync("tool_execution_update"):
             try:
                 self._bus.emit_sync(event)
             except AsyncHandlerError as error:  # it returned an awaitable all the same; the tool is not to blame
                 log.warning("%s", error)
             return
-        self._waiting.append(event)
         if self._pump is None:
-            self._pump = self._run.own(self._deliver)
-
-    async def _deliver(self) -> None:
-        try:
-            while self._waiting:
-                updates, self._waiting = self._waiting, []
-                for event in updates:
-                    await self._bus.emit(event)
-        finally:
-            self._pump = None
+            self._pump = Pump(self._run, self._bus.emit)
+        self._pump.put(event)
 
     async def drain(self) -> None:
-        """Wait until everything that was shown is told."""
-        self._take()
+        """Wait until everything that was shown is emitted."""
+        if self._shown:
+            self._take()
         if self._pump is not None:
-            await asyncio.wait([self._pump])
+            await self._pump.drain()
 
     def end(self) -> None:
-        """Nothing is told from now on."""
-        self._over = True
+        """Emit nothing from now on."""
+        self._ended = True

@@ -27,13 +27,13 @@ from .compaction import can_compact, compact_alone
 from .context import ContextView, estimate_message, estimator_for, joined, prompt_parts
 from .conversation import Conversation
 from .directives import Directives
-from .input import Delivery, Intake, QueueItem, Queues, Receipt
+from .input import Delivery, Input, QueueItem, Queues, Receipt
 from .loop import run_loop
 from .nesting import Nesting
 from .repair import repair
 from .response import AgentResponse
 from .run import Run
-from .scheduler import RunSlot
+from .scheduler import Scheduler
 from .session import Session
 from .suspension import Suspension, resumption
 from .target import Target, TargetSelection
@@ -77,8 +77,8 @@ class AgentRunner:
         clock: Clock | None = None,
     ) -> None:
         self.nesting = Nesting(self)
-        if host is None and self.nesting.above is not None:
-            host = self.nesting.above.run.agent.host
+        if host is None and self.nesting.parent is not None:
+            host = self.nesting.parent.run.agent.host
         self._owns_host = host is None
         if host is None:
             from ..host.manager import Host
@@ -87,23 +87,21 @@ class AgentRunner:
         self.config = config or AgentConfig()
         self.host: Host = host
         self.clock: Clock = clock or SYSTEM_CLOCK
-        self.cwd: Path = self.config.cwd if self.config.cwd is not None else host.cwd
-        self.agent_path: tuple[str, ...] = ("main",)
         self.events: EventBus = EventBus(host, context=HandlerContext(self), clock=self.clock.time)
-        self.slot = RunSlot(self)
-        self.intake = Intake(self)
+        self.scheduler = Scheduler(self)
+        self.input = Input(self)
         self.conversation = Conversation(self, session)
-        self.queues = Queues(self.intake.queue_changed)
+        self.queues = Queues(self.input.queue_changed)
         self.own_tools: tuple[Tool, ...] = tuple(self.config.tools)
         self.toolbox = Toolbox(self)
         self.directives = Directives()
         self.scratch: dict[str, Any] = {}
         self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
-        self.compaction_off = False
+        self._auto_compaction = True
         self._closed = False
-        self.nesting.settle()
+        self.nesting.adopt()
         self.around = AroundHooks(host)
-        self.view = ContextView(self)
+        self.context = ContextView(self)
         self.selection = TargetSelection(self)
         if self.config.api_key:
             host.remember_secret(self.config.api_key)
@@ -135,7 +133,29 @@ class AgentRunner:
     @property
     def signal(self) -> AbortSignal:
         """The abort signal of the current run."""
-        return self.slot.run.signal if self.slot.run is not None else AbortSignal()
+        return self.scheduler.run.signal if self.scheduler.run is not None else AbortSignal()
+
+    @property
+    def agent_path(self) -> tuple[str, ...]:
+        """``("main",)``, or deeper for an agent inside a run."""
+        return self.events.agent_path
+
+    @property
+    def cwd(self) -> Path:
+        """The workspace: the configured one, else the parent's, else the host's."""
+        for agent in self.nesting.ancestors():
+            if agent.config.cwd is not None:
+                return agent.config.cwd
+        return self.host.cwd
+
+    @property
+    def compacts(self) -> bool:
+        """Whether the history is shortened when it needs to be; not after a compaction that freed too little."""
+        return self.config.compaction and self._auto_compaction
+
+    def allow_compaction(self, allowed: bool = True) -> None:
+        """Say whether the history may be shortened before the next input."""
+        self._auto_compaction = allowed
 
     async def open(self) -> Session:
         """Open the session (the first run does it too); raises as :class:`SessionStore`."""
@@ -153,7 +173,7 @@ class AgentRunner:
             agent stays where it was.
         """
         self.directives.tell("switch", session=session)
-        async with self.slot.hold("switch"):
+        async with self.scheduler.hold("switch"):
             return await self.conversation.switch(session)
 
     async def fork(self, at: str | Unset | None = UNSET) -> Session:
@@ -166,7 +186,7 @@ class AgentRunner:
             As :meth:`switch`, with ``session_before_fork``. SessionError: there is no such entry.
         """
         self.directives.tell("fork", at=at)
-        async with self.slot.hold("fork"):
+        async with self.scheduler.hold("fork"):
             return await self.conversation.fork(at)
 
     async def move_to(self, entry_id: str | None, *, summary: str | None = None, label: str | None = None) -> None:
@@ -180,34 +200,34 @@ class AgentRunner:
             As :meth:`switch`, with ``session_before_tree``. SessionError: there is no such entry.
         """
         self.directives.tell("move_to", entry_id=entry_id, summary=summary, label=label)
-        async with self.slot.hold("move_to"):
+        async with self.scheduler.hold("move_to"):
             await self.conversation.move_to(entry_id, summary, label)
 
     async def reload(self) -> Session:
         """Read the session again from where it is kept; raises as :meth:`switch`."""
         self.directives.tell("reload")
-        async with self.slot.hold("reload"):
+        async with self.scheduler.hold("reload"):
             return await self.conversation.reload()
 
     def forget_conversation(self) -> None:
         """Drop what was kept about the session: another one is talked in."""
-        self.view = ContextView(self)
+        self.context = ContextView(self)
         self.scratch = {}
         self.sticky_approvals.clear()
-        self.compaction_off = False
+        self._auto_compaction = True
 
     async def aclose(self) -> None:
         """End the run, emit ``session_shutdown`` once, close the session, and the host if it is this agent's own."""
         if self._closed:
             return
-        self.slot.refuse_reentry("aclose")
+        self.scheduler.refuse_reentry("aclose")
         self._closed = True
         self.abort("the agent was closed")
         await self.wait_idle()
-        await self.slot.wait_free()
+        await self.scheduler.wait_free()
         self.queues.forsake(AgentError("the agent was closed before the message was said"))
         await self.conversation.shut_down()
-        await self.slot.cancel_abandoned(self.config.abort_grace)
+        await self.scheduler.cancel_abandoned(self.config.abort_grace)
         await self.conversation.close()
         if self._owns_host:
             await self.host.aclose()
@@ -234,12 +254,12 @@ class AgentRunner:
             AgentBusy: a run is active and ``delivery`` is ``prompt``.
         """
         self.directives.tell("chat", message=message, images=images, delivery=delivery)
-        run = self.slot.run
+        run = self.scheduler.run
         if delivery == "prompt" or run is None:
-            return await self.slot.alone("chat", functools.partial(self._prompted, text=message, images=images))
-        self.slot.refuse_reentry("chat")
-        await self.intake.queue(delivery, message, images)
-        await self.slot.wait_end(run)
+            return await self.scheduler.alone("chat", functools.partial(self._prompted, text=message, images=images))
+        self.scheduler.refuse_reentry("chat")
+        await self.input.queue(delivery, message, images)
+        await self.scheduler.wait_end(run)
         failure = run.failure()
         if failure is not None:
             raise failure
@@ -264,7 +284,12 @@ class AgentRunner:
         self.require_idle("resume")
         session = await self.open()
         found = resumption(session.messages, session.suspension(), decisions)
-        return await self.slot.alone("resume", lambda run: run_loop(run, (), found))
+
+        async def work(run: Run) -> None:
+            await run.open()
+            await run_loop(run, (), found)
+
+        return await self.scheduler.alone("resume", work)
 
     async def compact(self) -> bool:
         """Shorten the conversation now; whether that freed something worth it.
@@ -283,9 +308,10 @@ class AgentRunner:
         freed: list[bool] = []
 
         async def work(run: Run) -> None:
+            await run.open()
             freed.append(await compact_alone(run))
 
-        await self.slot.alone("compact", work)
+        await self.scheduler.alone("compact", work)
         return freed[0]
 
     @property
@@ -313,7 +339,7 @@ class AgentRunner:
         self.directives.tell("chat", message=message, images=images, delivery="prompt")
         try:
             work = functools.partial(self._prompted, text=message, images=images)
-            async with contextlib.aclosing(self.slot.stream("chat", work, streaming=True)) as items:
+            async with contextlib.aclosing(self.scheduler.stream("chat", work, streaming=True)) as items:
                 async for item in items:
                     if isinstance(item, Sequence):
                         for event in item:
@@ -321,14 +347,14 @@ class AgentRunner:
         except AgentError as error:
             yield StreamEvent("error", error=error)
 
-    async def take_up_waiting(self, run: Run) -> None:
-        """The work of a run that a queued message began."""
-        await self.open()
+    async def run_waiting(self, run: Run) -> None:
+        """Do the work of a run that a queued message began."""
+        await run.open()
         await run_loop(run, ())
 
     async def _prompted(self, run: Run, text: str, images: Sequence[Block]) -> None:
-        await self.open()
-        prompt = await self.intake.prompt(run, text, images)
+        await run.open()
+        prompt = await self.input.prompt(run, text, images)
         if prompt is not None:
             await run_loop(run, prompt)
 
@@ -338,9 +364,9 @@ class AgentRunner:
         Raises:
             ReentrancyError: the caller is part of the run. AgentBusy: there is one. AgentError: the agent is closed.
         """
-        self.slot.refuse_reentry(what)
-        self.slot.require_free()
-        self.slot.require_empty(what)
+        self.scheduler.refuse_reentry(what)
+        self.scheduler.require_free()
+        self.scheduler.require_empty(what)
 
     @property
     def closed(self) -> bool:
@@ -369,10 +395,10 @@ class AgentRunner:
         given = {"trigger": True} if trigger else {}
         self.directives.tell("steer", message=message, images=images, **given)
         if trigger:
-            return await self.intake.trigger("steer", message, images)
-        if not self.slot.steerable:
+            return await self.input.trigger("steer", message, images)
+        if not self.scheduler.steerable:
             raise NoActiveRun("there is no run to steer", hint="use chat(), or trigger=True")
-        return await self.intake.queue("steer", message, images)
+        return await self.input.queue("steer", message, images)
 
     @overload
     async def follow_up(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[False] = ...) -> str: ...
@@ -387,10 +413,10 @@ class AgentRunner:
         given = {"trigger": True} if trigger else {}
         self.directives.tell("follow_up", message=message, images=images, **given)
         if trigger:
-            return await self.intake.trigger("follow_up", message, images)
-        if not self.slot.steerable:
-            return await self.intake.later(message, images)
-        return await self.intake.queue("follow_up", message, images)
+            return await self.input.trigger("follow_up", message, images)
+        if not self.scheduler.steerable:
+            return await self.input.later(message, images)
+        return await self.input.queue("follow_up", message, images)
 
     def next_run(self, message: str, *, images: Sequence[Block] = ()) -> str:
         """Put a message in front of the next prompt; it survives an abort. Gives the item's id."""
@@ -407,19 +433,19 @@ class AgentRunner:
 
         Returns the steering and follow-up messages that were not consumed. Without a run it does nothing.
         """
-        return self.slot.abort(self.slot.run, reason)
+        return self.scheduler.abort(self.scheduler.run, reason)
 
     async def wait_idle(self) -> None:
         """Wait until no run is active."""
-        await self.slot.wait_idle()
+        await self.scheduler.wait_idle()
 
     def when_idle(self, callback: Callable[[], Any]) -> None:
         """Call ``callback()`` (sync or async) after the active run, or soon when nothing runs."""
-        self.slot.when_idle(callback)
+        self.scheduler.when_idle(callback)
 
     def abandon(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         """Keep tasks that did not end in time from being lost; they are cancelled when the agent closes."""
-        self.slot.abandon(tasks)
+        self.scheduler.abandon(tasks)
 
     # --- model and tools --------------------------------------------------------------------------------------
 
@@ -459,12 +485,11 @@ class AgentRunner:
 
     def system_prompt_cached(self) -> str:
         """The system prompt of the active run."""
-        return self.slot.run.system_prompt if self.slot.run is not None else ""
+        return self.scheduler.run.system_prompt if self.scheduler.run is not None else ""
 
     async def transform_context(self, messages: Sequence[AgentMessage]) -> list[AgentMessage]:
         """What ``context_transform`` handlers make of ``messages``."""
-        event = self.events.make(ContextTransformEvent, messages=tuple(messages))
-        answer = await self.events.emit(event)
+        answer = await self.events.fire(ContextTransformEvent, messages=tuple(messages))
         wanted = answer.messages if isinstance(answer, ContextTransformResult) else UNSET
         return list(messages) if isinstance(wanted, Unset) else list(wanted)
 
@@ -494,6 +519,6 @@ class AgentRunner:
         from ..events.types import HandlerErrorEvent
 
         if self.events.has("handler_error"):
-            await self.events.emit(self.events.make(HandlerErrorEvent, event=event, source="loop", error=message))
+            await self.events.fire(HandlerErrorEvent, event=event, source="loop", error=message)
         else:
             log.warning("%s: %s", event, message)

@@ -9,23 +9,13 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from ..containment import (
-    Carried,
-    as_failure,
-    await_contained,
-    call_contained,
-    carried,
-    in_words,
-    interrupts,
-    reason_of,
-    seen,
-)
+from ..containment import Carried, as_failure, carried, in_words, interrupts, reason_of, seen
 from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
 from ..events.types import AgentSettledEvent
 from ..host.plugins import check_required
 from ..stream import StreamEvent
 from .input import QueueItem, Receipt
-from .nesting import leave, work_in
+from .nesting import enter, leave
 from .part import Part
 from .response import AgentResponse
 from .run import Run
@@ -33,10 +23,14 @@ from .run import Run
 if TYPE_CHECKING:
     from .runner import AgentRunner
 
-__all__ = ["RunSlot", "Work", "ended"]
+__all__ = ["Scheduler", "Work", "ended"]
 
 log = logging.getLogger("skillkit.agent")
 Work: TypeAlias = Callable[[Run], Coroutine[Any, Any, None]]
+
+
+def _nothing() -> None:
+    pass
 
 
 class Held(NamedTuple):
@@ -47,7 +41,7 @@ class Held(NamedTuple):
     over: asyncio.Future[None]
 
 
-class RunSlot(Part):
+class Scheduler(Part):
     """Holds the active run of an agent and whatever outlives it: callbacks for its end, tasks that did not stop in time."""
 
     def __init__(self, agent: AgentRunner) -> None:
@@ -59,6 +53,7 @@ class RunSlot(Part):
         self._count = 0
         self._idle: list[Callable[[], Any]] = []  # from any thread
         self._abandoned: tuple[asyncio.Task[Any], ...] = ()
+        self._unlink: Callable[[], None] = _nothing  # stop listening to the signal of the parent
 
     # --- running ----------------------------------------------------------------------------------------------
 
@@ -107,17 +102,27 @@ class RunSlot(Part):
         with self._starting:  # threads with loops of their own may try at the same time
             self._agent.require_idle(what)
             self._count += 1
-            run = Run(self._agent, f"r{self._count}", streaming=streaming)
-            run.listens, run.began_by = what != "compact", began_by
-            self._agent.nesting.begin(run)
+            agent, parent = self._agent, self._agent.nesting.begin()
+            run = Run(
+                agent,
+                f"r{self._count}",
+                streaming=streaming,
+                parent=parent,
+                began_by=began_by,
+                listens=what != "compact",
+            )
+            self._unlink = _nothing
+            if parent is not None:
+                above = parent.run.signal
+                self._unlink = above.add_callback(lambda: self.abort(run, above.reason))
             self.run = run
-            self._agent.events.loop, self._agent.events.run_id = run.loop, run.id
+            agent.events.begin_run(run.id, run.loop)
             driven = self._drive(run, work)
             if began_by is None:  # somebody waits for it
                 driven = carried(driven)
-            run.task = self._task = asyncio.create_task(driven, name=f"skillkit run {run.id}")
+            self._task = run.drive(driven, f"skillkit run {run.id}")
             if began_by is None:
-                run.task.add_done_callback(seen)
+                self._task.add_done_callback(seen)
         return run
 
     def begin_waiting(self) -> None:
@@ -136,11 +141,11 @@ class RunSlot(Part):
         receipt = self._agent.queues.wanting()
         if receipt is None or self.run is not None or self._held is not None or self._agent.closed:
             return  # what is going on looks here when it ends
-        receipt.wants_run = False
+        receipt.want_run(False)
         try:
-            self._start("steer", self._agent.take_up_waiting, began_by=receipt)
+            self._start("steer", self._agent.run_waiting, began_by=receipt)
         except AgentBusy:
-            receipt.wants_run = True  # another thread was faster; its run takes the message, or what comes after it
+            receipt.want_run(True)  # another thread was faster; its run takes the message, or what comes after it
         except SkillKitError as error:
             receipt.fail(error)
             raise
@@ -175,32 +180,31 @@ class RunSlot(Part):
 
     async def _drive(self, run: Run, work: Work) -> None:
         """The task of a run."""
-        place = work_in(run)
-        run.begun = True
+        token = enter(run)
+        run.begin()
         try:
             if run.signal.aborted:  # before the first step
                 raise asyncio.CancelledError
             await work(run)
         except asyncio.CancelledError:
-            run.outcome = "aborted"
-            run.reason = run.reason or run.signal.reason or "cancelled"
+            run.conclude("aborted", run.reason or run.signal.reason or "cancelled")
             if not run.signal.aborted:
                 raise
         except BaseException as error:
             if interrupts(error):
                 if not run.closing:
-                    run.outcome, run.reason = "aborted", reason_of(error)
+                    run.conclude("aborted", reason_of(error))
                 raise
-            run.outcome, run.error = "failed", as_failure(error, run.task)  # the caller gets it as the run's failure
+            run.conclude("failed", run.reason, as_failure(error, run.task))  # the caller gets it as the run's failure
         finally:
-            run.closing = True
+            run.close()
             failure = run.failure()
             if failure is not None:
                 run.push(StreamEvent("error", error=failure))  # the loop has said it already, if it got that far
             try:
                 await self._settled(run)
             finally:
-                leave(place)
+                leave(token)
             await self._call_idle()
         self._begin_later()
         if self._task is run.task:
@@ -209,12 +213,12 @@ class RunSlot(Part):
     async def _settled(self, run: Run) -> None:
         events = self._agent.events
         try:
-            if events.has("agent_settled"):
-                await events.emit(events.make(AgentSettledEvent))
+            await events.fire(AgentSettledEvent)
         finally:
             self.run = None
-            events.run_id = events.deadline = None
+            events.end_run()
             run.end()
+            self._unlink()
             self._agent.nesting.end(run)
             self._answer(run)
 
@@ -236,9 +240,9 @@ class RunSlot(Part):
         callbacks, self._idle = self._idle, []
         for callback in callbacks:
             try:
-                answer = call_contained(callback)
+                answer = callback()
                 if asyncio.iscoroutine(answer):
-                    await await_contained(answer)
+                    await answer
             except Exception as error:  # noqa: BLE001 - the run is over; what comes after it cannot change its outcome
                 await self._agent.complain("when_idle", in_words(error))
 
@@ -326,10 +330,8 @@ class RunSlot(Part):
         def cancel() -> None:
             if run.task is None or run.closing or run.task.done() or run.task.cancelling():
                 return
-            self._agent.events.deadline = run.loop.time() + run.abort_grace
-            if (
-                run.begun
-            ):  # else it sees the signal in its first step; a task that never began could not say how it ended
+            self._agent.events.end_by(run.loop.time() + run.abort_grace)
+            if run.begun:  # else its first step sees the signal; a task that never began could not say how it ended
                 run.task.cancel()
                 run.loop.call_later(run.abort_grace, insist)
 

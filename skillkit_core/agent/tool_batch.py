@@ -3,126 +3,67 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Sequence
-from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from ..containment import (
-    Carried,
-    Escaped,
-    await_contained,
-    call_contained,
-    carried,
-    in_words,
-    interrupts,
-    reason_of,
-    seen,
-    working_task,
-)
-from ..contracts.approver import ApprovalDecision
-from ..errors import SkillKitError, ToolError
-from ..events.bus import EventBus
-from ..events.results import UNSET
+from ..containment import Carried, carried, interrupts, reason_of, seen, working_task
 from ..frozen import EMPTY
 from ..messages import Outcome, ToolCall, ToolResultMessage
-from ..tools import ToolOutput
-from .around import wrapped
-from .nesting import work_in
-from .pump import Updates
+from ..tools import Tool
+from .pump import ToolUpdates
 from .repair import NO_RESULT
 from .suspension import Resumption, SuspendedCall
-from .tool_call import IN_PROCESS, CallContext, Preparation, Prepared, Settlement, as_output, checked, tell_decision
+from .tool_call import FindTool, ToolCallRun
 
 if TYPE_CHECKING:
     from .run import Run
 
 __all__ = ["ToolBatch"]
 
-log = logging.getLogger("skillkit.agent")
-
 
 class ToolBatch:
-    """The calls of one assistant message."""
+    """The calls of one assistant message.
 
-    def __init__(self, run: Run, calls: Sequence[ToolCall]) -> None:
-        self.run = run
-        self.bus: EventBus = run.agent.events
-        self.items = [Prepared(call, i) for i, call in enumerate(calls)]
-        self._settlement = Settlement(run)
-        self._preparation = Preparation(run, self._settlement, len(self.items))
-        self._updates = Updates(run)
+    Args:
+        calls: what the model asks for.
+        resume: what was stored and decided about suspended calls, or what a crash left open.
+        tools: the tools that were offered; default: those of the agent.
+    """
+
+    def __init__(
+        self, run: Run, calls: Sequence[ToolCall], resume: Resumption | None = None, tools: Sequence[Tool] | None = None
+    ) -> None:
+        self._run = run
+        self._updates = ToolUpdates(run)
+        self._find: FindTool = run.agent.toolbox.get if tools is None else {tool.name: tool for tool in tools}.get
+        self._resume = resume
+        self.calls = [
+            ToolCallRun(
+                run,
+                call,
+                (i, len(calls)),
+                self._find,
+                self._updates,
+                resume.stored(call.id) if resume is not None else None,
+                resume.decisions.get(call.id) if resume is not None else None,
+            )
+            for i, call in enumerate(calls)
+        ]
 
     # --- running ----------------------------------------------------------------------------------------------
 
-    async def run_one(self, item: Prepared) -> None:
-        """Run one prepared call and settle it."""
-        clock = self.run.agent.clock
-        item.begun_at = clock.monotonic()
-        if item.substitute is not UNSET:
-            output, outcome = as_output(item.substitute), Outcome.ok
-            if output.is_error:
-                outcome = Outcome.error
-        else:
-            output, outcome = await self._execute(item)
-        if item.result is not None:
-            return  # it came too late: the run was aborted, and the call has its result
-        duration = clock.monotonic() - item.begun_at
-        await self._updates.drain()
-        output, outcome = await self._settlement.patched(item, output, outcome, duration)
-        await self._settlement.settle(item, output, outcome, duration)
-
-    async def _execute(self, item: Prepared) -> tuple[ToolOutput, Outcome]:
-        tool = item.tool
-        assert tool is not None and item.event is not None
-        ctx = item.ctx = CallContext(self.run, tool.name, item.call.id, self._updates.show)
-        work_in(self.run, ctx)  # an agent that the tool makes or asks is part of this call; the task ends with it
-        executor = self.run.agent.config.executor or IN_PROCESS
-        event, args = item.event, item.args
-
-        source = self.run.agent.toolbox.source(tool.name)
-        where = f"plugin {source!r}, tool {tool.name!r}" if source else f"tool {tool.name!r}"
-
-        async def body() -> ToolOutput:
-            return await await_contained(call_contained(executor.execute, tool, args, ctx, where=where), where)
-
-        call = wrapped(self.run.agent.around.tool_call, event, body, self.bus.context)
-        try:
-            async with asyncio.timeout(None) as limit:
-                if tool.timeout is not None:  # its timer stays with the loop, and must not hold the context of the run
-                    Context().run(limit.reschedule, self.run.loop.time() + tool.timeout)
-                output = checked(tool, await call())
-            return output, Outcome.error if output.is_error else Outcome.ok
-        except TimeoutError as error:
-            if tool.timeout is None:
-                return ToolOutput(f"TimeoutError: {error}", is_error=True), Outcome.error
-            return ToolOutput(f"The tool did not finish within {tool.timeout:g} s.", is_error=True), Outcome.timeout
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            return ToolOutput(f"The tool was cancelled from the inside: {error}", is_error=True), Outcome.error
-        except ToolError as error:
-            return ToolOutput(str(error), is_error=True), Outcome.error
-        except Exception as error:  # noqa: BLE001 - a tool's failure is a result (spec, section 9.20)
-            if isinstance(error, Escaped):
-                log.warning("%s", error)
-                error.where = error.where or where
-            said = str(error) if isinstance(error, SkillKitError) else in_words(error)
-            return ToolOutput(said, is_error=True), Outcome.error
-
-    # --- the batch --------------------------------------------------------------------------------------------
-
     async def execute(self, steered: Callable[[], bool]) -> None:
-        """Run the batch; afterwards every item has its result. ``steered()``: the user wants something else now.
+        """Run the batch; afterwards every call has its result, or waits for a decision.
 
-        On cancellation the open calls are ended within the grace time and settled as interrupted, then it passes.
+        On cancellation the open calls are ended within the grace time and get the outcome ``interrupted``, then it passes.
+
+        Args:
+            steered: whether the user wants something else now.
         """
-        tools = self.run.agent.toolbox
-        alone = not self.run.agent.config.parallel_tools or any(
-            (tool := tools.get(item.call.name)) is not None and tool.sequential for item in self.items
+        in_sequence = not self._run.config.parallel_tools or any(
+            (tool := self._find(call.call.name)) is not None and tool.sequential for call in self.calls
         )
-        await self._whole(self._one_by_one(steered) if alone else self._together(steered))
+        await self._whole(self._in_sequence(steered) if in_sequence else self._at_once(steered))
 
     async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
         """Do the work; if that ends early, whatever ends it, every call has its result before it passes (I1)."""
@@ -131,49 +72,49 @@ class ToolBatch:
             await work
         except BaseException as error:
             if isinstance(error, GeneratorExit) and working_task() is not task:
-                raise  # nobody will go on here
-            self.run.closing = True
+                raise  # the coroutine is closed: no task will go on here
+            self._run.close()
             if interrupts(error):
-                self.run.signal.abort(reason_of(error))
+                self._run.signal.abort(reason_of(error))
             await self._interrupt("failed" if isinstance(error, Exception) else "was aborted")
             raise
 
-    async def _one_by_one(self, steered: Callable[[], bool]) -> None:
-        for item in self.items:
-            if item.index and steered():
+    async def _in_sequence(self, steered: Callable[[], bool]) -> None:
+        for i, call in enumerate(self.calls):
+            if i and steered():
                 await self.skip()
                 return
-            if item.result is not None:
+            if call.result is not None:
                 continue
-            await self._preparation.prepare(item)
-            if item.deferred is not None:  # what comes after it may build on it
-                for later in self.items[self.items.index(item) + 1 :]:
-                    later.deferred = later.stored.questions if later.stored is not None else ()
+            await call.prepare()
+            if call.deferred is not None:  # what comes after it may build on it
+                for later in self.calls[i + 1 :]:
+                    later.wait()
                 return
-            if item.result is None:
-                await self._run([item])
+            if call.result is None:
+                await self._execute([call])
 
-    async def _together(self, steered: Callable[[], bool]) -> None:
-        for item in self.items:
-            if item.result is None:
-                await self._preparation.prepare(item)
+    async def _at_once(self, steered: Callable[[], bool]) -> None:
+        for call in self.calls:
+            if call.result is None:
+                await call.prepare()
         if steered():
             await self.skip()
             return
-        runnable = [item for item in self.items if item.result is None and item.deferred is None]
-        if runnable:
-            await self._run(runnable)
+        prepared = [call for call in self.calls if call.result is None and call.deferred is None]
+        if prepared:
+            await self._execute(prepared)
 
-    async def _run(self, items: Sequence[Prepared]) -> None:
-        """Run prepared calls at the same time; what interrupts the run passes at once, another error when all are done."""
-        tasks = [asyncio.create_task(carried(self.run_one(item))) for item in items]
-        self.run.tasks.update(tasks)
+    async def _execute(self, calls: Sequence[ToolCallRun]) -> None:
+        """Run prepared calls at the same time; an interrupt passes at once, another error when all are done."""
+        tasks = [asyncio.create_task(carried(call.execute())) for call in calls]
+        self._run.tasks.update(tasks)
         for task in tasks:
             task.add_done_callback(seen)
         left: set[asyncio.Task[None]] = set(tasks)
         while left:
             done, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
-            self.run.tasks.difference_update(done)
+            self._run.tasks.difference_update(done)
             for task in done:
                 if not task.cancelled() and isinstance(found := task.exception(), Carried):
                     raise found.error
@@ -182,28 +123,33 @@ class ToolBatch:
 
     async def skip(self) -> None:
         """Give every call that has not started the outcome ``skipped``."""
-        for item in self.items:
-            if item.result is None:
-                await self._settlement.refuse(item, Outcome.skipped, "Skipped: the user sent a new instruction.")
+        for call in self.calls:
+            if call.result is None:
+                await call.refuse(Outcome.skipped, "Skipped: the user sent a new instruction.")
+
+    async def truncate(self) -> None:
+        """Answer every call of an answer that was cut off by its length limit."""
+        await self._whole(self._truncate())
+
+    async def _truncate(self) -> None:
+        for call in self.calls:
+            text = "The answer was cut off by its length limit, so this call was not run. Make the call again, shorter."
+            await call.refuse(Outcome.truncated, text)
 
     async def _interrupt(self, how: str = "was aborted") -> None:
-        """End what runs, wait for it within the grace time, and settle what is left; ``how`` the run ended."""
-        agent = self.run.agent
-        tasks = {t for t in self.run.tasks if not t.done()}
+        """End what runs, wait for it within the grace time, and give what is left its result; ``how`` the run ended."""
+        tasks = {t for t in self._run.tasks if not t.done()}
         for task in tasks:
             task.cancel()
         if tasks:
-            _, left = await asyncio.wait(tasks, timeout=self.run.abort_grace)
-            agent.abandon(left)
+            _, left = await asyncio.wait(tasks, timeout=self._run.abort_grace)
+            self._run.agent.abandon(left)
         self._updates.end()
         interrupted: BaseException | None = None
-        for item in self.items:
-            while item.result is None or not item.ended:  # each handler is asked once; one may interrupt again
+        for call in self.calls:
+            while not call.ended:  # each handler is asked once; one may interrupt again
                 try:
-                    if item.result is None:
-                        await self._settlement.refuse(item, Outcome.interrupted, f"Interrupted: the run {how}.")
-                    else:
-                        await self._settlement.end(item, item.result.details, 0.0)
+                    await call.interrupt(how)
                 except BaseException as error:
                     if not interrupts(error):
                         raise
@@ -216,49 +162,45 @@ class ToolBatch:
     @property
     def suspended(self) -> list[SuspendedCall]:
         """The calls that wait for a decision."""
-        waiting = [item for item in self.items if item.deferred is not None and item.result is None]
         return [
-            SuspendedCall(i.call.id, i.call.name, i.args or i.call.args or EMPTY, i.deferred or ()) for i in waiting
+            SuspendedCall(c.call.id, c.call.name, c.args or c.call.args or EMPTY, c.deferred)
+            for c in self.calls
+            if c.deferred is not None and c.result is None
         ]
 
     async def deny_waiting(self, reason: str) -> None:
         """Deny every call that waits for a decision."""
-        for item in self.items:
-            if item.deferred is not None and item.result is None:
-                answer = ApprovalDecision("deny", reason)
-                await tell_decision(self.run, item, answer)
-                await self._preparation.deny(item, answer)
+        for call in self.calls:
+            if call.deferred is not None and call.result is None:
+                await call.deny_waiting(reason)
+
+    async def deny_all(self, reason: str) -> None:
+        """Deny every call: all of them wait since an earlier run."""
+        for call in self.calls:
+            await call.deny_waiting(reason)
 
     async def interrupt_waiting(self) -> list[ToolResultMessage]:
-        """Give every call that waits for a decision the outcome ``interrupted``; their results."""
-        waiting = [item for item in self.items if item.result is None]
+        """Give every call that waits for a decision the outcome ``interrupted``; return their results."""
+        waiting = [call for call in self.calls if call.result is None]
         await self._interrupt()
-        return [item.result for item in waiting if item.result is not None]
+        return [call.result for call in waiting if call.result is not None]
 
-    async def take_up(self, resumption: Resumption) -> None:
-        """Make the batch one of open calls: with stored arguments, or what a crash left, which is run again only if safe."""
-        for item in self.items:
-            item.stored = resumption.stored(item.call.id)
-            item.decision = resumption.decisions.get(item.call.id)
-            tool = self.run.agent.toolbox.get(item.call.name)
-            if item.stored is None and (tool is None or tool.replay != "safe"):
-                await self._settlement.refuse(item, Outcome.interrupted, NO_RESULT)
+    async def interrupt_unsafe(self) -> None:
+        """Of the calls that a crash left open, give those that must not run twice the outcome ``interrupted``."""
+        for call in self.calls:
+            tool = self._find(call.call.name)
+            stored = self._resume.stored(call.call.id) if self._resume is not None else None
+            if stored is None and (tool is None or tool.replay != "safe"):
+                await call.refuse(Outcome.interrupted, NO_RESULT)
 
-    async def truncated(self) -> None:
-        """Answer every call of an answer that was cut off by its length limit."""
-        await self._whole(self._truncate())
-
-    async def _truncate(self) -> None:
-        for item in self.items:
-            text = "The answer was cut off by its length limit, so this call was not run. Make the call again, shorter."
-            await self._settlement.refuse(item, Outcome.truncated, text)
+    # --- results ----------------------------------------------------------------------------------------------
 
     @property
     def results(self) -> list[ToolResultMessage]:
         """The results, in the order of the calls."""
-        return [item.result for item in self.items if item.result is not None]
+        return [call.result for call in self.calls if call.result is not None]
 
     @property
     def terminates(self) -> bool:
         """Whether every result wants the run to end."""
-        return bool(self.items) and all(item.terminate for item in self.items)
+        return bool(self.calls) and all(call.terminate for call in self.calls)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextvars import Context
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
-from ..containment import await_contained, call_contained, in_words, run_in_thread
+from ..containment import in_words, run_in_thread
 from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Question
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
-from ..errors import ToolError
+from ..errors import SkillKitError, ToolError, close_matches
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
 from ..events.tool_call import ToolCallDecision, same_json
@@ -42,46 +43,373 @@ from ..models import TokenUsage
 from ..schema import validate
 from ..text import clean, limit_text
 from ..tools import Tool, ToolOutput
-from .nesting import beyond, chain
+from .around import wrapped
+from .nesting import enter
 
 if TYPE_CHECKING:
+    from .pump import ToolUpdates
     from .run import Run
+    from .runner import AgentRunner
     from .suspension import SuspendedCall
 
-__all__ = [
-    "IN_PROCESS",
-    "CallContext",
-    "InProcessExecutor",
-    "Preparation",
-    "Prepared",
-    "Settlement",
-    "agreement",
-    "as_output",
-    "checked",
-    "plain_details",
-    "tell_decision",
-]
+__all__ = ["IN_PROCESS", "CallContext", "FindTool", "InProcessExecutor", "ToolCallRun"]
+
+WITHHELD = "The result was withheld because a guard failed."
+FindTool: TypeAlias = Callable[[str], Tool | None]
+Answer: TypeAlias = tuple[ToolOutput, Outcome]
 
 
-@dataclass(slots=True)
-class Prepared:
-    """One call on its way: what it is, what was decided, and its result."""
+class ToolCallRun:
+    """One tool call of an answer, on its way to its one result (I1).
 
-    call: ToolCall
-    index: int
-    tool: Tool | None = None
-    args: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
-    event: ToolCallEvent | None = None
-    substitute: Any = UNSET
-    terminate: bool = False
-    started: bool = False
-    ended: bool = False
-    begun_at: float = 0.0
-    ctx: CallContext | None = None
-    result: ToolResultMessage | None = None
-    stored: SuspendedCall | None = None
-    decision: ApprovalDecision | None = None
-    deferred: tuple[Question, ...] | None = None
+    Attributes:
+        call: what the model asks for.
+        args: the arguments that run; what the last guard saw.
+        result: the result, once there is one.
+        deferred: the questions that wait for a decision; ``None``: the call does not wait.
+        terminate: the run may end after this call.
+    """
+
+    __slots__ = (
+        "_bus", "_ctx", "_decision", "_ended", "_event", "_find", "_index", "_of", "_run", "_started", "_stored", "_substitute",
+        "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        run: Run,
+        call: ToolCall,
+        place: tuple[int, int],
+        find: FindTool,
+        updates: ToolUpdates,
+        stored: SuspendedCall | None = None,
+        decision: ApprovalDecision | None = None,
+    ) -> None:
+        self.call = call
+        self.args: Mapping[str, Any] = EMPTY
+        self.result: ToolResultMessage | None = None
+        self.deferred: tuple[Question, ...] | None = None
+        self.terminate = False
+        self._run = run
+        self._bus = run.bus
+        self._index, self._of = place
+        self._find = find
+        self._updates = updates
+        self._stored = stored  # what the session kept of a suspended call
+        self._decision = decision  # about the stored arguments
+        self._tool: Tool | None = None
+        self._event: ToolCallEvent | None = None
+        self._substitute: Any = UNSET
+        self._ctx: CallContext | None = None
+        self._started = self._ended = False
+
+    # --- prepare ----------------------------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        """Check the call, ask the guards and the approvers, and start it; a call that must not run gets its result here."""
+        problem = self._check()
+        if problem is not None:
+            await self.refuse(Outcome.error, problem)
+            return
+        questions = await self._ask_guards() if self._bus.has("before_tool_call") else ()
+        if questions is None:
+            return
+        if questions or self._stored is not None:
+            answer = await self._approval(questions)
+            if answer.decision == "deny":
+                await self.deny(answer)
+            if answer.decision != "allow":
+                return
+        if self._run.signal.aborted:
+            await self._run.checkpoint()
+        await self._start()
+
+    def _check(self) -> str | None:
+        """Take the tool and the arguments; return what is wrong with them."""
+        call, name = self.call, self.call.name
+        tool = self._find(name)
+        if tool is None:
+            close = close_matches(name, [offered.name for offered in self._run.agent.toolbox.tools()])
+            return f"There is no tool {name!r}." + (f" Did you mean {', '.join(close)}?" if close else "")
+        if call.args is None:
+            return f"The arguments of {name!r} are not a JSON object: {call.raw_args[:200]!r}"
+        args = call.args if self._stored is None else self._stored.args
+        problem = validate(tool.parameters, args)
+        if problem is not None:
+            return f"The arguments of {name!r} do not fit: {problem}"
+        self._tool, self.args = tool, args
+        self._event = self._bus.make(
+            ToolCallEvent,
+            tool_name=name,
+            tool_call_id=call.id,
+            args=args,
+            raw_args=call.args,
+            index=self._index,
+            batch_size=self._of,
+            annotations=tool.annotations,
+        )
+        return None
+
+    async def _ask_guards(self) -> Sequence[Question] | None:
+        """Emit ``before_tool_call``; return what must be asked before the call may go on, ``None``: it may not."""
+        assert self._event is not None and self._tool is not None
+        decision = await self._bus.emit(self._event)
+        if not isinstance(decision, ToolCallDecision):
+            return ()
+        if decision.args is not None:
+            self.args = decision.args
+        self.terminate = decision.terminate
+        if decision.block:
+            await self.refuse(Outcome.blocked, f"Blocked: {decision.reason}")
+            return None
+        if decision.changed_by is not None:
+            problem = validate(self._tool.parameters, self.args)
+            if problem is not None:
+                who = f"plugin {decision.plugin!r}" if decision.plugin else decision.changed_by
+                text = f"{who} changed the arguments so that they do not fit: {problem}"
+                await self.refuse(Outcome.error, text)
+                return None
+        if self.args is not self._event.args:
+            self._event = replace(self._event, args=self.args)
+        self._substitute = decision.result
+        return decision.questions
+
+    # --- approve ----------------------------------------------------------------------------------------------
+
+    async def _approval(self, questions: Sequence[Question]) -> ApprovalDecision:
+        """Return what everybody who must be asked says about exactly these arguments; emit and remember it."""
+        stored, decided = self._stored, self._decision
+        if stored is not None:  # a suspended call
+            fresh = tuple(q for q in questions if q not in stored.questions)
+            if decided is not None and decided.decision == "deny":
+                return await self._resolve(stored.questions, decided)
+            if decided is not None and same_json(self.args, stored.args):
+                await self._resolve(stored.questions, decided)
+                questions = fresh
+            else:  # nobody decided about what would run now: what was asked is asked again, also if its guard is gone
+                questions = (*stored.questions, *fresh)
+        sticky = self._run.outermost.agent.sticky_approvals
+        if all(q.key is not None and (self.call.name, q.plugin, q.key) in sticky for q in questions):
+            return ApprovalDecision("allow")
+        texts = tuple(q.text for q in questions)
+        name, call_id = self.call.name, self.call.id
+        await self._bus.fire(
+            ApprovalRequestEvent, tool_name=name, tool_call_id=call_id, args=self.args, questions=texts
+        )
+        answer = await self._resolve(questions, await self._ask_approvers(questions))
+        if answer.decision == "defer":
+            self.deferred = tuple(questions)
+        return answer
+
+    async def _ask_approvers(self, questions: Sequence[Question]) -> ApprovalDecision:
+        """Return what the approvers say: the run's, and those of its ancestors, each of whom must agree."""
+        run = self._run
+        request = ApprovalRequest(self.call.name, self.call.id, self.args, questions, run.agent.agent_path)
+        answer = unasked = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
+        for asking in run.ancestors():
+            approver = asking.config.approver
+            if approver is None and asking.parent is not None:
+                continue  # the parent's approver is asked
+            if approver is None:
+                return unasked
+            answer = await _answer_of(approver, request)
+            if answer.decision != "allow":
+                break
+        if answer.decision == "defer" and run.parent is not None:
+            return ApprovalDecision("deny", "an agent inside another run cannot wait for a decision")
+        return answer
+
+    async def _resolve(self, questions: Sequence[Question], answer: ApprovalDecision) -> ApprovalDecision:
+        """Emit ``approval_resolved``, and remember an answer that is to be remembered."""
+        await self._bus.fire(
+            ApprovalResolvedEvent,
+            tool_name=self.call.name,
+            tool_call_id=self.call.id,
+            args=self.args,
+            questions=tuple(q.text for q in questions),
+            decision=answer.decision,
+            reason=answer.reason,
+            remember=answer.remember,
+        )
+        if answer.decision == "allow" and answer.remember:
+            keys = {(self.call.name, q.plugin, q.key) for q in questions if q.key is not None}
+            self._run.outermost.agent.sticky_approvals.update(keys)
+        return answer
+
+    def wait(self) -> None:
+        """Wait for the decision about a call before this one, which this call may build on."""
+        self.deferred = self._stored.questions if self._stored is not None else ()
+
+    async def deny(self, answer: ApprovalDecision) -> None:
+        """Give a call that somebody decided against its result."""
+        await self.refuse(Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
+
+    async def deny_waiting(self, reason: str) -> None:
+        """Decide against a call that waits."""
+        answer = ApprovalDecision("deny", reason)
+        await self._resolve(self.deferred or (), answer)
+        await self.deny(answer)
+
+    # --- execute ----------------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        """Emit ``tool_execution_start``."""
+        self._started = True
+        await self._bus.fire(
+            ToolExecutionStartEvent, tool_name=self.call.name, tool_call_id=self.call.id, args=self.args
+        )
+
+    async def execute(self) -> None:
+        """Run a prepared call, and give it its result."""
+        began = self._run.clock.monotonic()
+        if self._substitute is not UNSET:
+            output = _as_output(self._substitute)
+            outcome = Outcome.error if output.is_error else Outcome.ok
+        else:
+            output, outcome = await self._run_tool()
+        if self.result is not None:
+            return  # it came too late: the run was aborted, and the call has its result
+        duration = self._run.clock.monotonic() - began
+        await self._updates.drain()
+        if self._bus.has("after_tool_result"):
+            output, outcome = await self._patched(output, outcome, duration)
+        await self._finish(output, outcome, duration)
+
+    async def _run_tool(self) -> Answer:
+        run, tool, event, args = self._run, self._tool, self._event, self.args
+        assert tool is not None and event is not None
+        ctx = self._ctx = CallContext(run, tool.name, self.call.id, self._updates)
+        enter(run, ctx)  # an agent that the tool makes or asks is part of this call; the task ends with it
+        executor = run.executor or IN_PROCESS
+
+        async def body() -> ToolOutput:
+            return await executor.execute(tool, args, ctx)
+
+        call = wrapped(run.agent.around.tool_call, event, body, self._bus.context)
+        try:
+            async with asyncio.timeout(None) as limit:
+                if tool.timeout is not None:  # its timer stays with the loop, and must not hold the context of the run
+                    Context().run(limit.reschedule, run.loop.time() + tool.timeout)
+                output = _checked(tool, await call())
+            return output, Outcome.error if output.is_error else Outcome.ok
+        except TimeoutError as error:
+            if tool.timeout is None:
+                return ToolOutput(f"TimeoutError: {error}", is_error=True), Outcome.error
+            return ToolOutput(f"The tool did not finish within {tool.timeout:g} s.", is_error=True), Outcome.timeout
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return ToolOutput(f"The tool was cancelled from the inside: {error}", is_error=True), Outcome.error
+        except Exception as error:  # noqa: BLE001 - a tool's failure is a result (spec, section 9.20)
+            said = str(error) if isinstance(error, SkillKitError) else in_words(error)
+            return ToolOutput(said, is_error=True), Outcome.error
+
+    async def _patched(self, output: ToolOutput, outcome: Outcome, duration: float) -> Answer:
+        """Emit ``after_tool_result``; return what the handlers make of the answer."""
+        try:
+            patch = await self._bus.fire(
+                ToolResultEvent,
+                tool_name=self.call.name,
+                tool_call_id=self.call.id,
+                args=self.args,
+                raw_args=self.call.args or EMPTY,
+                content=self._content(output),
+                details=output.details,
+                is_error=output.is_error,
+                terminate=output.terminate,
+                usage=output.usage,
+                outcome=outcome,
+                duration=duration,
+            )
+        except GuardFailed:
+            return ToolOutput(WITHHELD, is_error=True, usage=output.usage), Outcome.error
+        if not isinstance(patch, ToolResultEventResult):
+            return output, outcome
+        values = dict(patch.set_fields())
+        output = replace(output, **values)
+        if "is_error" in values and outcome in (Outcome.ok, Outcome.error):
+            outcome = Outcome.error if output.is_error else Outcome.ok
+        return output, outcome
+
+    # --- finish -----------------------------------------------------------------------------------------------
+
+    async def refuse(self, outcome: Outcome, text: str) -> None:
+        """Give a call that does not run its result."""
+        if not self._started:
+            self.args = self.args or self.call.args or EMPTY
+            await self._start()
+        await self._finish(ToolOutput(text, is_error=True), outcome, 0.0)
+
+    async def interrupt(self, how: str) -> None:
+        """Give a call that the end of the run cuts off its result; emit ``tool_execution_end`` if that is still to come."""
+        if self.result is None:
+            await self.refuse(Outcome.interrupted, f"Interrupted: the run {how}.")
+        elif not self._ended:
+            await self._end(self.result, self.result.details, 0.0)
+
+    @property
+    def ended(self) -> bool:
+        """Whether ``tool_execution_end`` was emitted."""
+        return self._ended
+
+    async def _finish(self, output: ToolOutput, outcome: Outcome, duration: float) -> None:
+        """Fix the one result of the call; an answer that comes later is dropped."""
+        if self.result is not None:
+            return
+        nested = TokenUsage()
+        if self._ctx is not None:
+            nested = self._ctx.settle()
+        self.terminate = self.terminate or output.terminate
+        result = self.result = ToolResultMessage(
+            tool_call_id=self.call.id,
+            tool_name=self.call.name,
+            content=self._content(output),
+            is_error=outcome is not Outcome.ok or output.is_error,
+            outcome=outcome,
+            details=_plain_details(output.details),
+            ts=self._run.clock.time(),
+        )
+        if output.usage is not None:
+            await self._run.ledger.record(_besides(output.usage, nested), "tool", self._run.target)
+        await self._end(result, output.details, duration)
+
+    def _content(self, output: ToolOutput) -> tuple[Block, ...]:
+        """Return the answer as blocks: clean text, secrets redacted, not longer than the tool allows."""
+        room = self._tool.max_output if self._tool is not None else 100_000
+        blocks: list[Block] = []
+        for block in blocks_of(output.content):
+            if isinstance(block, TextBlock):
+                text = limit_text(self._run.redact(clean(block.text)), room)
+                block = block if text == block.text else TextBlock(text)
+                room = max(0, room - len(text))
+            blocks.append(block)
+        return tuple(blocks)
+
+    async def _end(self, result: ToolResultMessage, details: Any, duration: float) -> None:
+        """Emit ``tool_execution_end``; ``details`` are the tool's own, ``duration`` is in seconds."""
+        self._ended = True
+        await self._bus.fire(
+            ToolExecutionEndEvent,
+            tool_name=self.call.name,
+            tool_call_id=self.call.id,
+            args=self.args,
+            content=result.content,
+            details=details,
+            is_error=result.is_error,
+            outcome=result.outcome,
+            duration=duration,
+        )
+
+
+async def _answer_of(approver: Approver, request: ApprovalRequest) -> ApprovalDecision:
+    try:
+        answer = await approver.approve(request)
+        if not isinstance(answer, ApprovalDecision) or answer.decision not in ("allow", "deny", "defer"):
+            raise TypeError(f"it answered {answer!r} instead of an ApprovalDecision of allow, deny or defer")
+    except Exception as error:  # noqa: BLE001 - fails closed: an approver that cannot answer has not agreed
+        return ApprovalDecision("deny", f"the approver failed: {in_words(error)}")
+    return answer
 
 
 class InProcessExecutor(ToolExecutor):
@@ -102,19 +430,19 @@ class InProcessExecutor(ToolExecutor):
         raise ToolError(f"tool {tool.name!r} returned {type(answer).__name__} instead of ToolOutput or str")
 
 
-Emit: TypeAlias = "Callable[[CallContext, str, str, int], None]"
+IN_PROCESS = InProcessExecutor()
 
 
 class CallContext:
     """What a running tool can see and do (:class:`~skillkit_core.tools.ToolContext`)."""
 
     __slots__ = (
-        "_emit",
         "_n",
+        "_nested",
+        "_updates",
         "agent",
         "agent_path",
         "cwd",
-        "nested",
         "session_id",
         "settled",
         "signal",
@@ -122,28 +450,37 @@ class CallContext:
         "tool_name",
     )
 
-    def __init__(self, run: Run, tool_name: str, call_id: str, emit: Emit) -> None:
-        self.agent = run.agent
+    def __init__(self, run: Run, tool_name: str, call_id: str, updates: ToolUpdates) -> None:
+        self.agent: AgentRunner = run.agent
         self.tool_name = tool_name
         self.tool_call_id = call_id
         self.signal: AbortSignal = run.signal
         self.cwd: Path = run.agent.cwd
-        self.session_id = run.agent.session_id
-        self.agent_path = run.agent.agent_path
+        self.session_id = run.session.id
+        self.agent_path = run.bus.agent_path
         self.settled = False
-        self.nested = TokenUsage()  # what runs inside the call used; it is in the books already
-        self._emit = emit
+        self._nested = TokenUsage()
+        self._updates = updates
         self._n = 0
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
-        """Show output; nothing is shown after the call has settled."""
+        """Show output; nothing is shown after the call has its result."""
         if not self.settled and output:
             self._n += 1
-            self._emit(self, output, stream, self._n)
+            self._updates.show(self, output, stream, self._n)
+
+    def add_nested(self, usage: TokenUsage) -> None:
+        """Count what a run inside the call used; it is in the ledger already."""
+        self._nested = self._nested + usage
+
+    def settle(self) -> TokenUsage:
+        """The call has its result; return what the runs inside the call used."""
+        self.settled = True
+        return self._nested
 
 
-def checked(tool: Tool, output: Any) -> ToolOutput:
-    """What a tool or a wrapper gave, or a :class:`ToolError` that says what is wrong with it."""
+def _checked(tool: Tool, output: Any) -> ToolOutput:
+    """Return what a tool or a wrapper gave, or raise a :class:`ToolError` that says what is wrong with it."""
     if not isinstance(output, ToolOutput):
         raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
     content = output.content
@@ -157,297 +494,26 @@ def checked(tool: Tool, output: Any) -> ToolOutput:
     return output
 
 
-def as_output(value: Any) -> ToolOutput:
-    """A substituted result as a tool's output."""
+def _as_output(value: Any) -> ToolOutput:
+    """Return a substituted result as a tool's output."""
     if isinstance(value, ToolOutput):
         return value
     return ToolOutput(value if isinstance(value, str) else blocks_of(value))
 
 
-def plain_details(details: Any) -> Any:
-    """``details`` as JSON values, so that they can be kept."""
-    import json
-
+def _plain_details(details: Any) -> Any:
+    """Return ``details`` as JSON values, so that they can be persisted."""
     if details is None:
         return None
+    import json
+
     try:
         return json.loads(json.dumps(details, default=str))
     except (TypeError, ValueError, RecursionError):
         return repr(details)[:10_000]
 
 
-IN_PROCESS = InProcessExecutor()
-
-
-async def agreement(run: Run, item: Prepared, questions: Sequence[Question]) -> ApprovalDecision:
-    """What everybody who must be asked says about exactly these arguments; the decision is told and remembered."""
-    stored, decided = item.stored, item.decision
-    if stored is not None:  # a suspended call
-        fresh = tuple(q for q in questions if q not in stored.questions)
-        if decided is not None and decided.decision == "deny":
-            await tell_decision(run, item, decided)
-            return decided
-        if decided is not None and same_json(item.args, stored.args):
-            await tell_decision(run, item, decided)
-            _remember(run, item, stored.questions, decided)
-            questions = fresh
-        else:  # nobody decided about what would run now: what was asked is asked again, also if its guard is gone
-            questions = (*stored.questions, *fresh)
-    sticky = run.outermost.agent.sticky_approvals
-    if all(q.key is not None and (item.call.name, q.plugin, q.key) in sticky for q in questions):
-        return ApprovalDecision("allow")
-    bus = run.agent.events
-    if bus.has("approval_request"):
-        texts = tuple(q.text for q in questions)
-        about = {"tool_name": item.call.name, "tool_call_id": item.call.id}
-        await bus.emit(bus.make(ApprovalRequestEvent, args=item.args, questions=texts, **about))
-    answer = await _ask(run, item, questions)
-    await tell_decision(run, item, answer)
-    _remember(run, item, questions, answer)
-    if answer.decision == "defer":
-        item.deferred = tuple(questions)
-    return answer
-
-
-async def tell_decision(run: Run, item: Prepared, answer: ApprovalDecision) -> None:
-    """Emit ``approval_resolved``."""
-    bus = run.agent.events
-    if bus.has("approval_resolved"):
-        about = {"tool_name": item.call.name, "tool_call_id": item.call.id}
-        await bus.emit(bus.make(ApprovalResolvedEvent, decision=answer.decision, reason=answer.reason, **about))
-
-
-def _remember(run: Run, item: Prepared, questions: Sequence[Question], answer: ApprovalDecision) -> None:
-    if answer.decision == "allow" and answer.remember:
-        keys = {(item.call.name, q.plugin, q.key) for q in questions if q.key is not None}
-        run.outermost.agent.sticky_approvals.update(keys)
-
-
-async def _ask(run: Run, item: Prepared, questions: Sequence[Question]) -> ApprovalDecision:
-    """What the approvers say: the run's, and those of the runs above it, each of whom must agree."""
-    about = ApprovalRequest(item.call.name, item.call.id, item.args, questions, run.agent.agent_path)
-    answer = unasked = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
-    for asking in chain(run):
-        approver = asking.agent.config.approver
-        if approver is None and asking.above is not None:
-            continue  # whoever is above is asked
-        if approver is None:
-            return unasked
-        answer = await _answer_of(approver, about)
-        if answer.decision != "allow":
-            break
-    if answer.decision == "defer" and run.above is not None:
-        return ApprovalDecision("deny", "an agent inside another run cannot wait for a decision")
-    return answer
-
-
-async def _answer_of(approver: Approver, about: ApprovalRequest) -> ApprovalDecision:
-    try:
-        answer = await await_contained(call_contained(approver.approve, about))
-        if not isinstance(answer, ApprovalDecision) or answer.decision not in ("allow", "deny", "defer"):
-            raise TypeError(f"it answered {answer!r} instead of an ApprovalDecision of allow, deny or defer")
-    except Exception as error:  # noqa: BLE001 - fails closed: who cannot answer has not agreed
-        return ApprovalDecision("deny", f"the approver failed: {in_words(error)}")
-    return answer
-
-
-class Preparation:
-    """Prepares the calls of one assistant message, ``batch_size`` of them."""
-
-    def __init__(self, run: Run, settlement: Settlement, batch_size: int) -> None:
-        self.run = run
-        self.bus = run.agent.events
-        self._settlement = settlement
-        self._batch_size = batch_size
-
-    async def prepare(self, item: Prepared) -> None:
-        """Check one call and ask the handlers; a call that must not run gets its result here."""
-        call, name = item.call, item.call.name
-        tool = self.run.agent.toolbox.get(name)
-        if tool is None:
-            await self._settlement.refuse(item, Outcome.error, self._unknown(name))
-            return
-        if call.args is None:
-            await self._settlement.refuse(
-                item, Outcome.error, f"The arguments of {name!r} are not a JSON object: {call.raw_args[:200]!r}"
-            )
-            return
-        problem = validate(tool.parameters, call.args if item.stored is None else item.stored.args)
-        if problem is not None:
-            await self._settlement.refuse(item, Outcome.error, f"The arguments of {name!r} do not fit: {problem}")
-            return
-        item.tool, item.args = tool, item.stored.args if item.stored is not None else call.args
-        item.event = self.bus.make(
-            ToolCallEvent,
-            tool_name=name,
-            tool_call_id=call.id,
-            args=item.args,
-            raw_args=call.args,
-            index=item.index,
-            batch_size=self._batch_size,
-            annotations=tool.annotations,
-        )
-        questions = await self._guarded(item) if self.bus.has("before_tool_call") else ()
-        if questions is None or not await self._allowed(item, questions):
-            return
-        await self.run.checkpoint()
-        await self._settlement.start(item)
-
-    def _unknown(self, name: str) -> str:
-        from ..errors import close_matches
-
-        names = [tool.name for tool in self.run.agent.toolbox.tools()]
-        close = close_matches(name, names)
-        return f"There is no tool {name!r}." + (f" Did you mean {', '.join(close)}?" if close else "")
-
-    async def _guarded(self, item: Prepared) -> Sequence[Question] | None:
-        """Ask the handlers of ``before_tool_call``: what must be asked before the call may go on; ``None``: it may not."""
-        assert item.event is not None and item.tool is not None
-        decision = await self.bus.emit(item.event)
-        if not isinstance(decision, ToolCallDecision):
-            return ()
-        if decision.args is not None:
-            item.args = decision.args
-        item.terminate = decision.terminate
-        if decision.block:
-            await self._settlement.refuse(item, Outcome.blocked, f"Blocked: {decision.reason}")
-            return None
-        if decision.changed_by is not None:
-            problem = validate(item.tool.parameters, item.args)
-            if problem is not None:
-                who = f"plugin {decision.plugin!r}" if decision.plugin else decision.changed_by
-                await self._settlement.refuse(
-                    item, Outcome.error, f"{who} changed the arguments so that they do not fit: {problem}"
-                )
-                return None
-        if item.args is not item.event.args:
-            item.event = replace(item.event, args=item.args)
-        item.substitute = decision.result
-        return decision.questions
-
-    async def _allowed(self, item: Prepared, questions: Sequence[Question]) -> bool:
-        """Whether everybody who must be asked agrees; else the call is denied or waits."""
-        if not questions and item.stored is None:
-            return True
-        answer = await agreement(self.run, item, questions)
-        if answer.decision == "deny":
-            await self.deny(item, answer)
-        return answer.decision == "allow"
-
-    async def deny(self, item: Prepared, answer: ApprovalDecision) -> None:
-        """Give a call that somebody decided against its result."""
-        await self._settlement.refuse(item, Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
-
-
-WITHHELD = "The result was withheld because a guard failed."
-
-
-class Settlement:
-    """Gives the calls of a run their results."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.bus = run.agent.events
-
-    async def start(self, item: Prepared) -> None:
-        """Say that a call begins."""
-        item.started = True
-        if self.bus.has("tool_execution_start"):
-            await self.bus.emit(
-                self.bus.make(
-                    ToolExecutionStartEvent, tool_name=item.call.name, tool_call_id=item.call.id, args=item.args
-                )
-            )
-
-    async def refuse(self, item: Prepared, outcome: Outcome, text: str) -> None:
-        """Give a call that does not run its result."""
-        if not item.started:
-            item.args = item.args or item.call.args or EMPTY
-            await self.start(item)
-        await self.settle(item, ToolOutput(text, is_error=True), outcome, 0.0)
-
-    async def patched(
-        self, item: Prepared, output: ToolOutput, outcome: Outcome, duration: float
-    ) -> tuple[ToolOutput, Outcome]:
-        """What the handlers of ``after_tool_result`` make of the answer."""
-        if not self.bus.has("after_tool_result"):
-            return output, outcome
-        event = self.bus.make(
-            ToolResultEvent,
-            tool_name=item.call.name,
-            tool_call_id=item.call.id,
-            args=item.args,
-            raw_args=item.call.args or EMPTY,
-            content=self._content(item, output),
-            details=output.details,
-            is_error=output.is_error,
-            terminate=output.terminate,
-            usage=output.usage,
-            outcome=outcome,
-            duration=duration,
-        )
-        try:
-            patch = await self.bus.emit(event)
-        except GuardFailed:
-            return ToolOutput(WITHHELD, is_error=True, usage=output.usage), Outcome.error
-        if not isinstance(patch, ToolResultEventResult):
-            return output, outcome
-        values = dict(patch.set_fields())
-        output = replace(output, **values)
-        if "is_error" in values and outcome in (Outcome.ok, Outcome.error):
-            outcome = Outcome.error if output.is_error else Outcome.ok
-        return output, outcome
-
-    def _content(self, item: Prepared, output: ToolOutput) -> tuple[Block, ...]:
-        """The answer as blocks: clean text, secrets redacted, not longer than the tool allows."""
-        room = item.tool.max_output if item.tool is not None else 100_000
-        redact = self.run.agent.host.redact
-        blocks: list[Block] = []
-        for block in blocks_of(output.content):
-            if isinstance(block, TextBlock):
-                text = limit_text(redact(clean(block.text)), room)
-                block = block if text == block.text else TextBlock(text)
-                room = max(0, room - len(text))
-            blocks.append(block)
-        return tuple(blocks)
-
-    async def settle(self, item: Prepared, output: ToolOutput, outcome: Outcome, duration: float) -> None:
-        """Fix the one result of a call; whatever comes later is dropped."""
-        if item.result is not None:
-            return
-        if item.ctx is not None:
-            item.ctx.settled = True
-        item.terminate = item.terminate or output.terminate
-        content = self._content(item, output)
-        item.result = ToolResultMessage(
-            tool_call_id=item.call.id,
-            tool_name=item.call.name,
-            content=content,
-            is_error=outcome is not Outcome.ok or output.is_error,
-            outcome=outcome,
-            details=plain_details(output.details),
-            ts=self.run.agent.clock.time(),
-        )
-        if output.usage is not None:
-            counted = item.ctx.nested if item.ctx is not None else TokenUsage()
-            await self.run.account(beyond(output.usage, counted), purpose="tool")
-        await self.end(item, output.details, duration)
-
-    async def end(self, item: Prepared, details: Any, duration: float) -> None:
-        """Say that a call has its result; ``details`` are the tool's own, ``duration`` is in seconds."""
-        item.ended = True
-        result = item.result
-        if result is not None and self.bus.has("tool_execution_end"):
-            await self.bus.emit(
-                self.bus.make(
-                    ToolExecutionEndEvent,
-                    tool_name=item.call.name,
-                    tool_call_id=item.call.id,
-                    args=item.args,
-                    content=result.content,
-                    details=details,
-                    is_error=result.is_error,
-                    outcome=result.outcome,
-                    duration=duration,
-                )
-            )
+def _besides(reported: TokenUsage, nested: TokenUsage) -> TokenUsage:
+    """Return what a tool reports besides the nested runs that are in the ledger already."""
+    buckets = ("input", "output", "cache_read", "cache_write", "reasoning")
+    return TokenUsage(*(max(0, getattr(reported, name) - getattr(nested, name)) for name in buckets))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..containment import call_contained, in_words
+from ..containment import in_words
 from ..descriptors import load_object
 from ..registry import Entry
 from ..tools import Tool, ToolSet
@@ -30,14 +30,15 @@ class Toolbox(Part):
         self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
         self._failed: tuple[int, ...] = ()
+        self._only: tuple[Any, ...] = ()  # what this agent and its ancestors may offer
 
     def _dynamic(self, item: ToolSet, source: str | None) -> tuple[Tool, ...]:
         found = self._factories.get(id(item))
         if found is None:
             found = self._factories[id(item)] = (item, load_object(item.factory))
         try:
-            answer = call_contained(found[1], self._agent)
-            return answer if type(answer) is tuple else call_contained(tuple, answer)
+            answer = found[1](self._agent)
+            return answer if type(answer) is tuple else tuple(answer)
         except Exception as error:  # noqa: BLE001 - a plugin that cannot list its tools now has none now
             if id(item) not in self._failed:
                 self._failed = (*self._failed, id(item))
@@ -53,7 +54,8 @@ class Toolbox(Part):
             self._version = registry.version
             self._sets = tuple(e for e in registry.entries() if isinstance(e.item, ToolSet))
         dynamic = tuple([self._dynamic(e.item, e.source) for e in self._sets])
-        key = (registry.version, agent.own_tools, dynamic)
+        self._only = tuple(a.config.only_tools for a in agent.nesting.ancestors() if a.config.only_tools is not None)
+        key = (registry.version, agent.own_tools, dynamic, self._only)
         if key != self._key:  # a set that has nothing new gives the same tuple, which compares by identity
             self._build(registry.entries(), dynamic)
             self._key = key
@@ -74,7 +76,7 @@ class Toolbox(Part):
         names = sorted(
             name
             for name, (tool, _) in by_name.items()
-            if (not tool.opt_in or name in allowed) and (config.only_tools is None or name in config.only_tools)
+            if (not tool.opt_in or name in allowed) and all(name in only for only in self._only)
         )
         self._by_name = {name: by_name[name][0] for name in names}
         self._sources = {name: by_name[name][1] for name in names}

@@ -1,136 +1,172 @@
-"""What is said in a run: inputs, answers and results are announced, kept in the session, and counted to the run."""
+"""What is said in a run: inputs, answers and results are announced, and persisted in the session."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..containment import interrupts
 from ..events.results import UNSET, MessageEndResult
 from ..events.types import MessageEndEvent, MessageStartEvent
 from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_time
 from ..stream import StreamEvent
+from ..text import without_secrets
 from .input import Kind, Receipt
-from .model_call import open_message, redacted
 from .run import Run
 
-__all__ = ["keep_answer", "keep_results", "say", "take", "take_with"]
+__all__ = ["Transcript"]
+
+M = TypeVar("M", bound=AgentMessage)
 
 
-async def say(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
-    """Persist a message that is no answer of the model."""
-    message = redacted(run, message if message.ts else with_time(message, run.agent.clock.time()))
-    await _persist(run, message, sync=sync)
+class Transcript:
+    """Emits ``message_start`` and ``message_end`` of one run, each once, and persists what stands between them.
 
+    Attributes:
+        answer: the answer of the current turn, once it is persisted.
+        results: the tool results of the current turn.
+    """
 
-async def _persist(run: Run, message: AgentMessage, *, sync: bool = False) -> None:
-    """Persist a message of the run. It is one also when this raises after it was written: while the disk is waited for."""
-    session = run.agent.session
-    before, (entry_id, run.announced) = session.leaf_id, (run.announced, None)
-    try:
-        await session.append_message(message, sync=sync, entry_id=entry_id)
-    finally:
-        if session.leaf_id != before:
-            run.messages.append(message)
-        else:
-            run.announced = entry_id
+    def __init__(self, run: Run) -> None:
+        self.answer: AssistantMessage | None = None
+        self.results: list[ToolResultMessage] = []
+        self._run = run
+        self._bus = run.bus
+        self._session = run.session
+        self._bracket: Literal["none", "open", "closed"] = "none"  # message_start and message_end of the answer
+        self._announced: str | None = None  # the id that message_end has told of a message, until that is persisted
 
+    def redacted(self, message: M) -> M:
+        """Return ``message`` without secrets in its text: a server may echo a key, and the session keeps what it is told."""
+        return without_secrets(message, self._run.redact)
 
-async def take(run: Run, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> int:
-    """Say what waits in a queue; an item leaves its queue and is in the session, or it waits still (I14)."""
-    agent = run.agent
-    wanted = len(agent.queues.waiting(kind)) if mode == "all" else 1
-    said = 0
-    await run.checkpoint()
-    while said < wanted and (items := agent.queues.take(kind)):
-        kept = len(run.messages)
+    async def _persist(self, message: AgentMessage, *, sync: bool = False) -> None:
+        """Persist a message of the run. It is one also when this raises after it was written: while the disk is waited for."""
+        session = self._session
+        before, (entry_id, self._announced) = session.leaf_id, (self._announced, None)
         try:
-            await say(run, items[0].message(agent.clock.time()), sync=True)
+            await session.append_message(message, sync=sync, entry_id=entry_id)
         finally:
-            if len(run.messages) == kept:
-                agent.queues.put_back(items[0])
-            elif (receipt := items[0].receipt) is not None:
-                receipt.said, receipt.wants_run = True, False
-                run.receipts.append(receipt)
-        said += 1
-    if said:
-        run.compacted_for_overflow = False  # a new input (spec, section 7: once per conversational input)
-        agent.compaction_off = False
-    return said
+            if session.leaf_id != before:
+                self._run.messages.append(message)
+            else:
+                self._announced = entry_id
 
+    # --- inputs -----------------------------------------------------------------------------------------------
 
-async def take_with(run: Run, receipt: Receipt) -> int:
-    """Say the message that the run was begun for, and what waited before it."""
-    queues, mode, said = run.agent.queues, run.agent.config.queue_mode, 0
-    while not receipt.said and queues:
-        said += await take(run, "steer" if queues.waiting("steer") else "follow_up", mode)
-    return said
+    async def say(self, message: AgentMessage, *, sync: bool = False) -> None:
+        """Persist a message that no model has made."""
+        message = self.redacted(message if message.ts else with_time(message, self._run.clock.time()))
+        await self._persist(message, sync=sync)
 
+    async def take(self, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> int:
+        """Say what waits in a queue; return how many messages were said.
 
-async def keep_answer(run: Run, message: AssistantMessage) -> AssistantMessage:
-    """``message_end``, then the session: the answer is kept before any of its tools runs."""
-    agent, bus = run.agent, run.agent.events
-    message = agent.view.unique_calls(message)
-    if run.bracket == "none":
-        await open_message(run)  # an around-hook gave an answer that no stream brought
-    if run.bracket == "open":
-        run.bracket = "closed"
-        if bus.has("message_end"):
-            run.announced = agent.session.announce()
-            answer = await bus.emit(bus.make(MessageEndEvent, message=message, entry_id=run.announced))
-            replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
-            message = redacted(run, replaced) if isinstance(replaced, AssistantMessage) else message
-    try:
-        await _persist(run, message)
-    finally:
-        if run.messages and run.messages[-1] is message:
-            run.builder, run.answer = None, message
-    return message
-
-
-async def keep_results(run: Run, results: Sequence[ToolResultMessage]) -> None:
-    """Say and persist the results; an abort in the middle is passed on when all of them are kept (I1)."""
-    passing: BaseException | None = None
-    for result in results:
-        for step in (_result_start, _result_end, _result_kept):
+        A message leaves its queue and is in the session, or waits still (I14).
+        """
+        run, queues = self._run, self._run.agent.queues
+        wanted = len(queues.waiting(kind)) if mode == "all" else 1
+        said = 0
+        await run.checkpoint()
+        while said < wanted and (items := queues.take(kind)):
+            persisted = len(run.messages)
             try:
-                result = await step(run, result)
-            except BaseException as error:
-                if not interrupts(error) and not isinstance(error, asyncio.CancelledError):
-                    raise
-                run.closing = True
-                if passing is None or interrupts(error):
-                    passing = error
-                if step is _result_kept and (not run.messages or run.messages[-1] is not result):
-                    await _result_kept(run, result)
-    if passing is not None:
-        raise passing
+                await self.say(items[0].message(run.clock.time()), sync=True)
+            finally:
+                if len(run.messages) == persisted:
+                    queues.put_back(items[0])
+                elif (receipt := items[0].receipt) is not None:
+                    receipt.taken()
+                    run.receipts.append(receipt)
+            said += 1
+        return said
 
+    async def take_until(self, receipt: Receipt) -> int:
+        """Say the message that the run began for, and what waited before it; return how many messages were said."""
+        queues, mode, said = self._run.agent.queues, self._run.config.queue_mode, 0
+        while not receipt.said and queues:
+            said += await self.take("steer" if queues.waiting("steer") else "follow_up", mode)
+        return said
 
-async def _result_start(run: Run, result: ToolResultMessage) -> ToolResultMessage:
-    bus = run.agent.events
-    if bus.has("message_start"):
-        await bus.emit(bus.make(MessageStartEvent, message=result, role="tool_result"))
-    return result
+    # --- answers ----------------------------------------------------------------------------------------------
 
+    def begin_turn(self) -> None:
+        """Forget the answer and the results of the last turn."""
+        self.answer, self.results = None, []
 
-async def _result_end(run: Run, result: ToolResultMessage) -> ToolResultMessage:
-    bus = run.agent.events
-    if not bus.has("message_end"):
+    def expect_answer(self) -> None:
+        """Another request is about to be made: its answer has a ``message_start`` of its own."""
+        self._bracket = "none"
+
+    async def open_answer(self) -> None:
+        """Emit ``message_start`` of an answer."""
+        self._bracket = "open"
+        await self._bus.fire(MessageStartEvent, message=None, role="assistant")
+
+    async def drop_answer(self, message: AssistantMessage) -> None:
+        """Emit ``message_end`` of an answer that is not persisted: there is no entry."""
+        if self._bracket == "open":
+            self._bracket = "closed"
+            await self._bus.fire(MessageEndEvent, message=message, entry_id="")
+
+    async def persist_answer(self, message: AssistantMessage) -> AssistantMessage:
+        """Emit ``message_end``, then persist the answer: before any tool of it runs (I10)."""
+        message = self._run.agent.context.unique_calls(message)
+        if self._bracket == "none":
+            await self.open_answer()  # an around-hook gave an answer that no stream brought
+        if self._bracket == "open":
+            self._bracket = "closed"
+            message = await self._message_end(message)
+        try:
+            await self._persist(message)
+        finally:
+            if self._run.messages and self._run.messages[-1] is message:
+                self.answer = message
+        return message
+
+    async def _message_end(self, message: M) -> M:
+        """Emit ``message_end``; return what the handlers make of the message."""
+        if "message_end" not in self._bus.table:
+            return message
+        self._announced = self._session.announce()
+        answer = await self._bus.fire(MessageEndEvent, message=message, entry_id=self._announced)
+        replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
+        return self.redacted(replaced) if isinstance(replaced, type(message)) else message
+
+    # --- results ----------------------------------------------------------------------------------------------
+
+    async def persist_results(self, results: Sequence[ToolResultMessage]) -> None:
+        """Announce and persist the results; an abort in the middle is passed on when all of them are persisted (I1)."""
+        passing: BaseException | None = None
+        for result in results:
+            for stage in (self._result_start, self._message_end, self._persist_result):
+                try:
+                    result = await stage(result)
+                except BaseException as error:
+                    if not interrupts(error) and not isinstance(error, asyncio.CancelledError):
+                        raise
+                    self._run.close()
+                    if passing is None or interrupts(error):
+                        passing = error
+                    if stage == self._persist_result and (
+                        not self._run.messages or self._run.messages[-1] is not result
+                    ):
+                        await self._persist_result(result)
+        if passing is not None:
+            raise passing
+
+    async def _result_start(self, result: ToolResultMessage) -> ToolResultMessage:
+        await self._bus.fire(MessageStartEvent, message=result, role="tool_result")
         return result
-    run.announced = run.agent.session.announce()
-    answer = await bus.emit(bus.make(MessageEndEvent, message=result, entry_id=run.announced))
-    replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
-    return redacted(run, replaced) if isinstance(replaced, ToolResultMessage) else result
 
-
-async def _result_kept(run: Run, result: ToolResultMessage) -> ToolResultMessage:
-    try:
-        await _persist(run, result)
-    finally:
-        if run.messages and run.messages[-1] is result:
-            run.results.append(result)
-            name, call_id = result.tool_name, result.tool_call_id
-            run.push(StreamEvent("tool_result", result.text, tool_name=name, tool_call_id=call_id))
-    return result
+    async def _persist_result(self, result: ToolResultMessage) -> ToolResultMessage:
+        run = self._run
+        try:
+            await self._persist(result)
+        finally:
+            if run.messages and run.messages[-1] is result:
+                self.results.append(result)
+                name, call_id = result.tool_name, result.tool_call_id
+                run.push(StreamEvent("tool_result", result.text, tool_name=name, tool_call_id=call_id))
+        return result

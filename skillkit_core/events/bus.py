@@ -15,7 +15,7 @@ from contextvars import Context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..containment import Escaped, call_contained, in_words, interrupts
+from ..containment import in_words, interrupts
 from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError
 from ..frozen import freeze
 from .context import HandlerContext
@@ -35,7 +35,7 @@ __all__ = ["EventBus", "GuardFailed", "HandlerRecord", "drive", "drive_on"]
 def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable[[], bool]) -> Generator[Any, Any, Any]:
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
-    fired = closing = False
+    fired = False
     requested = task.cancelling() if task is not None else 0
 
     def expire() -> None:
@@ -66,7 +66,6 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
                 throw = getattr(iterator, "throw", None)
                 if throw is None:
                     raise
-                closing = isinstance(error, GeneratorExit)
                 pending = throw(error)
             else:
                 if fired:  # something below the handler swallowed the cancellation
@@ -74,10 +73,6 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
                 pending = iterator.send(sent) if sent is not None else next(iterator)
     except StopIteration as stop:
         return stop.value
-    except GeneratorExit as error:
-        if closing:  # nobody goes on here
-            raise
-        raise Escaped(error) from error
     finally:
         if timer is not None:
             timer.cancel()
@@ -100,16 +95,13 @@ async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Calla
     A cancellation that comes when ``overdue()`` holds ends it, whether it wants to or not.
 
     Raises:
-        HandlerTimeout: the time is over; the awaitable was cancelled. A cancellation from outside passes unchanged. Escaped: it
-        raised a ``GeneratorExit`` of its own.
+        HandlerTimeout: the time is over; the awaitable was cancelled. A cancellation from outside passes unchanged.
     """
     iterator = awaitable.__await__()
     try:
         pending = next(iterator)
     except StopIteration as stop:
         return stop.value
-    except GeneratorExit as error:
-        raise Escaped(error) from error
     return await _drive(iterator, pending, timeout, overdue)
 
 
@@ -156,7 +148,6 @@ class EventBus(Subscriptions):
         self.context = context or HandlerContext()
         self.session_id: str | None = None
         self.run_id: str | None = None
-        self.agent_path: tuple[str, ...] = ("main",)
         self.clock = clock
         self.debug = False
         self._seq = itertools.count(1)
@@ -177,6 +168,37 @@ class EventBus(Subscriptions):
             ts=self.clock(),
             **values,
         )
+
+    def begin_run(self, run_id: str, loop: asyncio.AbstractEventLoop) -> None:
+        """Events belong to this run from now on; ``loop`` owns the bus."""
+        self.run_id, self.loop = run_id, loop
+
+    def end_by(self, deadline: float | None) -> None:
+        """Handlers may take until this time of the loop, because the run was aborted."""
+        self.deadline = deadline
+
+    def end_run(self) -> None:
+        """Events belong to no run from now on."""
+        self.run_id = self.deadline = None
+
+    def open_session(self, session_id: str) -> None:
+        """Events belong to this session from now on."""
+        self.session_id = session_id
+
+    async def fire(self, cls: type[Event], **values: Any) -> EventResult:
+        """Emit an event of this bus if anybody listens; return the answers as one.
+
+        Ask :meth:`has` first only where a value costs something to compute.
+
+        Args:
+            cls: the class of the event.
+            values: the fields of the event, besides those that :meth:`make` fills in.
+
+        Raises:
+            GuardFailed, EventRecursionError: as :meth:`emit`.
+        """
+        records = self.table.get(cls.type)
+        return NO_ANSWER if records is None else await self._dispatch(self.make(cls, **values), records)
 
     def _build(self, event: Event | str, data: Any) -> Event:
         if isinstance(event, Event):
@@ -234,12 +256,7 @@ class EventBus(Subscriptions):
                     if watched:
                         answer = self._watched(record, event)
                     else:
-                        try:
-                            answer = (
-                                record.function(event, self.context) if record.takes_ctx else record.function(event)
-                            )
-                        except GeneratorExit as error:
-                            raise Escaped(error) from error
+                        answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
                     if answer is None:
                         continue
                     if type(answer) is CoroutineType:
@@ -247,8 +264,6 @@ class EventBus(Subscriptions):
                             pending = answer.send(None)
                         except StopIteration as stop:
                             answer = stop.value
-                        except GeneratorExit as error:
-                            raise Escaped(error) from error
                         else:
                             answer = await drive_on(answer, pending, self._limit(record.timeout), self._overdue)
                     elif not isinstance(answer, EventResult):
@@ -321,9 +336,7 @@ class EventBus(Subscriptions):
         return answer
 
     def _plain(self, record: HandlerRecord, event: Any) -> Any:
-        if record.takes_ctx:
-            return call_contained(record.function, event, self.context)
-        return call_contained(record.function, event)
+        return record.function(event, self.context) if record.takes_ctx else record.function(event)
 
     async def observed(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
         """Show an event to those who only look; what they return does not matter."""

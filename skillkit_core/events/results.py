@@ -11,7 +11,7 @@ from ..contracts.compactor import CompactionResult
 from ..frozen import FrozenDict, freeze
 from ..messages import BLOCK_TYPES, AgentMessage, AssistantMessage, Block, CustomMessage, LLMMessage
 from ..models import TokenUsage
-from ..tools import ToolOutput
+from ..tools import Tool, ToolOutput
 
 __all__ = [
     "UNSET",
@@ -216,15 +216,34 @@ class BeforeAgentStartResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class TurnStartResult(EventResult):
-    """``append``: messages that join the session. ``messages``: what this turn alone sends instead."""
+    """What one turn sends, or that there is none.
+
+    Attributes:
+        append: messages that join the session.
+        messages: what this turn alone sends instead of the context.
+        tools: the tools that this turn alone offers; a call of another one is unknown.
+        system_prompt: the system prompt of this turn alone.
+        stop: end the run before the request, with outcome ``limit``.
+        reason: why.
+    """
 
     append: Sequence[AgentMessage] | Unset = _merge(Merge.concat)
     messages: Sequence[AgentMessage] | Unset = _merge(Merge.chain)
+    tools: Sequence[Tool] | Unset = _merge(Merge.chain)
+    system_prompt: str | Unset = _merge(Merge.chain)
+    stop: bool | Unset = _merge(Merge.any)
+    reason: str | Unset = _merge(Merge.joined)
 
     def check(self, event: Any) -> None:
-        """Messages; something must be left to send."""
+        """Messages, of which something must be left to send; tools; texts."""
         _messages(self.append, "append")
         _sendable(self.messages)
+        _typed(self.tools, "tools", list, tuple)
+        for tool in () if isinstance(self.tools, Unset) else self.tools:
+            _typed(tool, "every item of tools", Tool)
+        _typed(self.system_prompt, "system_prompt", str)
+        _typed(self.stop, "stop", bool)
+        _typed(self.reason, "reason", str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,15 +356,24 @@ class ToolResultEventResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class TurnEndResult(EventResult):
-    """Whether to end the run after this turn."""
+    """Whether to end the run after this turn.
+
+    Attributes:
+        stop: end it.
+        reason: why.
+        outcome: how it ends: ``completed``, or ``limit`` when a budget is used up.
+    """
 
     stop: bool | Unset = _merge(Merge.any)
     reason: str | Unset = _merge(Merge.joined)
+    outcome: Literal["completed", "limit"] | Unset = _merge(Merge.last)
 
     def check(self, event: Any) -> None:
         """The types of all fields."""
         _typed(self.stop, "stop", bool)
         _typed(self.reason, "reason", str)
+        if self.outcome is not UNSET and self.outcome not in ("completed", "limit"):
+            raise ValueError(f"outcome must be completed or limit, not {self.outcome!r}")
 
 
 @dataclass(frozen=True, slots=True)

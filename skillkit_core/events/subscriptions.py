@@ -181,7 +181,7 @@ _Table: TypeAlias = dict[str, tuple[HandlerRecord, ...]]
 
 
 class Subscriptions:
-    """The handlers of one agent: those of the host's plugins, those that were added here, and those of the run above.
+    """The handlers of one agent: those of the host's plugins, those that were added here, and those of the parent.
 
     ``table`` has them by event, in the order in which they are called; events that nobody listens to are not in it.
     """
@@ -193,8 +193,9 @@ class Subscriptions:
         self._handlers: dict[str, list[HandlerRecord]] = {}
         self._observers: dict[str, list[HandlerRecord]] = {}
         self._impls: _Impls = {}
-        self.above: Subscriptions | None = None
-        self._below: WeakSet[Subscriptions] | None = None
+        self.parent: Subscriptions | None = None
+        self.agent_path: tuple[str, ...] = ("main",)
+        self._children: WeakSet[Subscriptions] | None = None
         self.table: _Table = {}
 
     def has(self, event: str) -> bool:
@@ -338,36 +339,36 @@ class Subscriptions:
                 for impl, record in old.items():
                     record.alive = impl in records.get(name, {})  # an emit that goes on must not call what is gone
             self._impls, self.table = records, table
-            if self._handlers or self._observers or self.above is not None or self._below:
+            if self._handlers or self._observers or self.parent is not None or self._children:
                 self._compile(*EVENTS)
 
-    def inherit(self, above: Subscriptions | None) -> None:
-        """Take part in the guards and observers of the bus of the run above, for as long as it is set.
+    def inherit(self, parent: Subscriptions | None, agent_path: tuple[str, ...]) -> None:
+        """Take part in the guards and observers of the parent's bus, for as long as it is set.
 
         That is every handler of ``before_tool_call``, every handler in phase ``guard``, and whoever observes; also those that
         come or go there later. In a phase they come after the plugins and before the handlers of this bus.
         """
-        if self.above is not None and self.above._below is not None:
-            self.above._below.discard(self)
-        old, self.above = self.above, above
-        if above is not None:
-            if above._below is None:
-                above._below = WeakSet()
-            above._below.add(self)
-            self.probe = self.probe or above.probe
+        if self.parent is not None and self.parent._children is not None:
+            self.parent._children.discard(self)
+        old, self.parent, self.agent_path = self.parent, parent, agent_path
+        if parent is not None:
+            if parent._children is None:
+                parent._children = WeakSet()
+            parent._children.add(self)
+            self.probe = self.probe or parent.probe
         elif old is not None and self.probe is old.probe:
             self.probe = None
         with self._lock:
             self._compile(*EVENTS)
 
     def _inherited(self, name: str, own: Iterable[HandlerRecord]) -> list[HandlerRecord]:
-        """The records of the buses above that count here, too; the same plugins' are here already."""
-        if self.above is None:
+        """The records of the parent that count here, too; the same plugins' are here already."""
+        if self.parent is None:
             return []
         known = set(own)
         cls = EVENTS.get(name)
         every = cls is not None and cls.guard == "always"
-        records = self.above.table.get(name, ())
+        records = self.parent.table.get(name, ())
         return [r for r in records if r not in known and (every or r.phase >= GUARD)]
 
     def _compile(self, *names: str) -> None:
@@ -381,9 +382,9 @@ class Subscriptions:
             else:
                 table.pop(name, None)
         self.table = table
-        for below in list(self._below or ()):
-            with below._lock:
-                below._compile(*names)
+        for child in list(self._children or ()):
+            with child._lock:
+                child._compile(*names)
 
 
 def _in_turn(records: Iterable[HandlerRecord]) -> tuple[HandlerRecord, ...]:

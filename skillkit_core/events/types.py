@@ -12,6 +12,7 @@ from ..frozen import EMPTY
 from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResultMessage
 from ..models import ModelDefinition, TokenUsage
 from ..stream import StreamEvent
+from ..tools import Tool
 from .results import (
     BeforeAgentEndResult,
     BeforeAgentStartResult,
@@ -192,6 +193,8 @@ class TurnStartEvent(Event):
     answer = TurnStartResult
     turn_index: int = 0
     messages: Sequence[AgentMessage] = ()
+    tools: Sequence[Tool] = ()
+    system_prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -467,8 +470,11 @@ class ApprovalResolvedEvent(Event):
     type = "approval_resolved"
     tool_name: str = ""
     tool_call_id: str = ""
+    args: Mapping[str, Any] = EMPTY
+    questions: tuple[str, ...] = ()
     decision: str = "deny"
     reason: str = ""
+    remember: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -488,6 +494,7 @@ class AgentEndEvent(Event):
 
     type = "agent_end"
     outcome: Literal["completed", "aborted", "failed", "limit", "suspended"] = "completed"
+    reason: str = ""
     error: Exception | None = None
     messages: Sequence[AgentMessage] = ()
     usage: TokenUsage | None = None

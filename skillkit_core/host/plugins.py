@@ -241,16 +241,14 @@ class Plugins:
         """The first answer to a hook that is not ``None`` after awaiting, or ``None``; failures are reported."""
         import inspect
 
-        from ..containment import await_contained, call_contained
-
         for impl in self.impls(hook):
             arguments = {"host": self._host, **values}
             try:
                 with isolated(impl.plugin_name, hook, seconds=0, **self.owner(impl.plugin_name)):
                     given = {n: arguments[n] for n in impl.argnames}
-                    answer = call_contained(called, self._host, hook, impl, partial(impl.function, **given))
+                    answer = called(self._host, hook, impl, partial(impl.function, **given))
                     if inspect.isawaitable(answer):
-                        answer = await await_contained(answer)
+                        answer = await answer
             except Failure as failure:
                 import asyncio
 

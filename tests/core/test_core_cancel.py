@@ -193,7 +193,7 @@ def test_who_is_cancelled_while_a_run_that_was_left_comes_to_its_end_is_cancelle
         with pytest.raises(asyncio.CancelledError):
             await leaving
         await asyncio.wait([closing])
-        assert agent.slot.run is None and kit.roles(agent) == ["user", "assistant", "tool_result"]
+        assert agent.scheduler.run is None and kit.roles(agent) == ["user", "assistant", "tool_result"]
         kit.check(agent)
         await agent.aclose()
 

@@ -132,7 +132,7 @@ def test_who_keeps_a_handlers_context_longer_than_the_agent_is_told_so(kit: Any,
         await agent.chat("go")
         assert kept[0].agent is agent
         agent.scripted.requests.clear()
-        slot = agent.slot
+        slot = agent.scheduler
         del agent
         gc.collect()
         assert kept[0].agent is None

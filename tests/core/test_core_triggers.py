@@ -175,7 +175,7 @@ def test_threads_that_trigger_while_runs_come_and_go_lose_and_double_nothing(kit
         outcomes = await asyncio.gather(*(asyncio.to_thread(asyncio.run, tell(who)) for who in range(n)))
         assert outcomes == [["completed"] * each] * n
         assert sorted(users(agent)) == sorted(f"{who}:{i}" for who in range(n) for i in range(each))
-        assert not agent.queues and agent.slot.run is None
+        assert not agent.queues and agent.scheduler.run is None
         kit.check(agent)
 
     go(main)
@@ -192,7 +192,7 @@ def test_threads_without_the_loop_of_the_agent_begin_one_run_between_them(kit: A
     async def tell(text: str) -> None:
         barrier.wait(20)
         receipt = await agent.steer(text, trigger=True)
-        if agent.slot.run is None or agent.slot.run.loop is not asyncio.get_running_loop():
+        if agent.scheduler.run is None or agent.scheduler.run.loop is not asyncio.get_running_loop():
             gate.wait(20)  # the other one's run has not asked its model yet
         runs.append((await receipt.response()).run_id)
 
@@ -287,7 +287,7 @@ def test_a_run_that_fails_before_it_is_said_leaves_it_queued_and_is_not_tried_ag
         await agent.wait_idle()
         with pytest.raises(AgentError, match="unknown-model"):
             await receipt.response()
-        assert agent.queues.waiting("steer") == (receipt.id,) and agent.slot.run is None
+        assert agent.queues.waiting("steer") == (receipt.id,) and agent.scheduler.run is None
         assert [r.message for r in caplog.records if "a message began has failed" in r.message]
         agent.config = good
         await agent.chat("now")

@@ -281,7 +281,9 @@ class Drive:
                 self._stops += 1
                 assert self._stops < MOST_STOPS, "it does not end"
             outcome = await self._result(task)
-            if self.agent.slot.run is not None:  # a message came too late for the run, and has begun one of its own
+            if (
+                self.agent.scheduler.run is not None
+            ):  # a message came too late for the run, and has begun one of its own
                 await self._drive(self.agent.wait_idle())
             return outcome
         except Crashed:
@@ -292,7 +294,7 @@ class Drive:
             self.gate.release_all()
             await self._result(task)
             await asyncio.gather(*self.asking, return_exceptions=True)
-            while self.agent.slot.run is not None:
+            while self.agent.scheduler.run is not None:
                 self.agent.abort()
                 await self.agent.wait_idle()
             await self.agent.session.close()

@@ -21,7 +21,7 @@ from skillkit_core import (
     ToolExecutor,
     ToolOutput,
 )
-from skillkit_core.agent.nesting import here
+from skillkit_core.agent.nesting import current_parent
 from skillkit_core.testing import VirtualClock
 
 from .entrances import Key
@@ -228,7 +228,7 @@ class PlayedExecutor(ToolExecutor):
 
     @staticmethod
     def _result(end: ToolEnd) -> ToolOutput:
-        place = here()
+        place = current_parent()
         for usage, cost in end.nested if place is not None else ():
             used = usage_from_json(usage)
             place.run.add(used, cost)  # type: ignore[union-attr]

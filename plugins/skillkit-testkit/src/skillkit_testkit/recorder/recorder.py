@@ -234,13 +234,13 @@ class Recorder:
         elif "delivery" in line["arguments"] or name in QUEUED:
             if self._refused(name, line["arguments"]):
                 line["refused"] = True
-            elif self.agent.slot.steerable:
+            elif self.agent.scheduler.steerable:
                 self._coming_in.setdefault(_task(), []).append(line)
 
     def _refused(self, name: str, arguments: JSON) -> bool:
         """Whether something cannot be queued."""
         # follow_up waits for the next run then, and with a trigger they begin one
-        steerable = self.agent.slot.steerable or name == "follow_up" or bool(arguments.get("trigger"))
+        steerable = self.agent.scheduler.steerable or name == "follow_up" or bool(arguments.get("trigger"))
         return not steerable or str(arguments.get("message", "")).startswith("/")
 
     def _cannot_leave(self, directive: Directive) -> bool:

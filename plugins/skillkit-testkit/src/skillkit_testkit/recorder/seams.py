@@ -24,7 +24,7 @@ from skillkit_core import (
     ToolExecutor,
     ToolOutput,
 )
-from skillkit_core.agent.nesting import here
+from skillkit_core.agent.nesting import current_parent
 from skillkit_core.agent.tool_call import checked
 from skillkit_core.http import redact_headers
 
@@ -73,7 +73,7 @@ class Journal:
     @property
     def mine(self) -> bool:
         """Whether what happens now is the agent's, and not that of an agent below it."""
-        place = here()
+        place = current_parent()
         return self.open and (place is None or place.run.agent is self.agent)
 
 

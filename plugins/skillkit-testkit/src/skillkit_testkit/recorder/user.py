@@ -172,7 +172,7 @@ class User:
     async def _strike(self) -> None:
         """Let an abort that was not a handler's strike here: it came where the run was waiting."""
         struck, self._struck = self._struck, False
-        run = self._agent.slot.run
+        run = self._agent.scheduler.run
         if struck and not EventBus.in_sync() and run is not None and run.task is asyncio.current_task():
             await asyncio.sleep(0)
 
