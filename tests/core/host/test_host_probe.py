@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, Tool, ToolError, UsageError, hookimpl
+from skillkit_core import (
+    AgentConfig,
+    AgentRunner,
+    AsyncHandlerError,
+    EventBus,
+    Host,
+    ModelDefinition,
+    Tool,
+    ToolError,
+    UsageError,
+    hookimpl,
+)
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 MODEL = ModelDefinition("m", "scripted", "scripted")
@@ -168,3 +179,19 @@ def test_a_host_takes_one_probe_at_a_time() -> None:
         host.watch(Probe())
     stop()
     host.watch(Probe())
+
+
+def test_a_probe_sees_every_handler_and_emit_sync_still_refuses_what_must_be_awaited() -> None:
+    bus, seen = EventBus(), []
+    bus.probe = lambda record, event, call: seen.append(record.label) or call()
+
+    async def main() -> None:
+        bus.on("turn_end", lambda e: None)
+        bus.observe(lambda e: None, ["turn_end"])
+        bus.emit_sync("turn_end", {})
+        assert len(seen) == 2
+        bus.probe = lambda record, event, call: asyncio.sleep(0)
+        with pytest.raises(AsyncHandlerError):
+            bus.emit_sync("turn_end", {})
+
+    asyncio.run(main())
