@@ -331,7 +331,6 @@ def test_providers_of_context_tools_and_models_that_raise_no_exception_are_left_
         agent.events.on("agent_end", lambda e: agent.when_idle(throwing(kind, "async")))
         agent.events.on("agent_start", lambda e: agent.signal.add_callback(throwing(kind, "plain")))
         agent.events.on("agent_start", lambda e: agent.signal.add_callback(lambda: called_back.append(1)))
-        agent.directives.watch(throwing(kind, "plain"))
         assert (await agent.chat("go")).content == "end"
         agent.events.on("turn_start", lambda e: agent.abort())
         with pytest.raises(AgentError):
