@@ -12,7 +12,6 @@ API_VERSION = 1
 
 if TYPE_CHECKING:
     from .abort import AbortSignal as AbortSignal
-    from .agent.directives import Directive as Directive
     from .agent.input import Receipt as Receipt
     from .agent.response import AgentResponse as AgentResponse
     from .agent.runner import AgentRunner as AgentRunner
@@ -186,7 +185,6 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "abort": ["AbortSignal"],
-    "agent.directives": ["Directive"],
     "agent.input": ["Receipt"],
     "agent.response": ["AgentResponse"],
     "agent.suspension": ["SuspendedCall", "Suspension"],

@@ -104,7 +104,7 @@ class UsageLedger:
         if cut is None or session is None or session.holds(entry):
             if request is not None:
                 del self._open[request]
-            self._add(usage, cost)
+            self.add(usage, cost)
             await self._count_above(usage, cost, entry)
         if cut is not None:
             raise cut
@@ -112,7 +112,8 @@ class UsageLedger:
             about = {name: entry[name] for name in ("provider", "model", "purpose")}
             await self._bus.fire(UsageEvent, usage=usage, cost=cost, **about)
 
-    def _add(self, usage: TokenUsage, cost: float | None) -> None:
+    def add(self, usage: TokenUsage, cost: float | None) -> None:
+        """Add to the sums; a cost of ``None`` is unknown, and makes the sum unknown."""
         self.usage = self.usage + usage
         if usage.total:
             self.cost = None if cost is None or self.cost is None else self.cost + cost
@@ -131,7 +132,7 @@ class UsageLedger:
             if parent.call is not None:
                 parent.call.add_nested(usage)
             ledger = parent.run.ledger
-            ledger._add(usage, cost)  # also when the run has ended: its budget holds for what it left behind
+            ledger.add(usage, cost)  # also when the run has ended: its budget holds for what it left behind
             if not ledger._ended and ledger._session is not None:
                 await ledger._session.append("usage", nested)
             parent = ledger._parent

@@ -26,7 +26,6 @@ from .clock import SYSTEM_CLOCK, Clock
 from .compaction import can_compact, compact_alone
 from .context import ContextView, estimate_message, estimator_for, joined, prompt_parts
 from .conversation import Conversation
-from .directives import Directives
 from .input import Delivery, Input, QueueItem, Queues, Receipt
 from .loop import run_loop
 from .nesting import Nesting
@@ -94,7 +93,6 @@ class AgentRunner:
         self.queues = Queues(self.input.queue_changed)
         self.own_tools: tuple[Tool, ...] = tuple(self.config.tools)
         self.toolbox = Toolbox(self)
-        self.directives = Directives()
         self.scratch: dict[str, Any] = {}
         self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
         self._auto_compaction = True
@@ -172,7 +170,6 @@ class AgentRunner:
             going on. ReentrancyError: called from a handler. UsageError: it is this one. Else as :class:`SessionStore`; the
             agent stays where it was.
         """
-        self.directives.tell("switch", session=session)
         async with self.scheduler.hold("switch"):
             return await self.conversation.switch(session)
 
@@ -185,7 +182,6 @@ class AgentRunner:
         Raises:
             As :meth:`switch`, with ``session_before_fork``. SessionError: there is no such entry.
         """
-        self.directives.tell("fork", at=at)
         async with self.scheduler.hold("fork"):
             return await self.conversation.fork(at)
 
@@ -199,13 +195,11 @@ class AgentRunner:
         Raises:
             As :meth:`switch`, with ``session_before_tree``. SessionError: there is no such entry.
         """
-        self.directives.tell("move_to", entry_id=entry_id, summary=summary, label=label)
         async with self.scheduler.hold("move_to"):
             await self.conversation.move_to(entry_id, summary, label)
 
     async def reload(self) -> Session:
         """Read the session again from where it is kept; raises as :meth:`switch`."""
-        self.directives.tell("reload")
         async with self.scheduler.hold("reload"):
             return await self.conversation.reload()
 
@@ -253,7 +247,6 @@ class AgentRunner:
             AgentError: the run failed; ``response`` holds what was said until then. RunAborted: it was aborted.
             AgentBusy: a run is active and ``delivery`` is ``prompt``.
         """
-        self.directives.tell("chat", message=message, images=images, delivery=delivery)
         run = self.scheduler.run
         if delivery == "prompt" or run is None:
             return await self.scheduler.alone("chat", functools.partial(self._prompted, text=message, images=images))
@@ -280,7 +273,6 @@ class AgentRunner:
         Raises:
             UsageError: there is nothing to resume, or a decision names no call that waits. Else as :meth:`chat`.
         """
-        self.directives.tell("resume", decisions=decisions)
         self.require_idle("resume")
         session = await self.open()
         found = resumption(session.messages, session.suspension(), decisions)
@@ -298,7 +290,6 @@ class AgentRunner:
             UsageError: no compactor is installed, or calls wait for a decision. AgentBusy: a run is active. RunAborted: it was
             aborted; the context is as it was.
         """
-        self.directives.tell("compact")
         self.require_idle("compact")
         session = await self.open()
         if session.suspension() is not None:
@@ -336,7 +327,6 @@ class AgentRunner:
 
         Closing the iterator early aborts the run.
         """
-        self.directives.tell("chat", message=message, images=images, delivery="prompt")
         try:
             work = functools.partial(self._prompted, text=message, images=images)
             async with contextlib.aclosing(self.scheduler.stream("chat", work, streaming=True)) as items:
@@ -392,8 +382,6 @@ class AgentRunner:
             NoActiveRun: nothing runs (not with ``trigger``). UsageError: the message is a ``/command``. With ``trigger`` besides:
             AgentError: the agent is closed. AgentBusy: a switch, fork, move or reload is going on.
         """
-        given = {"trigger": True} if trigger else {}
-        self.directives.tell("steer", message=message, images=images, **given)
         if trigger:
             return await self.input.trigger("steer", message, images)
         if not self.scheduler.steerable:
@@ -410,8 +398,6 @@ class AgentRunner:
         Args:
             trigger: without a run it begins one, as in :meth:`steer`.
         """
-        given = {"trigger": True} if trigger else {}
-        self.directives.tell("follow_up", message=message, images=images, **given)
         if trigger:
             return await self.input.trigger("follow_up", message, images)
         if not self.scheduler.steerable:
@@ -420,12 +406,10 @@ class AgentRunner:
 
     def next_run(self, message: str, *, images: Sequence[Block] = ()) -> str:
         """Put a message in front of the next prompt; it survives an abort. Gives the item's id."""
-        self.directives.tell("next_run", message=message, images=images)
         return self.queues.put("next_run", self.host.redact(clean(message)), images)
 
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
         """Take a queued message back by its id."""
-        self.directives.tell("cancel", item_id=item_id)
         return self.queues.cancel(item_id)
 
     def abort(self, reason: str | None = None) -> list[QueueItem]:
@@ -458,12 +442,10 @@ class AgentRunner:
         Raises:
             UnknownName: no such provider. UsageError: its key is missing.
         """
-        self.directives.tell("set_adapter", adapter=adapter)
         self.selection.use_adapter(adapter)
 
     def set_model(self, model: str | ModelDefinition, provider: str | None = None) -> None:
         """Ask another model from the next request on."""
-        self.directives.tell("set_model", model=model, provider=provider)
         self.config = replace(self.config, model=model, provider=provider or None)
         self.selection.forget()
 
@@ -474,7 +456,6 @@ class AgentRunner:
 
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""
-        self.directives.tell("add_tool", tool=tool)
         self.own_tools = (*(t for t in self.own_tools if t.name != tool.name), tool)
 
     # --- context ----------------------------------------------------------------------------------------------

@@ -322,7 +322,6 @@ class Scheduler(Part):
         """End ``run`` if it is the active one; with ``clear`` what waited for it and was not consumed is taken out and given."""
         if run is None or run is not self.run or run.closing or run.signal.aborted:
             return []
-        self._agent.directives.tell("abort", reason=reason)
         if not run.signal.abort(reason):
             return []  # another thread was faster
         items = self._agent.queues.clear() if clear else []

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ..config import AgentConfig
 from ..descriptors import Provider
@@ -139,9 +138,6 @@ def _default_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition, st
     return known or ModelDefinition(name, provider), provider
 
 
-Wrapper: TypeAlias = "Callable[[LLMAdapter], LLMAdapter]"
-
-
 class TargetSelection(Part):
     """Keeps the target of an agent; a change counts from the next request on."""
 
@@ -149,8 +145,6 @@ class TargetSelection(Part):
         super().__init__(agent)
         self._chosen: tuple[str, LLMAdapter] | None = None
         self._asked = self._changed = False
-        self._wrappers: tuple[Wrapper, ...] = ()
-        self._plain: LLMAdapter | None = None  # what is inside the wrappers of the target
         self.target: Target | None = None
 
     def use_adapter(self, adapter: str | LLMAdapter) -> None:
@@ -164,35 +158,15 @@ class TargetSelection(Part):
         """Resolve the configuration again."""
         self.target = self._chosen = None
 
-    def wrap(self, wrapper: Wrapper) -> Callable[[], None]:
-        """Put ``wrapper(adapter)`` in front of every adapter that answers this agent, from the next request on.
-
-        Of several wrappers the last one is outermost. Returns a function that takes it away again.
-        """
-        self._rewrap((*self._wrappers, wrapper))
-        return lambda: self._rewrap(tuple(known for known in self._wrappers if known is not wrapper))
-
-    def _rewrap(self, wrappers: tuple[Wrapper, ...]) -> None:
-        target, inside = self.target, self._plain if self._wrappers else None
-        self._wrappers = wrappers
-        if target is not None:
-            self.target = self._wrapped(Target(target.model, inside or target.adapter, target.provider))
-
-    def _wrapped(self, target: Target) -> Target:
-        adapter = self._plain = target.adapter
-        for wrapper in self._wrappers:
-            adapter = wrapper(adapter)
-        return target if adapter is target.adapter else Target(target.model, adapter, target.provider)
-
     async def current(self) -> Target:
         """The model and adapter of the next request."""
         if self._chosen is not None:
             name, adapter = self._chosen
             self._chosen = None
-            self.target = self._wrapped(await self._retarget(name, adapter))
+            self.target = await self._retarget(name, adapter)
             self._changed = True
         if self.target is None:
-            self.target = self._wrapped(await resolve_target(self._agent.host, self._effective_config()))
+            self.target = await resolve_target(self._agent.host, self._effective_config())
             self._changed = self._changed or self._asked
         self._asked = True
         return self.target

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .runner import AgentRunner
     from .suspension import SuspendedCall
 
-__all__ = ["IN_PROCESS", "CallContext", "FindTool", "InProcessExecutor", "ToolCallRun"]
+__all__ = ["IN_PROCESS", "CallContext", "FindTool", "InProcessExecutor", "ToolCallRun", "checked", "plain_details"]
 
 WITHHELD = "The result was withheld because a guard failed."
 FindTool: TypeAlias = Callable[[str], Tool | None]
@@ -290,7 +290,7 @@ class ToolCallRun:
             async with asyncio.timeout(None) as limit:
                 if tool.timeout is not None:  # its timer stays with the loop, and must not hold the context of the run
                     Context().run(limit.reschedule, run.loop.time() + tool.timeout)
-                output = _checked(tool, await call())
+                output = checked(tool, await call())
             return output, Outcome.error if output.is_error else Outcome.ok
         except TimeoutError as error:
             if tool.timeout is None:
@@ -367,7 +367,7 @@ class ToolCallRun:
             content=self._content(output),
             is_error=outcome is not Outcome.ok or output.is_error,
             outcome=outcome,
-            details=_plain_details(output.details),
+            details=plain_details(output.details),
             ts=self._run.clock.time(),
         )
         if output.usage is not None:
@@ -479,7 +479,7 @@ class CallContext:
         return self._nested
 
 
-def _checked(tool: Tool, output: Any) -> ToolOutput:
+def checked(tool: Tool, output: Any) -> ToolOutput:
     """Return what a tool or a wrapper gave, or raise a :class:`ToolError` that says what is wrong with it."""
     if not isinstance(output, ToolOutput):
         raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
@@ -501,7 +501,7 @@ def _as_output(value: Any) -> ToolOutput:
     return ToolOutput(value if isinstance(value, str) else blocks_of(value))
 
 
-def _plain_details(details: Any) -> Any:
+def plain_details(details: Any) -> Any:
     """Return ``details`` as JSON values, so that they can be persisted."""
     if details is None:
         return None

@@ -108,38 +108,15 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     return rows
 
 
-def _hooks(ctx: click.Context, host: Host, as_json: bool) -> None:
-    import asyncio
-
-    from .hooks import print_handlers, print_hooks
-    from .synthetic import check_hooks
-
-    found = asyncio.run(check_hooks(host))
-    failed = [row for row in found["handlers"] if row["state"] == "failed"]
-    errors = sorted({problem["plugin"] for problem in found["problems"] if problem["severity"] == "error"})
-    ok = not failed and not errors
-    if as_json:
-        print_json({"ok": ok, **found})
-    else:
-        print_handlers(found["handlers"])
-        print_hooks(found["hooks"])
-        if errors:
-            echo(f"{style('✗', fg='red')} problems with {', '.join(errors)}: see 'skillkit plugins doctor'")
-    ctx.exit(0 if ok else 1)
-
-
 @click.command()
-@click.option("--hooks", is_flag=True, help="Fire every hook through a synthetic run, and say which plugins answered.")
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, hooks: bool, as_json: bool) -> None:
+def doctor(ctx: click.Context, as_json: bool) -> None:
     """Check the installation and say what to do.
 
     The exit code is 1 if something is wrong.
     """
     host: Host = ctx.obj.host
-    if hooks:
-        _hooks(ctx, host, as_json)
     rows = _checks(host)
     ok = all(row["ok"] for row in rows)
     if as_json:

@@ -138,34 +138,6 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     ctx.exit(1 if errors else 0)
 
 
-@plugins.command()
-@click.argument("words", nargs=-1, required=True)
-@click.option("--model", metavar="NAME", help="Ask this model.")
-@click.option("--provider", metavar="NAME", help="Ask this provider.")
-@json_option
-@click.pass_context
-def trace(ctx: click.Context, words: tuple[str, ...], model: str | None, provider: str | None, as_json: bool) -> None:
-    """Run a request and show which plugins' hooks were called.
-
-    WORDS... are the request. Each row tells what a hook answered and how long it took: of registration hooks what the plugin
-    brought, of resolution hooks who answered and who was not asked any more, of around-hooks the time without what they went
-    around. Nothing is kept of the session.
-    """
-    import asyncio
-
-    from ..config import AgentConfig
-    from .hooks import print_handlers, trace_request
-
-    config = AgentConfig(model=model, provider=provider)
-    found = asyncio.run(trace_request(ctx.obj.host, config, " ".join(words)))
-    if as_json:
-        print_json(found)
-    else:
-        print_handlers(found["handlers"])
-        echo(found["content"] or style(found["error"] or found["outcome"], fg="red"))
-    ctx.exit(0 if found["error"] is None else 1)
-
-
 def report(host: Host, tracebacks: bool) -> None:
     """Print the problems of a host, or that there are none."""
     for problem in host.problems:

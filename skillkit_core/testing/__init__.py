@@ -1,4 +1,4 @@
-"""What tests of the core need: a scripted model, a clock that only moves when told, a gate before every effect.
+"""What tests of the core need: a scripted model, a clock that only moves when told.
 
 Plugin authors find more in ``skillkit-testkit``.
 """
@@ -6,7 +6,6 @@ Plugin authors find more in ``skillkit-testkit``.
 from __future__ import annotations
 
 from .clock import VirtualClock
-from .gate import Gate, Stop
 from .scripted import Call, Fail, Hang, Raw, Reply, ScriptedModel
 
-__all__ = ["Call", "Fail", "Gate", "Hang", "Raw", "Reply", "ScriptedModel", "Stop", "VirtualClock"]
+__all__ = ["Call", "Fail", "Hang", "Raw", "Reply", "ScriptedModel", "VirtualClock"]

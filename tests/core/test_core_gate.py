@@ -1,4 +1,4 @@
-"""The gate before every effect (``skillkit_core.testing.Gate``): what it holds, and that nothing else changes."""
+"""The gate before every effect (``support/core_gate.py``): what it holds, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from core_gate import Gate
 
-from skillkit_core import AsyncHandlerError, EventBus, RunAborted
+from skillkit_core import RunAborted
 from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import Session
-from skillkit_core.testing import Call, Fail, Gate, Reply
+from skillkit_core.testing import Call, Fail, Reply
 
 
 async def driven(agent: Any, gate: Gate, text: str = "go") -> list[str]:
@@ -128,19 +129,3 @@ def test_a_gated_store_keeps_what_the_store_below_keeps(kit: Any, go: Any) -> No
             await store.open("s")
 
     go(main)
-
-
-def test_a_probe_sees_every_handler_and_emit_sync_still_refuses_what_must_be_awaited() -> None:
-    bus, seen = EventBus(), []
-    bus.probe = lambda record, event, call: seen.append(record.label) or call()
-
-    async def main() -> None:
-        bus.on("turn_end", lambda e: None)
-        bus.observe(lambda e: None, ["turn_end"])
-        bus.emit_sync("turn_end", {})
-        assert len(seen) == 2
-        bus.probe = lambda record, event, call: asyncio.sleep(0)
-        with pytest.raises(AsyncHandlerError):
-            bus.emit_sync("turn_end", {})
-
-    asyncio.run(main())

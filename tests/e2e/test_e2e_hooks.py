@@ -1,8 +1,8 @@
-"""All plugins together, as ``skillkit doctor --hooks`` and ``skillkit plugins trace`` see them."""
+"""All plugins together, as ``skillkit inspect hooks`` and ``skillkit inspect trace`` see them."""
 
 
 def test_every_hook_of_the_standard_distribution_is_fired_and_nothing_is_kept(skillkit_cli, skillkit_home):
-    found = skillkit_cli("doctor", "--hooks", "--json").ok().json
+    found = skillkit_cli("inspect", "hooks", "--json").ok().json
     assert found["ok"] and found["run"] == {"outcome": "completed", "error": None}
     assert [hook["hook"] for hook in found["hooks"] if not hook["fired"]] == []
     brought = {(row["hook"], row["plugin"]) for row in found["handlers"]}
@@ -11,7 +11,7 @@ def test_every_hook_of_the_standard_distribution_is_fired_and_nothing_is_kept(sk
 
 
 def test_a_trace_shows_what_the_plugins_of_a_plain_request_do(skillkit_cli, skillkit_home):
-    found = skillkit_cli("plugins", "trace", "--json", "what is 15% of 80").ok().json
+    found = skillkit_cli("inspect", "trace", "--json", "what is 15% of 80").ok().json
     assert found["content"] == "15% of 80 = 12"
     rows = {(row["hook"], row["plugin"]): row for row in found["handlers"]}
     assert rows["register_tools", "skills"]["answers"] == [{"tools": "skills"}]

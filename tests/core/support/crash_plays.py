@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from core_gate import Gate, Stop
+
 from skillkit_core import (
     ApprovalDecision,
     Approver,
@@ -31,7 +33,7 @@ from skillkit_core import (
     hookimpl,
 )
 from skillkit_core.agent.session import Session
-from skillkit_core.testing import Call, Fail, Gate, Reply, Stop
+from skillkit_core.testing import Call, Fail, Reply
 
 SMALL = ModelDefinition("model", "scripted", "scripted", context_window=600)
 STEERED = ("turn left", "and then?", "later")

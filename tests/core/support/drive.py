@@ -11,6 +11,7 @@ from itertools import cycle
 from typing import Any
 
 import pytest
+from core_gate import Gate, Stop
 from drive_checks import Books, check_end, check_requests, check_session, check_shown
 from drive_places import FilePlace, MemoryPlace
 from drive_plans import ARGS, Plan, Turn
@@ -36,7 +37,6 @@ from skillkit_core import (
     hookimpl,
 )
 from skillkit_core.agent.session import Session
-from skillkit_core.testing import Gate, Stop
 
 MOST_STOPS = 5000
 

@@ -21,6 +21,7 @@ from skillkit_core.events.types import Event
 
 from .compare import Comparison, MessagesSeen, compared
 from .differences import Difference, differing
+from .directives import watch_directives
 from .entrances import Key, Played
 from .forms import EventForms, MessageForms, RequestForms, event_about
 from .order import Order
@@ -82,7 +83,7 @@ class Performance:
     def _begin(self) -> None:
         agent, first = self.agent, self.script.request_after(-1)
         agent.events.observe(self._saw)
-        agent.directives.watch(self._user.heard)
+        watch_directives(agent, self._user.heard)
         self._given = agent.own_tools
         self._offer(first)
         if self.script.announces_first:

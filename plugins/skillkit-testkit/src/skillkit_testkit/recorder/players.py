@@ -228,12 +228,12 @@ class PlayedExecutor(ToolExecutor):
 
     @staticmethod
     def _result(end: ToolEnd) -> ToolOutput:
-        place = current_parent()
-        for usage, cost in end.nested if place is not None else ():
+        parent = current_parent()
+        for usage, cost in end.nested if parent is not None else ():
             used = usage_from_json(usage)
-            place.run.add(used, cost)  # type: ignore[union-attr]
-            if place is not None and place.call is not None:
-                place.call.nested = place.call.nested + used
+            parent.run.ledger.add(used, cost)  # type: ignore[union-attr]
+            if parent is not None and parent.call is not None:
+                parent.call.add_nested(used)
         if end.timeout:
             raise TimeoutError
         if end.error is not None:

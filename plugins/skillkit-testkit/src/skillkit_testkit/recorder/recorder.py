@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from skillkit_core import UNSET, AgentRunner, Directive, SkillKitError, Tool, UsageError, __version__
+from skillkit_core import UNSET, AgentRunner, SkillKitError, Tool, UsageError, __version__
+from skillkit_core.agent.target import Target
 from skillkit_core.agent.tool_call import IN_PROCESS
 from skillkit_core.contracts.session_store import NOTES
 from skillkit_core.events.subscriptions import HandlerRecord
 from skillkit_core.events.types import Event
 
 from .config import config_to_json
+from .directives import Directive, put_before, watch_directives
 from .forms import event_about
 from .recording import Recording
 from .records import VERSION
@@ -90,8 +92,8 @@ class Recorder:
             self._keep_session()
         self._undo = [
             agent.events.observe(self._event),
-            agent.directives.watch(self._told),
-            agent.selection.wrap(lambda adapter: WatchedAdapter(adapter, journal)),
+            watch_directives(agent, self._told),
+            put_before(agent.selection, "current", self._watched),
         ]
         executor, approver = agent.config.executor or IN_PROCESS, agent.config.approver
         watched = WatchedApprover(approver, journal) if approver is not None else None
@@ -166,6 +168,15 @@ class Recorder:
             {"seq": e.seq, "id": e.id, "parent": e.parent_id, "kind": e.type, "data": plain(e.data)}
             for e in self.agent.session.entries
         ]
+
+    def _watched(self, current: Callable[[], Awaitable[Target]]) -> Callable[[], Awaitable[Target]]:
+        """What answers the next request, with its adapter watched."""
+
+        async def watched() -> Target:
+            target = await current()
+            return replace(target, adapter=WatchedAdapter(target.adapter, self._journal))
+
+        return watched
 
     # --- what happens -------------------------------------------------------------------------------------------
 
@@ -299,7 +310,7 @@ class Recorder:
                 given |= {} if value is UNSET else {key: self._place(value)}
             elif key in ("adapter", "model", "tool"):
                 given[key] = _name(value)
-            elif value is not None and not (key == "delivery" and value == "prompt"):
+            elif value is not None and value is not False and not (key == "delivery" and value == "prompt"):
                 given[key] = plain(value)
         return given
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from skillkit_core import UNSET, AgentResponse, AgentRunner, Directive, EventBus, Receipt, SkillKitError
+from skillkit_core import UNSET, AgentResponse, AgentRunner, EventBus, Receipt, SkillKitError
 
+from .directives import Directive
 from .entrances import Entrances, Key, Played
 from .order import Order
 from .records import Told

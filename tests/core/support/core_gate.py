@@ -7,21 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from ..agent.tool_call import IN_PROCESS
-from ..contracts.adapter import LLMAdapter, LLMRequest
-from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
-from ..contracts.tool_executor import ToolExecutor
-from ..stream import StreamEvent
-from ..tools import Tool, ToolContext, ToolOutput
-
-if TYPE_CHECKING:
-    from ..agent.clock import Clock
-    from ..agent.runner import AgentRunner
-    from ..events.subscriptions import HandlerRecord
+from skillkit_core import (
+    AgentRunner,
+    EventBus,
+    LLMAdapter,
+    LLMRequest,
+    SessionEntry,
+    SessionHandle,
+    SessionHeader,
+    SessionStore,
+    StreamEvent,
+    Tool,
+    ToolContext,
+    ToolExecutor,
+    ToolOutput,
+)
+from skillkit_core.agent.clock import Clock
+from skillkit_core.agent.target import Target
+from skillkit_core.agent.tool_call import IN_PROCESS
+from skillkit_core.events.subscriptions import OBSERVER, HandlerRecord
 
 __all__ = ["Gate", "Stop"]
 
@@ -142,9 +151,6 @@ class Gate:
 
     def probe(self, record: HandlerRecord, event: Any, call: Callable[[], Any]) -> Any:
         """As ``bus.probe``: the gate before each handler."""
-        from ..events.bus import EventBus
-        from ..events.subscriptions import OBSERVER
-
         what = f"{event.type} {record.label}"
         looks_only = record.phase == OBSERVER and not record.is_async
         if looks_only or EventBus.in_sync() or self.drive != "manual":
@@ -153,16 +159,12 @@ class Gate:
         return self._handler(what, call)
 
     async def _handler(self, what: str, call: Callable[[], Any]) -> Any:
-        import inspect
-
         await self.stop("hook", what)
         answer = call()
         return await answer if inspect.isawaitable(answer) else answer
 
     async def attach(self, agent: AgentRunner, *, hooks: bool = True) -> AgentRunner:
         """Open the agent's session and put the gate before everything it does."""
-        from ..agent.target import Target
-
         session = await agent.open()
         if not isinstance(session.handle, _GatedHandle):
             session.handle = self.handle(session.handle)

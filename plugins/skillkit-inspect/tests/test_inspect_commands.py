@@ -1,14 +1,14 @@
-"""``skillkit plugins trace`` and ``skillkit doctor --hooks``: who was asked, what it answered, how long it took."""
+"""``skillkit inspect trace`` and ``skillkit inspect hooks``: which plugin was called, what it answered, how long it took."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
 from typing import Any
 
-from skillkit_core import Host
-from skillkit_core.cli.synthetic import check_hooks
+from skillkit_inspect import check_hooks
+from skillkit_inspect.report import print_handlers, print_hooks
+
 from skillkit_core.hookspecs import host as host_specs, lifecycle, registration, resolution
 
 MODEL = """
@@ -70,23 +70,24 @@ def rows(done: Any) -> dict[tuple[str, str], Any]:
 
 
 def states(found: Any) -> dict[str, str]:
-    """``slow`` is a matter of the machine."""
-    return {r["hook"]: "silent" if r["state"] == "slow" else r["state"] for r in found["handlers"]}
+    """The states of the handlers of other plugins; ``slow`` is a matter of the machine."""
+    others = [r for r in found["handlers"] if r["plugin"] != "inspect"]
+    return {r["hook"]: "silent" if r["state"] == "slow" else r["state"] for r in others}
 
 
 def reasons(found: Any) -> dict[str, str]:
     return {hook["hook"]: hook["reason"] for hook in found["hooks"] if not hook["fired"]}
 
 
-# --- plugins trace --------------------------------------------------------------------------------------------------
+# --- inspect trace --------------------------------------------------------------------------------------------------
 
 
-def test_trace_tells_what_each_hook_answered(site: Any) -> None:
-    site.plugin("model", MODEL)
-    site.plugin("hooks", HOOKS)
-    site.plugin("every", EVERY)
-    done = site.run("plugins", "trace", "--json", "--provider", "says", "--model", "says/m", "a", "question")
-    assert done.code == 0, done.err
+def test_trace_tells_what_each_hook_answered(plugins: Any) -> None:
+    plugins.add("model", MODEL)
+    plugins.add("hooks", HOOKS)
+    plugins.add("every", EVERY)
+    done = plugins.run("inspect", "trace", "--json", "--provider", "says", "--model", "says/m", "a", "question")
+    assert done.exit_code == 0, done.stderr
     assert done.json["content"] == "the answer" and done.json["outcome"] == "completed"
     found = rows(done)
     assert found["input", "hooks"]["answers"] == [{"text": "another question"}]
@@ -102,20 +103,20 @@ def test_trace_tells_what_each_hook_answered(site: Any) -> None:
     assert all(call["seconds"] >= 0 for call in done.json["calls"])
 
 
-def test_trace_prints_a_table(site: Any) -> None:
-    site.plugin("model", MODEL)
-    site.plugin("hooks", HOOKS)
-    site.plugin("every", EVERY)
-    text = site.run("plugins", "trace", "--provider", "says", "a", "question")
+def test_trace_prints_a_table(plugins: Any) -> None:
+    plugins.add("model", MODEL)
+    plugins.add("hooks", HOOKS)
+    plugins.add("every", EVERY)
+    text = plugins.run("inspect", "trace", "--provider", "says", "a", "question")
     for shown in ("another question", "it broke", "tools: act", "called the next once, "):
-        assert shown in text.out
-    assert text.out.endswith("the answer\n")
+        assert shown in text.stdout
+    assert text.stdout.endswith("the answer\n")
 
 
-def test_trace_tells_who_was_passed_by(site: Any) -> None:
-    site.plugin("model", MODEL)
-    site.plugin("nobody", "@hookimpl\ndef resolve_adapter(provider): return None")
-    site.plugin(
+def test_trace_tells_who_was_passed_by(plugins: Any) -> None:
+    plugins.add("model", MODEL)
+    plugins.add("nobody", "@hookimpl\ndef resolve_adapter(provider): return None")
+    plugins.add(
         "router",
         """
         from skillkit_core.testing import ScriptedModel
@@ -124,24 +125,24 @@ def test_trace_tells_who_was_passed_by(site: Any) -> None:
             return ScriptedModel(["routed"])
         """,
     )
-    site.plugin("zlast", "@hookimpl\ndef resolve_adapter(provider): return None")
-    done = site.run("plugins", "trace", "--json", "--provider", "says", "hello")
+    plugins.add("zlast", "@hookimpl\ndef resolve_adapter(provider): return None")
+    done = plugins.run("inspect", "trace", "--json", "--provider", "says", "hello")
     found = rows(done)
     assert done.json["content"] == "routed"
     assert found["resolve_adapter", "nobody"]["calls"] == 1
     assert found["resolve_adapter", "router"]["answers"] == [{"gives": "ScriptedModel scripted"}]
     late = found["resolve_adapter", "zlast"]
     assert (late["state"], late["calls"], late["bypassed_by"]) == ("bypassed", 0, {"router": 1})
-    assert "router answered first" in site.run("plugins", "trace", "--provider", "says", "hello").out
+    assert "router answered first" in plugins.run("inspect", "trace", "--provider", "says", "hello").stdout
 
 
-# --- doctor --hooks -------------------------------------------------------------------------------------------------
+# --- inspect hooks -------------------------------------------------------------------------------------------------
 
 
-def test_no_hook_of_the_specs_is_missing_from_the_report(site: Any) -> None:
-    site.plugin("every", EVERY)
-    done = site.run("doctor", "--hooks", "--json")
-    assert done.code == 0, done.out + done.err
+def test_no_hook_of_the_specs_is_missing_from_the_report(plugins: Any) -> None:
+    plugins.add("every", EVERY)
+    done = plugins.run("inspect", "hooks", "--json")
+    assert done.exit_code == 0, done.stdout + done.stderr
     assert {hook["hook"] for hook in done.json["hooks"]} == every_hook()
     assert [hook["hook"] for hook in done.json["hooks"] if not hook["fired"]] == []
     assert done.json["run"] == {"outcome": "completed", "error": None}
@@ -149,39 +150,41 @@ def test_no_hook_of_the_specs_is_missing_from_the_report(site: Any) -> None:
     assert owners["wrap_tool_call"] == ["every"] and owners["input"] == []
 
 
-def test_without_plugins_a_hook_that_cannot_be_fired_says_why(site: Any) -> None:
-    done = site.run("doctor", "--hooks", "--json")
-    assert done.code == 0 and {hook["hook"] for hook in done.json["hooks"]} == every_hook()
-    assert reasons(done.json) == {"plugin_registered": "no other plugin is installed"}
-    text = site.run("doctor", "--hooks").out
+def test_without_plugins_a_hook_that_cannot_be_fired_says_why(make_host: Any, capsys: Any) -> None:
+    found = asyncio.run(check_hooks(make_host()))
+    assert {hook["hook"] for hook in found["hooks"]} == every_hook() and found["problems"] == []
+    assert reasons(found) == {"plugin_registered": "no other plugin is installed"}
+    print_handlers(found["handlers"])
+    print_hooks(found["hooks"])
+    text = capsys.readouterr().out
     assert "No plugin has a hook" in text
     assert "! plugin_registered was not fired: no other plugin is installed" in text
 
 
-def test_doctor_fires_every_hook_and_names_what_failed_or_was_passed_by(site: Any) -> None:
-    site.plugin("hooks", HOOKS)
-    done = site.run("doctor", "--hooks", "--json")
-    assert done.code == 1 and done.json["ok"] is False, done.err
+def test_every_hook_is_fired_and_what_failed_or_was_passed_by_is_named(plugins: Any) -> None:
+    plugins.add("hooks", HOOKS)
+    done = plugins.run("inspect", "hooks", "--json")
+    assert done.exit_code == 1 and done.json["ok"] is False, done.stderr
     assert states(done.json) == {
         "input": "answered", "turn_end": "failed", "agent_end": "silent", "before_tool_call": "bypassed"
     }  # fmt: skip
     assert rows(done)["before_tool_call", "hooks"]["reason"] == "no event was for it"
-    text = site.run("doctor", "--hooks").out
+    text = plugins.run("inspect", "hooks").stdout
     assert "failed" in text and f"✓ {len(every_hook())} of {len(every_hook())} hooks fired" in text
 
 
-def test_a_plugin_that_does_not_load_is_not_passed_over(site: Any) -> None:
-    site.plugin("broken", "raise RuntimeError('no')")
-    done = site.run("doctor", "--hooks")
-    assert done.code == 1 and "✗ problems with broken: see 'skillkit plugins doctor'" in done.out
+def test_a_plugin_that_does_not_load_is_not_passed_over(plugins: Any) -> None:
+    plugins.add("broken", "raise RuntimeError('no')")
+    done = plugins.run("inspect", "hooks")
+    assert done.exit_code == 1 and "✗ problems with broken: see 'skillkit plugins doctor'" in done.stdout
 
 
-def checked(make_host: Callable[..., Host], **options: Any) -> dict[str, Any]:
-    return asyncio.run(check_hooks(make_host(), **options))
+def checked(make_host: Any, plugins: Any, **options: Any) -> dict[str, Any]:
+    return asyncio.run(check_hooks(make_host(*plugins.embedded()), **options))
 
 
-def test_what_a_guard_keeps_from_happening_has_a_reason(site: Any, make_host: Any) -> None:
-    site.plugin(
+def test_what_a_guard_keeps_from_happening_has_a_reason(plugins: Any, make_host: Any) -> None:
+    plugins.add(
         "strict",
         """
         from skillkit_core import ToolCallEventResult, BeforeCompactResult
@@ -196,7 +199,7 @@ def test_what_a_guard_keeps_from_happening_has_a_reason(site: Any, make_host: An
             return await call_next()
         """,
     )
-    found = checked(make_host)
+    found = checked(make_host, plugins)
     blocked = "the synthetic call did not run: Blocked: nothing runs here"
     decided = "a handler of before_compact decided"
     assert reasons(found) == {
@@ -208,9 +211,9 @@ def test_what_a_guard_keeps_from_happening_has_a_reason(site: Any, make_host: An
     assert {hook["hook"] for hook in found["hooks"]} == every_hook()
 
 
-def test_a_run_that_a_hook_ends_early_says_so(site: Any, make_host: Any) -> None:
-    site.plugin("no", "@hookimpl(phase='guard')\ndef input(event): raise RuntimeError('not today')")
-    found = checked(make_host)
+def test_a_run_that_a_hook_ends_early_says_so(plugins: Any, make_host: Any) -> None:
+    plugins.add("no", "@hookimpl(phase='guard')\ndef input(event): raise RuntimeError('not today')")
+    found = checked(make_host, plugins)
     assert "not today" in found["run"]["error"] and states(found) == {"input": "failed"}
     assert reasons(found)["wrap_model_call"].startswith("the run ended before it: the input was rejected")
     assert {hook["hook"] for hook in found["hooks"]} == every_hook()
@@ -218,8 +221,8 @@ def test_a_run_that_a_hook_ends_early_says_so(site: Any, make_host: Any) -> None
     assert {h["hook"] for h in found["hooks"] if h["fired"]} >= later
 
 
-def test_a_hook_that_never_ends_does_not_keep_the_check(site: Any, make_host: Any) -> None:
-    site.plugin(
+def test_a_hook_that_never_ends_does_not_keep_the_check(plugins: Any, make_host: Any) -> None:
+    plugins.add(
         "hangs",
         """
         import asyncio
@@ -228,11 +231,11 @@ def test_a_hook_that_never_ends_does_not_keep_the_check(site: Any, make_host: An
             await asyncio.Event().wait()
         """,
     )
-    assert checked(make_host, seconds=1.0)["run"]["error"] == "it did not end within 1 s"
+    assert checked(make_host, plugins, seconds=1.0)["run"]["error"] == "it did not end within 1 s"
 
 
-def test_hooks_that_plugins_define_are_in_the_report(site: Any, make_host: Any) -> None:
-    site.plugin(
+def test_hooks_that_plugins_define_are_in_the_report(plugins: Any, make_host: Any) -> None:
+    plugins.add(
         "family",
         """
         from types import SimpleNamespace
@@ -244,8 +247,8 @@ def test_hooks_that_plugins_define_are_in_the_report(site: Any, make_host: Any) 
             add(SimpleNamespace(family_dinner=family_dinner))
         """,
     )
-    site.plugin("guest", "@hookimpl(optionalhook=True)\ndef family_dinner(host): ...")
-    found = checked(make_host)
+    plugins.add("guest", "@hookimpl(optionalhook=True)\ndef family_dinner(host): ...")
+    found = checked(make_host, plugins)
     (own,) = [hook for hook in found["hooks"] if hook["family"] == "own"]
     assert (own["hook"], own["plugins"]) == ("family_dinner", ["guest"]) and "calls it itself" in own["reason"]
     assert states(found)["family_dinner"] == "bypassed"

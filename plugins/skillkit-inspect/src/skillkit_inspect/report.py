@@ -1,18 +1,17 @@
-"""What ``skillkit plugins trace`` and ``skillkit doctor --hooks`` print of the hooks that were called."""
+"""The calls of hooks by handler, as ``skillkit inspect`` prints them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..agent.runner import AgentRunner
-from ..config import AgentConfig
-from ..errors import AgentError
-from ..host.trace import FAMILIES, Traced, Tracer, hook_families
-from .output import echo, style, table
+from skillkit_core import AgentConfig, AgentError, AgentRunner
+from skillkit_core.cli.output import echo, style, table
+
+from .tracer import FAMILIES, Traced, Tracer, hook_families
 
 if TYPE_CHECKING:
-    from ..host.manager import Host
+    from skillkit_core import Host
 
 __all__ = ["empty_row", "in_order", "print_handlers", "print_hooks", "summary", "trace_request"]
 
@@ -21,7 +20,11 @@ COLOURS = {"failed": "red", "slow": "yellow", "bypassed": "yellow", "answered": 
 
 
 async def trace_request(host: Host, config: AgentConfig, request: str) -> dict[str, Any]:
-    """Run a request in a session of its own, in memory, and tell which hooks were called; the host is closed after it."""
+    """Run a request in a session in memory, record the calls of hooks, and close the host.
+
+    Returns:
+        ``outcome``, ``content`` and ``error`` of the run, ``handlers`` (see :func:`summary`) and ``calls``, one row per call.
+    """
     tracer = Tracer(host)
     agent = AgentRunner(config, host=host)
     error: str | None = None
@@ -44,7 +47,7 @@ async def trace_request(host: Host, config: AgentConfig, request: str) -> dict[s
 
 
 def summary(calls: Sequence[Traced]) -> list[dict[str, Any]]:
-    """The calls of plugins by handler, with a ``state``; see :func:`in_order`."""
+    """Return one row per handler of a plugin, with a ``state``, in the order of :func:`in_order`."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for call in calls:
         if call.plugin is None:
@@ -68,7 +71,10 @@ def summary(calls: Sequence[Traced]) -> list[dict[str, Any]]:
 
 
 def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows in the order of the reference, each with its ``state``; those of one hook stay in the order of their calls."""
+    """Return rows in the order of the reference, each with its ``state``.
+
+    The rows of one hook stay in the order of their calls.
+    """
     places = {hook: place for place, hook in enumerate(hook_families())}
     last = len(places)
     found = sorted(rows, key=lambda row: (FAMILIES.index(row["family"]), places.get(row["hook"], last), row["hook"]))
@@ -76,7 +82,7 @@ def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def empty_row(hook: str, family: str, plugin: str, handler: str) -> dict[str, Any]:
-    """The row of a handler that was not called: ``seconds`` are its own, ``inner_seconds`` those of what it goes around."""
+    """Return the row of a handler that was not called."""
     return {
         "hook": hook,
         "family": family,
@@ -96,7 +102,7 @@ def empty_row(hook: str, family: str, plugin: str, handler: str) -> dict[str, An
 
 
 def state_of(row: dict[str, Any]) -> str:
-    """``failed``, ``bypassed`` (never called), ``slow``, ``answered`` or ``silent`` (called, no answer)."""
+    """Return ``failed``, ``bypassed`` (never called), ``slow``, ``answered`` or ``silent`` (called, no answer)."""
     if row["errors"]:
         return "failed"
     if not row["calls"]:
@@ -107,14 +113,14 @@ def state_of(row: dict[str, Any]) -> str:
 
 
 def print_handlers(rows: list[dict[str, Any]]) -> None:
-    """Print handlers of plugins: calls, own time, state, and what they answered."""
+    """Print the calls, the own time, the state and the answers of each handler."""
     if not rows:
         echo("No plugin has a hook in it.")
         return
     table(
         ["hook", "plugin", "calls", "ms", "state", "answer"],
         [
-            [row["hook"], row["plugin"], row["calls"], f"{row['seconds'] * 1000:.2f}", row["state"], _told(row)]
+            [row["hook"], row["plugin"], row["calls"], f"{row['seconds'] * 1000:.2f}", row["state"], _details(row)]
             for row in rows
         ],
         right=(2, 3),
@@ -122,8 +128,8 @@ def print_handlers(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _told(row: dict[str, Any]) -> str:
-    """What a handler answered, or why it did not."""
+def _details(row: dict[str, Any]) -> str:
+    """Return what a handler answered, or why it did not."""
     words = [*row["errors"], *([row["reason"]] if row["reason"] else [])]
     words += [", ".join(f"{name}: {value}" for name, value in answer.items()) for answer in row["answers"]]
     if row["next_calls"] is not None:
@@ -138,7 +144,7 @@ def _told(row: dict[str, Any]) -> str:
 
 
 def print_hooks(hooks: list[dict[str, Any]]) -> None:
-    """Print how many hooks were fired, and why others were not."""
+    """Print how many hooks were fired, and why the others were not."""
     fired = [hook for hook in hooks if hook["fired"]]
     nobody = sum(not hook["plugins"] for hook in fired)
     echo(

@@ -1,4 +1,4 @@
-"""The run behind ``skillkit doctor --hooks``: it brings about everything that hooks are called for, without a model or a file."""
+"""The synthetic run of ``skillkit inspect hooks``: it calls every hook, without a model or a file."""
 
 from __future__ import annotations
 
@@ -8,30 +8,36 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ..agent.runner import AgentRunner
-from ..config import AgentConfig
-from ..contracts.adapter import LLMRequest
-from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver
-from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
-from ..descriptors import Factory
-from ..errors import SkillKitError
-from ..events.results import ToolCallEventResult
-from ..events.types import HandlerErrorEvent
-from ..hookspecs.markers import hookimpl
-from ..host.trace import Tracer, hook_families, label_of
-from ..models import ModelDefinition
-from ..stream import StreamEvent
-from ..testing.clock import VirtualClock
-from ..testing.scripted import Call, Fail, Reply, ScriptedModel
-from ..tools import Tool
-from .hooks import empty_row, in_order, summary
+from skillkit_core import (
+    AgentConfig,
+    AgentRunner,
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
+    CompactionRequest,
+    CompactionResult,
+    Compactor,
+    Factory,
+    HandlerErrorEvent,
+    LLMRequest,
+    ModelDefinition,
+    SkillKitError,
+    StreamEvent,
+    Tool,
+    ToolCallEventResult,
+    hookimpl,
+)
+from skillkit_core.testing import Call, Fail, Reply, ScriptedModel, VirtualClock
+
+from .report import empty_row, in_order, summary
+from .tracer import Tracer, hook_families, label_of
 
 if TYPE_CHECKING:
-    from ..host.manager import Host
+    from skillkit_core import Host
 
 __all__ = ["check_hooks"]
 
-WITNESS = "skillkit-doctor"
+WITNESS = "skillkit-inspect"
 SYNTHETIC = "synthetic"
 TOOL = "synthetic_check"
 ABOUT = "part of a check of the hooks"
@@ -50,13 +56,15 @@ COMPACTION_HOOKS = frozenset({"select_compactor", "compaction_start", "compactio
 
 
 async def check_hooks(host: Host, *, seconds: float = RUN_SECONDS) -> dict[str, Any]:
-    """Load the plugins of ``host`` and bring about everything that hooks are called for; the host is closed after it.
+    """Load the plugins of ``host``, do everything that hooks are called for, and close the host.
 
     Args:
-        host: one that has not loaded its plugins yet. seconds: how long the run may take.
+        host: A host that has not loaded its plugins yet.
+        seconds: How long the run may take.
 
-    Returns: ``run`` (``outcome``, ``error``), ``hooks`` (for each hook of the core and of the plugins: ``hook, family,
-    fired, reason, plugins``), ``handlers`` (one row per implementation; see :func:`~.hooks.summary`) and ``problems``.
+    Returns:
+        ``run`` (``outcome``, ``error``), ``hooks`` (for each hook of the core and of the plugins: ``hook, family, fired,
+        reason, plugins``), ``handlers`` (one row per implementation, see :func:`~.report.summary`) and ``problems``.
     """
     tracer = Tracer(host)
     host.add_plugin(_witness(), name=WITNESS)
@@ -87,13 +95,13 @@ def _hooks(host: Host, fired: set[str], work: _Work) -> list[dict[str, Any]]:
 
 
 def _known(host: Host) -> dict[str, str]:
-    """The hooks of the core, then those that plugins define."""
+    """Return the hooks of the core, then those that plugins define, with their families."""
     own = sorted(hook for plugin in host.plugins.values() for hook in plugin.defines)
     return {**hook_families(), **dict.fromkeys(own, "own")}
 
 
 def _handlers(host: Host, tracer: Tracer, fired: set[str], work: _Work) -> list[dict[str, Any]]:
-    """A row for each implementation of a plugin, also for those that were not called."""
+    """Return a row for each implementation of a plugin, also for those that were not called."""
     rows = {(r["hook"], r["handler"]): r for r in summary(tracer.calls) if r["plugin"] != WITNESS}
     for hook, family in _known(host).items():
         for impl in host.impls(hook):
@@ -104,13 +112,14 @@ def _handlers(host: Host, tracer: Tracer, fired: set[str], work: _Work) -> list[
     return in_order(rows.values())
 
 
-# --- what takes part ----------------------------------------------------------------------------------------------
+# --- plugin, compactor, approver and model of the run --------------------------------------------------------------
 
 
 def _witness() -> SimpleNamespace:
-    """A plugin that implements every hook of the core, comes last and has no opinion: it sees that a hook is called.
+    """Return a plugin that implements every hook of the core, so that each call of a hook is recorded.
 
-    It also has the synthetic call asked about, and brings a compactor in case nobody else does.
+    The plugin comes last and changes nothing, but that the synthetic tool call needs an approval and that there is a compactor
+    when no other plugin brings one.
     """
 
     def quiet() -> None:
@@ -133,7 +142,7 @@ def _witness() -> SimpleNamespace:
 
 
 class _KeepLast(Compactor):
-    """Keeps the last message."""
+    """Keep the last message."""
 
     def __init__(self, host: Any = None) -> None:
         pass
@@ -148,7 +157,7 @@ class _Agrees(Approver):
 
 
 class _Synthetic(ScriptedModel):
-    """A scripted model that calls the hooks of a wire as well."""
+    """A scripted model that calls the hooks of a wire, too."""
 
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         if request.on_request is not None:
@@ -163,10 +172,13 @@ class _Synthetic(ScriptedModel):
 
 
 class _Work:
-    """Loads, registers, resolves, runs and compacts; remembers how far it came.
+    """Loads, registers, resolves, runs and compacts, and records how far that came.
 
     Attributes:
-        outcome, error: of the run. refused: why the synthetic call did not run. emitted: events that were not left to the run.
+        outcome: The outcome of the run.
+        error: Why the run failed.
+        refused: Why the synthetic tool call did not run.
+        emitted: The events that were emitted here and not by the run.
     """
 
     def __init__(self, host: Host) -> None:
@@ -191,7 +203,7 @@ class _Work:
         return AgentRunner(config, host=self.host, clock=VirtualClock())
 
     async def everything(self, seconds: float) -> None:
-        """Bring everything about; what fails is a row of the report."""
+        """Do everything that hooks are called for; a failure is a row of the report."""
         host, agent = self.host, self.agent
         host.collect_all()
         host.note(SYNTHETIC, ABOUT)  # ``plugin_problem``
@@ -223,11 +235,11 @@ class _Work:
         await self.agent.move_to(None)
 
     async def _elsewhere(self) -> None:
-        """Ask to leave for a session that is not there: nothing is read, and nothing made."""
+        """Switch to a session that does not exist: nothing is read and nothing is made."""
         await self.agent.switch(WITNESS)
 
     async def _resolve(self) -> None:
-        """Look names up that nobody has; whatever is found is not used."""
+        """Look up names that no plugin has; what is found is not used."""
         host = self.host
         config = AgentConfig(model=SYNTHETIC, provider=SYNTHETIC)
         asked: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -248,7 +260,7 @@ class _Work:
             self.refused = " ".join(getattr(block, "text", "") for block in event.content)
 
     def why_not(self, hook: str, family: str) -> str:
-        """Why a hook was not fired."""
+        """Return why a hook was not fired."""
         if family == "own":
             return "a plugin defines it and calls it itself"
         if hook == "plugin_registered":

@@ -1,4 +1,4 @@
-"""Who was asked what, what they answered, and how long it took: a tracer for every hook of one host."""
+"""A tracer for every hook of one host: which plugin was called, what it answered and how long it took."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..events.results import UNSET, EventResult
-from ..events.subscriptions import PHASES
+from skillkit_core import UNSET, EventResult
+from skillkit_core.events.subscriptions import PHASES
 
 if TYPE_CHECKING:
-    from ..events.bus import EventBus
-    from ..events.subscriptions import HandlerRecord
-    from ..events.types import HandlerErrorEvent
-    from .manager import Host
+    from skillkit_core import EventBus, HandlerErrorEvent, Host
+    from skillkit_core.events.subscriptions import HandlerRecord
 
 __all__ = ["FAMILIES", "Family", "Traced", "Tracer", "hook_families", "label_of"]
 
@@ -28,8 +26,11 @@ PHASE_NAMES = {number: name for name, number in PHASES.items()}
 
 
 def hook_families() -> dict[str, Family]:
-    """Every hook of the core, with its family, in the order of the reference; ``own`` are those that plugins define."""
-    from ..hookspecs import host, lifecycle, registration, resolution
+    """Return every hook of the core with its family, in the order of the reference.
+
+    Hooks that plugins define are of the family ``own``, and not among these.
+    """
+    from skillkit_core.hookspecs import host, lifecycle, registration, resolution
 
     modules: tuple[tuple[Family, Any], ...] = (
         ("host", host),
@@ -50,14 +51,18 @@ class Traced:
     """One call of one implementation of a hook.
 
     Attributes:
-        seq: the event's number; of other hooks the position of the call. hook: its name. family: which kind of hook it is.
-        plugin: who registered the handler, ``None`` for the application's own. handler: its label.
-        phase: lifecycle hooks: when its turn comes, ``observer`` for those that only look; else empty.
-        seconds: wall time until its answer, waiting included; of an around-hook without what it went around.
-        answer: what it answered, as short texts: the fields of a result that it set, what it registered (by kind), what it
-            resolved to. error: why it failed.
-        next_calls: around-hooks: how often it called ``call_next``. inner_seconds: how long that took.
-        bypassed_by: the plugin whose answer made this implementation not be called at all.
+        seq: The number of the event; for other hooks the position of the call.
+        hook: The name of the hook.
+        family: The kind of the hook.
+        plugin: The plugin that registered the handler, ``None`` for a handler of the application.
+        handler: The label of the handler.
+        phase: The phase of a handler of a lifecycle hook, ``observer`` for an observer; empty for other hooks.
+        seconds: The wall time until the answer, waiting included; for an around-hook without the time of ``call_next``.
+        answer: The answer as short texts: the fields of a result, what was registered (by kind), what was resolved.
+        error: Why the call failed.
+        next_calls: How often an around-hook called ``call_next``.
+        inner_seconds: How long ``call_next`` took.
+        bypassed_by: The plugin that answered first, so that this implementation was not called.
     """
 
     seq: int
@@ -74,19 +79,22 @@ class Traced:
     bypassed_by: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The call as JSON."""
+        """Return the call as JSON."""
         times = {"seconds": round(self.seconds, 6), "inner_seconds": round(self.inner_seconds, 6)}
         return {**dataclasses.asdict(self), **times}
 
 
 class Tracer:
-    """Records every call of a hook that a host, its agents and their buses make, in ``calls``, until :meth:`stop`.
+    """Record every call of a hook that a host, its agents and their buses make.
 
-    A host that is not traced pays nothing. Secrets are left out of what is kept of answers. To see a host load its plugins,
-    make the tracer before that.
+    A host that is not traced pays nothing. Secrets are left out of the answers. A tracer that is made before the host loads its
+    plugins sees that, too.
+
+    Attributes:
+        calls: The calls in order, until :meth:`stop`.
 
     Raises:
-        UsageError: the host is being watched already.
+        UsageError: The host is being watched already.
     """
 
     def __init__(self, host: Host) -> None:
@@ -104,10 +112,10 @@ class Tracer:
             unsubscribe()
         self._buses.clear()
 
-    # --- what the host tells ----------------------------------------------------------------------------------
+    # --- the probe of the host ----------------------------------------------------------------------------------
 
     def hook(self, hook: str, impl: Any, call: Callable[[], Any]) -> Any:
-        """A host, registration or resolution hook; see :class:`~skillkit_core.host.probe.HookProbe`."""
+        """Call a host, registration or resolution hook and record it; see :meth:`skillkit_core.Host.watch`."""
         return self._timed(self._row(hook, impl), call, lambda row, value: self._answered(row, impl, value))
 
     def around(
@@ -117,7 +125,7 @@ class Tracer:
         call: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
         call_next: Callable[[], Awaitable[Any]],
     ) -> Any:
-        """An around-hook."""
+        """Call an around-hook and record it."""
         row = self._row(hook, impl)
         row.next_calls = 0
         passing: list[BaseException] = []
@@ -144,7 +152,7 @@ class Tracer:
             raise
 
     def bus(self, bus: EventBus) -> None:
-        """A bus of an agent."""
+        """Record the calls of handlers that ``bus`` makes."""
         bus.probe = self._event
         self._buses.append((bus, bus.observe(self._failed, ["handler_error"])))
 
@@ -157,7 +165,7 @@ class Tracer:
         self.calls.append(row)
         return self._timed(row, call, self._said)
 
-    # --- what is kept of it -----------------------------------------------------------------------------------
+    # --- the record ---------------------------------------------------------------------------------------------
 
     def _row(self, hook: str, impl: Any) -> Traced:
         family = self._families.get(hook, "own")
@@ -195,7 +203,7 @@ class Tracer:
             row.error = self._host.redact(said)
 
     def _said(self, row: Traced, value: Any) -> None:
-        """The fields of an event's result that a handler set."""
+        """Record the fields of a result that a handler set."""
         if isinstance(value, EventResult) and dataclasses.is_dataclass(value):
             for field in dataclasses.fields(value):
                 content = getattr(value, field.name)
@@ -203,7 +211,7 @@ class Tracer:
                     row.answer[field.name] = self._short(content)
 
     def _answered(self, row: Traced, impl: Any, value: Any) -> None:
-        """What a plugin registered, or resolved a name to; then those after it are not asked."""
+        """Record what a plugin registered, or what a name was resolved to and which plugins are not asked after that."""
         if row.family == "registration" and value:
             names = self._short(", ".join(str(getattr(i, "name", None) or getattr(i, "id", i)) for i in value))
             row.answer[row.hook.removeprefix("register_")] = names if len(value) == 1 else f"{len(value)} ({names})"
@@ -218,7 +226,7 @@ class Tracer:
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
     def _failed(self, event: HandlerErrorEvent) -> None:
-        """An answer that could not be used, or a time that was over, is known to the bus alone."""
+        """Record a failure that only the bus knows: an answer that cannot be used, a timeout."""
         for row in reversed(self.calls):
             if row.hook == event.event and row.handler == event.source:
                 row.error = event.error
@@ -226,12 +234,12 @@ class Tracer:
 
 
 def label_of(impl: Any) -> str:
-    """An implementation in the words of an error, as :attr:`HandlerRecord.label`."""
+    """Return an implementation in the words of an error, as ``HandlerRecord.label``."""
     name = getattr(impl.function, "__qualname__", None) or repr(impl.function)
     return f"{name!r} of plugin {impl.plugin_name!r}"
 
 
 def _named(value: Any) -> str:
-    """An object that was looked up, by its type and the name that it goes by."""
+    """Return the type and the name of an object that was looked up."""
     name = getattr(value, "id", None) or getattr(value, "name", None) or getattr(value, "provider", None)
     return f"{type(value).__name__} {name}" if isinstance(name, str) and name else type(value).__name__

@@ -1,4 +1,4 @@
-"""The seam for tracers: every call of a hook of every family passes it, and nobody pays for it while nobody looks."""
+"""The tracer: which plugin was called, what it answered and how long it took, for hooks of every family."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from skillkit_inspect import Tracer, tracer
 
 from skillkit_core import (
     AgentConfig,
@@ -19,8 +20,6 @@ from skillkit_core import (
     UsageError,
     hookimpl,
 )
-from skillkit_core.host import trace
-from skillkit_core.host.trace import Tracer
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 MODEL = ModelDefinition("m", "scripted", "scripted")
@@ -31,7 +30,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        monkeypatch.setattr(trace.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(tracer.time, "perf_counter", lambda: self.now)
 
     def pass_(self, seconds: float) -> None:
         self.now += seconds
