@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import SkillKitError
 from ..messages import AgentMessage, message_to_dict
 from ..models import ModelDefinition, TokenUsage
+from ..tools import Tool
 from .types import Event
 
 __all__ = ["event_to_dict"]
@@ -20,6 +21,8 @@ def _value(value: Any) -> Any:
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, AgentMessage):
         return message_to_dict(value)
+    if isinstance(value, Tool):
+        return value.name
     if isinstance(value, (ModelDefinition, TokenUsage, SkillKitError)):
         return value.to_dict()
     if isinstance(value, BaseException):
