@@ -74,6 +74,7 @@ class Provider(NamedTuple):
         options: passed to the adapter's constructor.
         rank: which provider a bare ``skillkit run`` uses among those with a key: lower first; ``None``: never.
         generic: it takes any endpoint that speaks its api; the one that a bare ``--base-url`` means.
+        api_aliases: other name of a wire protocol to its name; counts for every provider that speaks the protocol.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Provider(NamedTuple):
     description: str = ""
     rank: int | None = None
     generic: bool = False
+    api_aliases: Mapping[str, str] = EMPTY
 
 
 class Command(NamedTuple):

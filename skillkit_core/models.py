@@ -88,8 +88,7 @@ class ModelDefinition:
     Attributes:
         id: the name that the provider's wire uses.
         provider: name of a provider (``host.adapters``).
-        api: the wire protocol an adapter speaks, for example ``anthropic-messages``, ``openai-chat``
-            (alias ``openai-compatible``), ``openai-responses``; empty: the provider's default.
+        api: the wire protocol, one of its provider's ``apis`` or another name for it; empty: the provider's default.
         display_name: for people; defaults to ``id``.
         context_window: most tokens of input and output together; 0: unknown.
         max_output_tokens: most tokens of one answer; 0: unknown.

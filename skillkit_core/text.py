@@ -1,16 +1,18 @@
-"""Text from the outside: made legal, and short enough."""
+"""Text on its way in and out: made legal, short enough, and without secrets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 from .messages import AgentMessage, TextBlock
 
-__all__ = ["clean", "limit_text", "without_secrets"]
+__all__ = ["clean", "limit_text", "redact_headers", "without_secrets"]
 
 M = TypeVar("M", bound=AgentMessage)
+
+_CREDENTIALS = ("authorization", "api-key", "cookie", "-token", "-secret")  # how names of headers with credentials end
 
 
 def clean(text: str) -> str:
@@ -39,3 +41,8 @@ def without_secrets(message: M, redact: Callable[[str], str]) -> M:
         return message
     content = tuple(replace(b, text=redact(b.text)) if type(b) is TextBlock else b for b in message.content)
     return replace(message, content=content)
+
+
+def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return ``headers`` with ``***`` for the value of each whose name says that it is a credential, as ``X-API-Key`` does."""
+    return {name: "***" if name.lower().endswith(_CREDENTIALS) else value for name, value in headers.items()}

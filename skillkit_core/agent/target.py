@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ..config import AgentConfig
 from ..descriptors import Provider
 from ..errors import UnknownName, UsageError
-from ..host.adapters import API_ALIASES
 from ..models import ModelDefinition
 from .part import Part
 
@@ -49,7 +48,7 @@ async def resolve_target(host: Host, config: AgentConfig) -> Target:
 def _adapter(host: Host, config: AgentConfig, provider: str, model: ModelDefinition) -> LLMAdapter:
     api = config.api
     item = host.adapters.provider(provider)
-    if api is None and item is not None and API_ALIASES.get(model.api, model.api) in item.apis:
+    if api is None and item is not None and host.adapters.api_of(item, model.api) is not None:
         api = model.api
     return host.adapters.resolve(provider, api, base_url=config.base_url, api_key=config.api_key)
 
@@ -111,10 +110,9 @@ def _provider_for(host: Host, config: AgentConfig, provider: str, model: str) ->
 
 def _generic(host: Host, api: str | None) -> str:
     """The provider that takes any endpoint, speaking ``api`` if one is named."""
-    wanted = API_ALIASES.get(api, api) if api else None
     for entry in host.adapters.entries():
         item = entry.item
-        if isinstance(item, Provider) and item.generic and (wanted is None or wanted in item.apis):
+        if isinstance(item, Provider) and item.generic and (not api or host.adapters.api_of(item, api)):
             return host.adapters.name_of(entry)
     raise UsageError(
         "no installed provider takes an endpoint of its own" + (f" with api {api!r}" if api else ""),

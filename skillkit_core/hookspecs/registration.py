@@ -165,7 +165,7 @@ def register_token_estimators(register: Callable[[TokenEstimator], None], host: 
 
         @hookimpl
         def register_token_estimators(register):
-            register(TokenEstimator("tiktoken", "skillkit_tiktoken.estimate:count", models=("gpt-*",)))
+            register(TokenEstimator("acme", "skillkit_acme.estimate:count", models=("acme-*",)))
 
     Since 0.1.
     """

@@ -53,7 +53,7 @@ def resolve_model(
         @hookimpl
         def resolve_model(name, host):
             if name == "cheap":
-                return host.models.get("openai/gpt-4.1-nano")
+                return host.models.get("acme/acme-small")
 
     Since 0.1.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..descriptors import Provider
@@ -14,9 +13,8 @@ if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter
     from .manager import Host
 
-__all__ = ["API_ALIASES", "AdapterRegistry"]
+__all__ = ["AdapterRegistry"]
 
-API_ALIASES: Mapping[str, str] = {"openai-compatible": "openai-chat"}
 Item: TypeAlias = "Provider | LLMAdapter"
 
 
@@ -63,10 +61,11 @@ class AdapterRegistry(Registry[Item]):
         item = entry.item
         if not isinstance(item, Provider):
             return item
-        api = API_ALIASES.get(api, api) if api else next(iter(item.apis))
-        target = item.apis.get(api)
-        if target is None:
+        api = api or next(iter(item.apis))
+        spoken = self.api_of(item, api)
+        if spoken is None:
             raise UnknownName("api", api, hint=f"provider {name!r} speaks {', '.join(sorted(item.apis))}")
+        target = item.apis[spoken]
         own = base_url or self._own_base_url(item)
         if own is not None and not own.startswith(("http://", "https://")):
             raise UsageError(f"base URL {own!r} is not an http:// or https:// address")
@@ -77,7 +76,7 @@ class AdapterRegistry(Registry[Item]):
                 f"provider {name!r} needs an API key",
                 hint=f"set {' or '.join(item.api_key_env)}, or name another provider with --provider",
             )
-        key = (id(entry), api, base_url, api_key)
+        key = (id(entry), spoken, base_url, api_key)
         adapter = self._made.get(key)
         if adapter is None:
             options = {"provider": entry.name, "base_url": base_url, "api_key": api_key, "headers": dict(item.headers)}
@@ -87,6 +86,16 @@ class AdapterRegistry(Registry[Item]):
             )
             self._made[key] = adapter
         return adapter
+
+    def api_of(self, item: Provider, name: str) -> str | None:
+        """Return the api of ``item`` called ``name``, an alias that any provider declares included, or ``None``."""
+        if name in item.apis:
+            return name
+        for other in self.items():
+            api = other.api_aliases.get(name) if isinstance(other, Provider) else None
+            if api in item.apis:
+                return api
+        return None
 
     def _required_host(self) -> Host:
         if self._host is None:

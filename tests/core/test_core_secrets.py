@@ -27,6 +27,7 @@ from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
 from skillkit_core.stream import StreamEvent
 from skillkit_core.testing import Call, Fail, Raw, Reply, ScriptedModel
+from skillkit_core.text import redact_headers
 
 KEY = "sk-very-secret-0123456789"
 OTHER = "sk-another-one-987654321"
@@ -127,3 +128,17 @@ def test_a_key_in_what_is_queued_or_what_handlers_say_is_redacted_too(agent_of: 
         assert KEY not in kept and not any(KEY in m.text for r in agent.scripted.requests for m in r.messages)
 
     go(main())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Authorization", "proxy-authorization", "X-API-Key", "api-key", "x-acme-api-key", "Cookie", "Set-Cookie",
+     "x-acme-security-token", "x-client-secret"],
+)  # fmt: skip
+def test_the_name_of_a_header_says_whether_it_is_a_credential(name: str) -> None:
+    assert redact_headers({name: "Bearer x"}) == {name: "***"}
+
+
+@pytest.mark.parametrize("name", ["Accept", "idempotency-key", "x-ratelimit-remaining-tokens", "www-authenticate"])
+def test_headers_that_are_no_credentials_are_shown(name: str) -> None:
+    assert redact_headers({name: "z"}) == {name: "z"}

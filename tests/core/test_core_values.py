@@ -1,4 +1,4 @@
-"""Registries, models and their prices, frozen values, tools as values."""
+"""Registries, models and their prices, frozen values, tools and errors as values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from json_values import JSON
 from skillkit_core import (
     AgentConfig,
     AmbiguousName,
+    ErrorKind,
     Limits,
     ModelCost,
     ModelDefinition,
     ModelRegistry,
     ModelSettings,
+    ProviderError,
     Registry,
     RetryPolicy,
     TokenUsage,
@@ -290,3 +292,16 @@ def test_a_configuration_takes_what_python_programs_usually_write(tmp_path: Path
     )
     assert config.cwd == tmp_path
     assert dataclasses.replace(config, provider="offline").cwd == tmp_path
+
+
+def test_whether_an_error_passes_follows_from_its_kind_unless_the_adapter_knows_better() -> None:
+    assert ProviderError("x", kind=ErrorKind.connection).retryable
+    assert not ProviderError("x", kind=ErrorKind.connection, retryable=False).retryable
+    assert not ProviderError("x", kind=ErrorKind.auth).retryable
+    assert ProviderError("x", kind=ErrorKind.auth, retryable=True).retryable
+
+
+def test_an_error_never_steers_the_terminal_that_shows_it() -> None:
+    error = ProviderError("red \x1b[31m alert\x07 \u202egnp.exe \ud83d\nnext", hint="a\tb\x9b2J")
+    assert str(error) == "red \ufffd[31m alert\ufffd \ufffdgnp.exe \ufffd next; a b\ufffd2J"
+    str(error).encode()

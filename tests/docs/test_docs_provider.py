@@ -82,9 +82,10 @@ class TestEcho(AdapterConformance):
         ([{"type": "begin", "id": "1"}, {"type": "word", "text": 7}], ErrorKind.protocol),
         ([{"type": "begin", "id": "1"}, {"type": "word", "text": "half"}, None], ErrorKind.connection),
         ([{"type": "begin", "id": "1"}, {"type": "word", "text": "half"}], ErrorKind.protocol),
+        ([{"type": "begin", "id": "1"}, b"data: {half\n\n"], ErrorKind.protocol),
         ([{"type": "begin", "id": "1"}, {"type": "end", "asked": 1, "reason": "said"}, {"type": "word"}], None),
     ],
-    ids=["a field is missing", "a wrong type", "the connection is lost", "no end", "more after the end"],
+    ids=["a field is missing", "a wrong type", "the connection is lost", "no end", "no JSON", "more after the end"],
 )
 def test_whatever_its_wire_does_the_stream_ends_in_one_event(echo, events, kind):
     class Spoiled(echo.EchoAdapter):
@@ -92,7 +93,7 @@ def test_whatever_its_wire_does_the_stream_ends_in_one_event(echo, events, kind)
             for event in events:
                 if event is None:
                     raise ConnectionResetError("gone")
-                yield event
+                yield event if isinstance(event, bytes) else echo.sent(event)
 
     async def ask():
         request = LLMRequest(ModelDefinition("echo-1"), [UserMessage(content="hi")])
@@ -101,3 +102,22 @@ def test_whatever_its_wire_does_the_stream_ends_in_one_event(echo, events, kind)
     *_, last = got = asyncio.run(ask())
     assert [e.terminal for e in got].count(True) == 1
     assert (last.error and last.error.kind) == kind
+
+
+def test_a_silent_wire_is_left_when_the_run_is_aborted_and_the_error_says_where(echo):
+    class Silent(echo.EchoAdapter):
+        async def _ask(self, request):
+            yield echo.sent({"type": "begin", "id": "1"})
+            await asyncio.get_running_loop().create_future()
+
+    async def ask():
+        request = LLMRequest(ModelDefinition("echo-1"), [UserMessage(content="hi")])
+        got = []
+        async for event in Silent(None, provider="echo").stream(request):
+            got.append(event)
+            request.signal.abort()
+        return got
+
+    first, last = asyncio.run(ask())
+    assert (first.type, last.type, last.error.kind) == ("text_start", "error", ErrorKind.aborted)
+    assert str(last.error) == "echo (echo.invalid): no answer: aborted"

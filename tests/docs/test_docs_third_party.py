@@ -27,7 +27,10 @@ BROUGHT = {
     "polite": {"runtimes": ["polite"]},
     "recent": {"compactors": ["recent"]},
 }
-OURS = ["skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-offline", "skillkit-skills"]
+OURS = [
+    "skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-offline", "skillkit-skills",
+    "skillkit-transport",
+]  # fmt: skip
 SECONDS = 300
 
 

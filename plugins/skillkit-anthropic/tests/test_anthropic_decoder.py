@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from skillkit_anthropic.decoder import AnswerDecoder
 from skillkit_anthropic.wire import Accumulator, message_events, messages_table
+from skillkit_transport.http import SSEDecoder
 
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import ProviderBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
-from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import MessageBuilder
 
 

@@ -14,12 +14,12 @@ from hypothesis import given, settings, strategies as st
 from skillkit_anthropic import AnthropicAdapter
 from skillkit_anthropic.decoder import AnswerDecoder
 from skillkit_testkit.streams import problems_of, spoiled
+from skillkit_transport.http import SSEDecoder
 
 from skillkit_core.agent.repair import repair
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import AssistantMessage, StopReason, UserMessage
 from skillkit_core.models import ModelDefinition
-from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import MessageBuilder, StreamEvent
 
 ADAPTER = AnthropicAdapter(None, base_url="http://localhost", api_key="k")

@@ -16,14 +16,13 @@ from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
 from skillkit_openai.reader import Reader
 from skillkit_openai.wire import OpenAIWire
 from skillkit_testkit.streams import problems_of, spoiled
+from skillkit_transport.http import SSEDecoder, Watch
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.agent.repair import repair
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import AssistantMessage, StopReason, UserMessage
 from skillkit_core.models import ModelDefinition
-from skillkit_core.request_watch import Watch
-from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import MessageBuilder, StreamEvent
 
 WIRES: dict[str, OpenAIWire] = {

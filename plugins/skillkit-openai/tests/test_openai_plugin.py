@@ -160,5 +160,6 @@ def test_the_host_makes_the_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     host = Host(plugins=(plugin,), discover=False)
     assert type(host.adapters.resolve("openai", "openai-compatible")).__name__ == "OpenAIAdapter"
+    assert type(host.adapters.resolve("ollama", "openai-compatible")).__name__ == "OpenAIAdapter"
     assert type(host.adapters.resolve("openai", "openai-responses")).__name__ == "OpenAIResponsesAdapter"
     assert host.adapters.resolve("ollama").endpoint.base_url == "http://localhost:11434/v1"  # type: ignore[attr-defined]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from skillkit_openai import OpenAIResponsesAdapter
+from skillkit_transport.http import SSEDecoder
 
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import AssistantMessage, RefusalBlock, StopReason, ThinkingBlock, ToolCall, UserMessage
 from skillkit_core.models import ModelDefinition
-from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import MessageBuilder, StreamEvent
 
 MODEL = ModelDefinition("m")

@@ -18,13 +18,12 @@ from skillkit_openai.chat_state import ChatState, joined, longer
 from skillkit_openai.chat_stream import tag
 from skillkit_openai.reader import Reader
 from skillkit_openai.responses_stream import ResponsesState
+from skillkit_transport.http import SSEDecoder, Watch
 from skillkit_transport.jsontext import decode, encode
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.messages import AssistantMessage, RefusalBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
-from skillkit_core.request_watch import Watch
-from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import MessageBuilder, StreamEvent, StreamTable
 
 FEW = settings(max_examples=120, deadline=None)

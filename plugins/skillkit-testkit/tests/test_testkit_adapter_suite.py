@@ -10,12 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 from skillkit_testkit.conformance import AdapterConformance
+from skillkit_transport.http import SSEDecoder, classify_status, parse_retry_after
 
 from skillkit_core import LLMAdapter, LLMRequest, ProviderError, StreamEvent, TokenUsage
 from skillkit_core.errors import ErrorKind
-from skillkit_core.http import classify_status, parse_retry_after
 from skillkit_core.messages import AssistantMessage, StopReason, ToolResultMessage, text_of
-from skillkit_core.sse import SSEDecoder
 
 STOP = {"stop": StopReason.stop, "tool_calls": StopReason.tool_calls, "length": StopReason.length}
 

@@ -41,7 +41,7 @@ class Plugin:
         register(Provider("local", both, "http://localhost:1/v1", default_model="l-1", rank=1000))
         register(Provider("openish", {"openai-chat": OtherApi}, base_url_env="OPENISH_URL", api_key_env=("OPENISH_KEY",),
                           default_model="o-1", generic=True))  # fmt: skip
-        register(Provider("bare", {"acme-chat": Answering}))
+        register(Provider("bare", {"acme-chat": Answering}, api_aliases={"openish-compatible": "openai-chat"}))
 
     @hookimpl
     def register_models(self, register: Any) -> None:
@@ -118,6 +118,8 @@ def test_who_answers(make: Any, environ: dict[str, str], config: dict[str, Any],
         ({"provider": "beta", "model": "x"}, "provider 'beta' needs an API key; set BETA_KEY"),
         ({"model": "beta/x"}, "provider 'beta' needs an API key; set BETA_KEY"),
         ({"provider": "local", "api": "openai-cht"}, "unknown api 'openai-cht'; provider 'local' speaks acme-chat, openai-chat"),
+        ({"provider": "bare", "model": "m", "api": "openish-compatible"},
+         "unknown api 'openish-compatible'; provider 'bare' speaks acme-chat"),
         ({"provider": "bare"}, "provider 'bare' has no default model; name one with --model"),
         ({"model": "orphan"}, "unknown provider 'nobody'; model 'orphan' needs it; install its plugin"),
         ({"base_url": "http://x", "api": "acme-chat"}, "no installed provider takes an endpoint of its own with api 'acme-chat'"),
@@ -168,8 +170,20 @@ def test_one_adapter_serves_all_agents_with_the_same_target(make: Any) -> None:
     for model in ("a", "b"):
         ask(host, provider="acme", model=model)
     assert len(host.made) == 1
-    ask(host, provider="acme", api="openai-compatible", model="a")
+    ask(host, provider="acme", api="openish-compatible", model="a")
     assert [type(a) for a in host.made] == [Answering, OtherApi]
+
+
+def test_an_alias_of_an_api_counts_for_every_provider_as_long_as_a_provider_declares_it(make: Any) -> None:
+    host = make()
+    plain = {"base_url": "http://server/v1", "model": "m"}
+    assert ask(host, **plain, api="openish-compatible") == "openish/m"
+    assert ask(host, model=ModelDefinition("own", "local", "openish-compatible")) == "local/own"
+    assert {type(a) for a in host.made} == {OtherApi}
+    host.adapters.unregister("bare")
+    assert "with api 'openish-compatible'" in refused(host, **plain, api="openish-compatible")
+    error = refused(host, provider="local", api="openish-compatible")
+    assert error.startswith("unknown api 'openish-compatible'; provider 'local' speaks acme-chat, openai-chat")
 
 
 def test_the_environment_of_the_host_counts_and_not_that_of_the_process(

@@ -10,15 +10,13 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from skillkit_transport.http import MOST_BYTES, Interrupted, Origin, Watch, exceeds_window, require_url, too_long
 from skillkit_transport.jsontext import decode, encode
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import freeze
-from skillkit_core.http_failures import Origin, exceeds_window, require_url
 from skillkit_core.models import ModelDefinition
-from skillkit_core.request_watch import Interrupted, Watch
-from skillkit_core.sse import MOST_BYTES, too_long
 from skillkit_core.stream import StreamEvent
 
 from .client import ANTHROPIC_URL, PATH, Endpoint, Transport

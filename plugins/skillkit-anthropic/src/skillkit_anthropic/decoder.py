@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from skillkit_transport.http import SSEDecoder
 from skillkit_transport.jsontext import decode
 
 from skillkit_core.errors import ErrorKind, ProviderError
-from skillkit_core.sse import SSEDecoder
 from skillkit_core.stream import StreamEvent
 
 from .wire import Accumulator, failure, messages_table

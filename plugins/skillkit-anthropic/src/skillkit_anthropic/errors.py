@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from skillkit_transport.http import Origin, advice, body_in_words, classify_status, parse_retry_after
 from skillkit_transport.jsontext import decode
 
 from skillkit_core.errors import ErrorKind, ProviderError
-from skillkit_core.http import classify_status, parse_retry_after
-from skillkit_core.http_failures import Origin, advice, body_in_words
 
 __all__ = ["error_of_answer", "error_of_body", "error_of_exception"]
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from skillkit_core.descriptors import Provider
 
-from .plugin import CHAT, RESPONSES
+from .plugin import ALIASES, CHAT, RESPONSES
 
 __all__ = ["Connection", "OpenAISection", "Server"]
 
@@ -72,6 +72,7 @@ class Server(Connection):
             name,
             second | first if self.api == "openai-responses" else first | second,
             self.base_url,
+            api_aliases=ALIASES,
             api_key_env=(self.api_key_env,) if self.api_key_env else (),
             default_model=self.default_model,
             headers=self.headers,

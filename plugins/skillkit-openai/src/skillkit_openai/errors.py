@@ -1,7 +1,7 @@
 """Failures of OpenAI's wires: classified by status and by the provider's error type or code, never by text.
 
 Overflow is the one kind that many servers have no field for. Where a server answers 400 and gives no reason but words, the
-length of the request decides (see :func:`skillkit_core.http_failures.exceeds_window`).
+length of the request decides (see :func:`skillkit_transport.http.exceeds_window`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from skillkit_transport.http import Origin, advice, body_in_words, classify_status, parse_retry_after
 from skillkit_transport.jsontext import decode, dumps, encode
 
 from skillkit_core.errors import ErrorKind, ProviderError
-from skillkit_core.http import classify_status, parse_retry_after
-from skillkit_core.http_failures import Origin, advice, body_in_words
 
 from .error_codes import BY_CODE, GENERIC, MINIMAX, NO_SUCH_MODEL, NO_SUCH_PATH
 

@@ -6,10 +6,10 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillkit_transport.http import Interrupted, Origin, exceeds_window
+
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError, SkillKitError
-from skillkit_core.http_failures import Origin, exceeds_window
-from skillkit_core.request_watch import Interrupted
 
 from .errors import status_error
 

@@ -10,7 +10,8 @@ from skillkit_core.descriptors import ConfigSection, Provider
 
 CHAT = "skillkit_openai.chat:OpenAIAdapter"
 RESPONSES = "skillkit_openai.responses:OpenAIResponsesAdapter"
-_CHAT = {"openai-chat": CHAT}  # the core knows the alias openai-compatible
+ALIASES = {"openai-compatible": "openai-chat"}
+_CHAT = {"openai-chat": CHAT}
 _BOTH = {**_CHAT, "openai-responses": RESPONSES}
 _RESPONSES_FIRST = {"openai-responses": RESPONSES, **_CHAT}
 
@@ -70,6 +71,7 @@ def _openai(common: Mapping[str, Any]) -> Iterator[Provider]:
         # Chat Completions is the default because OPENAI_BASE_URL usually points to a compatible server, and few of
         # those know /responses. `--api openai-responses` gets encrypted reasoning and server-side tools.
         _BOTH,
+        api_aliases=ALIASES,
         base_url_env="OPENAI_BASE_URL",
         api_key_env=("OPENAI_API_KEY",),
         default_model="gpt-5-mini",

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from skillkit_transport.http import MOST_BYTES, Interrupted, SSEDecoder, Watch, too_long
 from skillkit_transport.jsontext import decode
 
 from skillkit_core.errors import ProviderError
-from skillkit_core.request_watch import Interrupted, Watch
-from skillkit_core.sse import MOST_BYTES, SSEDecoder, too_long
 from skillkit_core.stream import StreamEvent
 
 from .errors import protocol_error

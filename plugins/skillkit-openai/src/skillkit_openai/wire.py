@@ -8,14 +8,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from skillkit_transport.http import Origin, Watch, require_url
 from skillkit_transport.jsontext import decode, encode
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError, UsageError
 from skillkit_core.frozen import freeze
-from skillkit_core.http_failures import Origin, require_url
 from skillkit_core.models import ModelDefinition
-from skillkit_core.request_watch import Watch
 from skillkit_core.stream import StreamEvent
 from skillkit_core.tools import Tool
 

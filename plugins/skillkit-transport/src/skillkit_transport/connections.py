@@ -17,7 +17,7 @@ import aiohttp
 import httpx2
 from aiohttp.client_proto import ResponseHandler
 
-from skillkit_core.sse import MOST_BYTES
+from .http import MOST_BYTES
 
 __all__ = ["keep_nothing"]
 

@@ -89,7 +89,7 @@ class SDKTransport(ABC, Generic[C]):
 
         Args:
             connect_timeout: seconds to reach the server. There is no other time limit: a
-                :class:`~skillkit_core.request_watch.Watch` per request costs less than timers for every piece of data.
+                :class:`~skillkit_transport.http.Watch` per request costs less than timers for every piece of data.
             proxy: its URL; ``None``: the environment's.
         """
         import httpx2

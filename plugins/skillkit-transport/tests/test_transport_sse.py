@@ -1,18 +1,15 @@
-"""What adapters share: server-sent events, retry-after, statuses, headers."""
+"""Server-sent events come out whole however the network cuts them, and an event without an end is an error."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from email.utils import format_datetime
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from skillkit_transport.http import SSEDecoder
 
 from skillkit_core import ErrorKind, ProviderError
-from skillkit_core.http import classify_status, parse_retry_after, redact_headers
-from skillkit_core.sse import SSEDecoder
 
 PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 
@@ -70,48 +67,6 @@ def test_a_line_of_any_length_is_one_event_and_costs_what_it_is_long() -> None:
     for piece in [b"data: ", *[b"x" * 1000] * 1000, b"\n\n"]:
         found += decoder.feed(piece)
     assert found == [("", b"x" * 1_000_000)]
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"Retry-After": "7"}, 7.0),
-        ({"retry-after": " 1.5 "}, 1.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after-ms": "2500", "retry-after": "9"}, 2.5),
-        ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
-        ({"retry-after": format_datetime(datetime.fromtimestamp(1_700_000_060, UTC), usegmt=True)}, 60.0),
-        ({"retry-after": format_datetime(datetime.fromtimestamp(1_600_000_000, UTC), usegmt=True)}, 0.0),
-    ],
-)
-def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
-    assert parse_retry_after(headers, now=1_700_000_000.0) == seconds
-
-
-@PROPERTY
-@given(st.text(max_size=30) | st.floats().map(str) | st.datetimes().map(str) | st.datetimes().map(format_datetime))
-def test_no_retry_after_can_break_or_give_a_senseless_wait(value: str) -> None:
-    seconds = parse_retry_after({"retry-after": value, "retry-after-ms": value}, now=0.0)
-    assert seconds is None or 0.0 <= seconds < float("inf")
-
-
-@given(st.integers(100, 999))
-def test_every_status_has_a_class(status: int) -> None:
-    kind = classify_status(status)
-    if status >= 500 or status in (408, 409, 425, 429):
-        assert ProviderError("x", kind=kind).retryable
-    else:
-        assert not ProviderError("x", kind=kind).retryable
-
-
-def test_credentials_in_headers_are_hidden() -> None:
-    assert redact_headers({"Authorization": "Bearer x", "X-API-Key": "y", "Accept": "z"}) == {
-        "Authorization": "***", "X-API-Key": "***", "Accept": "z",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

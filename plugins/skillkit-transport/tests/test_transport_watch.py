@@ -10,9 +10,9 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
+from skillkit_transport.http import Interrupted, Watch
 
 from skillkit_core.abort import AbortSignal
-from skillkit_core.request_watch import Interrupted, Watch
 
 
 def outcome(work: Coroutine[Any, Any, Any]) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Coroutine
 from contextvars import Context
 from typing import TypeVar
 
-from .abort import AbortSignal
+from skillkit_core.abort import AbortSignal
 
 __all__ = ["Interrupted", "Watch"]
 
@@ -26,9 +26,9 @@ class Interrupted(Exception):
 class Watch:
     """Guards the awaits of one request, for adapters.
 
-    It works as :func:`asyncio.timeout` does: it cancels the task that waits and turns that cancellation, and no other,
-    into :class:`Interrupted`. Unlike it, it may be kept over the ``yield`` of a generator, for it touches the task only
-    in :meth:`wait`, and it arms nothing per wait: one timer looks now and then whether something is overdue.
+    A watch works as :func:`asyncio.timeout` does: it cancels the task that waits and turns that cancellation, and no other,
+    into :class:`Interrupted`. Unlike a timeout, a watch may be kept over the ``yield`` of a generator, because it touches
+    the task only in :meth:`wait`, and it arms nothing per wait: one timer looks now and then whether something is overdue.
 
     Args:
         signal: ends every wait with ``aborted``.
@@ -51,24 +51,28 @@ class Watch:
         self._remove = signal.add_callback(self._on_abort)
 
     def limit(self, seconds: float | None) -> None:
-        """End the waiting ``seconds`` from now, whatever happens until then; ``None``: no such limit any more."""
+        """End the waiting ``seconds`` from now, whatever happens until then; ``None`` takes the limit away."""
         self._deadline = None
         if seconds is not None:
             self._deadline = self._loop.time() + seconds
             self._arm(self._deadline)
 
     def idle(self, seconds: float | None) -> None:
-        """From now on end a wait that, with those that go on with it, takes ``seconds``; ``None``: none is too long."""
+        """From now on end a wait that takes ``seconds``, with the waits that go on with it; ``None``: no wait is too long."""
         self._patience = seconds
         if seconds is not None:
             self._since = self._loop.time()
             self._arm(self._since + seconds)
 
     async def wait(self, awaitable: Awaitable[T], more: bool = False) -> T:
-        """The result of ``awaitable``; ``more``: the wait goes on with the one before, which brought nothing.
+        """Return the result of ``awaitable``.
+
+        Args:
+            awaitable: what to wait for.
+            more: the wait goes on with the wait before, which brought nothing.
 
         Raises:
-            Interrupted: the wait was ended, or is not begun because the run is aborted or an earlier one was ended.
+            Interrupted: the wait was ended, or is not begun because the run is aborted or an earlier wait was ended.
         """
         task = asyncio.current_task()
         if task is None or self.reason is not None or self._signal.aborted:
@@ -93,7 +97,7 @@ class Watch:
     def close(self) -> None:
         """Stop watching."""
         self._remove()
-        del self._remove  # it leads back here
+        del self._remove  # the callback leads back to this object
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

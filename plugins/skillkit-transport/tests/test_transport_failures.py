@@ -1,36 +1,76 @@
-"""What people are told when a request over HTTP fails: one line, the host, what to do."""
+"""What a failed request means for the loop, and what people are told: one line, the host, what to do."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import ssl
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from http.client import HTTPException
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
+from skillkit_transport.http import (
+    Origin,
+    advice,
+    body_in_words,
+    classify_status,
+    connection_failure,
+    duration,
+    exceeds_window,
+    host_of,
+    parse_retry_after,
+    require_url,
+    shown,
+)
 
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError, UsageError
-from skillkit_core.http_connection import connection_failure, host_of
-from skillkit_core.http_failures import Origin, advice, body_in_words, duration, exceeds_window, require_url, shown
 from skillkit_core.messages import AssistantMessage, ImageBlock, TextBlock, UserMessage
 from skillkit_core.models import ModelDefinition, TokenUsage
 
 HOUSE = Origin("house", "https://user:pw@models.example/v1?key=1", "/chat", "sk-secret-1", "HOUSE_KEY", "/v1")
 
 
-def test_whether_an_error_passes_follows_from_its_kind_unless_the_adapter_knows_better() -> None:
-    assert ProviderError("x", kind=ErrorKind.connection).retryable
-    assert not ProviderError("x", kind=ErrorKind.connection, retryable=False).retryable
-    assert not ProviderError("x", kind=ErrorKind.auth).retryable
-    assert ProviderError("x", kind=ErrorKind.auth, retryable=True).retryable
+PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 
 
-def test_an_error_never_steers_the_terminal_that_shows_it() -> None:
-    error = ProviderError("red \x1b[31m alert\x07 \u202egnp.exe \ud83d\nnext", hint="a\tb\x9b2J")
-    assert str(error) == "red \ufffd[31m alert\ufffd \ufffdgnp.exe \ufffd next; a b\ufffd2J"
-    str(error).encode()
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7.0),
+        ({"retry-after": " 1.5 "}, 1.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after-ms": "2500", "retry-after": "9"}, 2.5),
+        ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
+        ({"retry-after": format_datetime(datetime.fromtimestamp(1_700_000_060, UTC), usegmt=True)}, 60.0),
+        ({"retry-after": format_datetime(datetime.fromtimestamp(1_600_000_000, UTC), usegmt=True)}, 0.0),
+    ],
+)
+def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+    assert parse_retry_after(headers, now=1_700_000_000.0) == seconds
+
+
+@PROPERTY
+@given(st.text(max_size=30) | st.floats().map(str) | st.datetimes().map(str) | st.datetimes().map(format_datetime))
+def test_no_retry_after_can_break_or_give_a_senseless_wait(value: str) -> None:
+    seconds = parse_retry_after({"retry-after": value, "retry-after-ms": value}, now=0.0)
+    assert seconds is None or 0.0 <= seconds < float("inf")
+
+
+@given(st.integers(100, 999))
+def test_every_status_has_a_class(status: int) -> None:
+    kind = classify_status(status)
+    if status >= 500 or status in (408, 409, 425, 429):
+        assert ProviderError("x", kind=kind).retryable
+    else:
+        assert not ProviderError("x", kind=kind).retryable
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .errors import ErrorKind, ProviderError
+from skillkit_core.errors import ErrorKind, ProviderError
 
 __all__ = ["MOST_BYTES", "SSEDecoder", "too_long"]
 
 MOST_BYTES = 64 * 1024 * 1024
-"""How long one event may be, and one answer that is no stream: far beyond any image or document that a model makes."""
+"""The most bytes of one event, and of one answer that is no stream: far beyond any image or document that a model makes."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -15,9 +15,9 @@ BOM = b"\xef\xbb\xbf"
 class SSEDecoder:
     r"""Incremental decoder of ``text/event-stream``; linear in the bytes, whatever the size of the pieces.
 
-    ``feed(data)`` gives the events that became complete: ``(event, data)`` with ``event`` the text of the ``event:`` line
+    ``feed(data)`` returns the events that became complete: ``(event, data)`` with ``event`` the text of the ``event:`` line
     (``""`` without one) and ``data`` the raw bytes of the ``data:`` lines, joined by newlines. Comments, ``id:`` and
-    ``retry:`` lines are skipped; lines may end in LF, CRLF or CR. ``close()`` gives a last event that the server did not
+    ``retry:`` lines are skipped; lines may end in LF, CRLF or CR. ``close()`` returns a last event that the server did not
     end with a blank line.
 
     Args:
@@ -44,7 +44,7 @@ class SSEDecoder:
         self._started = False
 
     def feed(self, data: bytes) -> list[tuple[str, bytes]]:
-        """The events that ``data`` completes."""
+        """Return the events that ``data`` completes."""
         if not data:
             return []
         if self._skip_lf:
@@ -98,7 +98,7 @@ class SSEDecoder:
             raise too_long("an event", self._most)
 
     def close(self) -> list[tuple[str, bytes]]:
-        """A last event without the blank line that should end it."""
+        """Return a last event without the blank line that should end it."""
         out: list[tuple[str, bytes]] = []
         if self._pending:
             line = b"".join(self._pending)
@@ -123,7 +123,7 @@ class SSEDecoder:
 
 
 def too_long(what: str, most: int) -> ProviderError:
-    """The error for ``what`` a server sent that has no end after ``most`` bytes."""
+    """Return the error for ``what`` a server sent that has no end after ``most`` bytes."""
     return ProviderError(
         f"the server sent {what} of more than {most // (1024 * 1024)} MiB",
         kind=ErrorKind.protocol,
