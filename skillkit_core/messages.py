@@ -228,7 +228,11 @@ class AssistantMessage(LLMMessage):
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tool calls, in order."""
-        return tuple(b for b in self.content if type(b) is ToolCall)
+        calls: list[ToolCall] = []
+        for block in self.content:
+            if type(block) is ToolCall:
+                calls.append(block)
+        return tuple(calls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

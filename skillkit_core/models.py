@@ -23,6 +23,9 @@ class ModelCost:
     cache_write: float = 0.0
 
 
+BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")
+
+
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
     """Tokens of one or more requests, in disjoint buckets (spec, section 12).

@@ -19,23 +19,14 @@ class AroundHooks:
         self._found: dict[str, tuple[Any, ...]] = {}
         self._found_for = -1
 
-    def _of(self, hook: str) -> tuple[Any, ...]:
+    def of(self, hook: str) -> tuple[Any, ...]:
+        """Return the implementations of ``wrap_model_call`` or ``wrap_tool_call``, outermost first."""
         if self._host.generation != self._found_for:
             self._found_for, self._found = self._host.generation, {}
         found = self._found.get(hook)
         if found is None:
             found = self._found[hook] = tuple(_positional(self._host, hook, impl) for impl in self._host.impls(hook))
         return found
-
-    @property
-    def model_call(self) -> tuple[Any, ...]:
-        """The implementations of ``wrap_model_call``, outermost first."""
-        return self._of("wrap_model_call")
-
-    @property
-    def tool_call(self) -> tuple[Any, ...]:
-        """The implementations of ``wrap_tool_call``, outermost first."""
-        return self._of("wrap_tool_call")
 
 
 def _positional(host: Host, hook: str, impl: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import time as system_time
 from typing import Protocol
 
 __all__ = ["SYSTEM_CLOCK", "Clock", "SystemClock"]
@@ -25,20 +25,9 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock."""
 
-    @staticmethod
-    def time() -> float:
-        """Seconds since the epoch."""
-        return time.time()
-
-    @staticmethod
-    def monotonic() -> float:
-        """Seconds that never go back."""
-        return time.monotonic()
-
-    @staticmethod
-    async def sleep(seconds: float) -> None:
-        """Wait."""
-        await asyncio.sleep(seconds)
+    time = staticmethod(system_time.time)
+    monotonic = staticmethod(system_time.monotonic)
+    sleep = staticmethod(asyncio.sleep)
 
 
 SYSTEM_CLOCK = SystemClock()

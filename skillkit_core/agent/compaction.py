@@ -27,8 +27,7 @@ Reason = Literal["threshold", "overflow", "manual"]
 
 def threshold(run: Run) -> int:
     """Tokens that the next request may carry before the history is shortened; 0: nobody knows."""
-    window = run.target.model.context_window if run.target is not None else 0
-    return window - min(run.config.reserve_tokens, window // 4) if window > 0 else 0
+    return run.window - min(run.config.reserve_tokens, run.window // 4) if run.window > 0 else 0
 
 
 def can_compact(agent: AgentRunner) -> bool:
@@ -39,8 +38,8 @@ def can_compact(agent: AgentRunner) -> bool:
 
 async def compact_if_needed(run: Run) -> None:
     """Compact when the next request would leave less than the reserve of the window."""
-    agent, most = run.agent, threshold(run)
-    if agent.compacts and most and agent.context.tokens() > most and can_compact(agent):
+    most = threshold(run)
+    if most and run.tokens() > most and can_compact(run.agent):
         await compact_now(run, "threshold")
 
 
@@ -107,7 +106,7 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
 async def compact_now(run: Run, reason: Reason) -> bool:
     """Shorten the history once; whether that freed enough to go on."""
     agent, bus, session = run.agent, run.bus, run.session
-    before = agent.context.tokens()
+    before = run.tokens()
     request = _request(run, reason, before)
     supplied: CompactionResult | None = None
     if bus.has("before_compact"):
@@ -132,7 +131,7 @@ async def compact_now(run: Run, reason: Reason) -> bool:
             keep = _legal_cut(session.messages, result.keep_from)
             if keep > 0 and (result.summary or keep < len(session.context)):
                 entry_id = await session.append_compaction(result.summary, keep, before, result.details)
-                after, most = agent.context.tokens(), threshold(run)
+                after, most = run.tokens(), threshold(run)
                 enough = before - after >= before * PROGRESS and (not most or after <= most)
                 outcome = "completed" if enough else "no_progress"
                 if result.usage is not None:
@@ -147,7 +146,7 @@ async def compact_now(run: Run, reason: Reason) -> bool:
             reason=reason,
             outcome=outcome,
             before_tokens=before,
-            after_tokens=agent.context.tokens(),
+            after_tokens=run.tokens(),
             entry_id=entry_id,
         )
     return outcome == "completed"

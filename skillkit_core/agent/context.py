@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..descriptors import load_object
 from ..messages import (
@@ -19,12 +19,13 @@ from ..messages import (
     ToolCall,
 )
 from ..tools import Tool
-from .part import Part
 from .repair import Repairer, repair
 
 if TYPE_CHECKING:
     from ..host.manager import Host
+    from ..registry import Registry
     from .runner import AgentRunner
+    from .session import Session
 
 __all__ = ["ContextView", "estimate_message", "estimate_tokens", "estimator_for", "joined", "prompt_parts"]
 
@@ -67,17 +68,16 @@ def estimator_for(host: Host, model_id: str) -> Callable[[str], int]:
     return estimate_tokens
 
 
-def prompt_parts(agent: AgentRunner) -> Mapping[str, str]:
-    """The configured prompt (``system_prompt``) and what context providers add, by their names; without secrets, none empty."""
+def prompt_parts(agent: AgentRunner, providers: Registry[Any]) -> Mapping[str, str]:
+    """Return the configured prompt (``system_prompt``) and what context providers add, by name; none is empty, or has secrets."""
     parts = {"system_prompt": agent.config.system_prompt or agent.host.config.get("system_prompt", "")}
-    entries = sorted(agent.host.context_providers.entries(), key=lambda e: e.item.order)
-    for entry in entries:
+    for entry in sorted(providers.entries(), key=lambda e: e.item.order):
         try:
             name = entry.name if entry.name not in parts else entry.address
             parts[name] = load_object(entry.item.provide)(agent)
         except Exception as error:  # noqa: BLE001 - a part that fails is left out, and said
             agent.host.note(entry.source or "application", f"context provider {entry.name!r} failed: {error}")
-    return {name: agent.host.redact(part) for name, part in parts.items() if part}
+    return {name: agent.redact(part) for name, part in parts.items() if part}
 
 
 def joined(parts: Mapping[str, str]) -> str:
@@ -85,11 +85,17 @@ def joined(parts: Mapping[str, str]) -> str:
     return "\n\n".join(parts.values())
 
 
-class ContextView(Part):
-    """What an agent keeps about its session's context, so that a turn costs what it adds and not what there is."""
+class ContextView:
+    """What the model sees of a session, kept up to date, so that a turn costs what it adds and not what there is.
 
-    def __init__(self, agent: AgentRunner) -> None:
-        super().__init__(agent)
+    Attributes:
+        providers: what adds to the system prompt.
+    """
+
+    def __init__(self, host: Host, session: Session) -> None:
+        self._host = host
+        self._session = session
+        self.providers = host.context_providers
         self._repairer = Repairer()
         self._viewed = 0
         self._generation = -1
@@ -102,8 +108,8 @@ class ContextView(Part):
         self._tool_tokens: tuple[Sequence[Tool], int] = ((), 0)
 
     def messages(self) -> Sequence[LLMMessage]:
-        """The context as a legal history; only what came since the last call is looked at."""
-        session = self._agent.session
+        """Return the context as a legal history; only what came since the last call is looked at."""
+        session = self._session
         if self._generation != session.generation:
             self._repairer, self._viewed = Repairer(), 0
             self._generation = session.generation
@@ -116,15 +122,13 @@ class ContextView(Part):
         waiting = session.suspension()
         return repair(tuple(session.context), waiting.open_calls if waiting is not None else frozenset())
 
-    def tokens(self) -> int:
-        """Estimate of the tokens that the next request carries: messages, system prompt and tools."""
-        session = self._agent.session
-        tools = self._agent.toolbox.tools()
-        model = self._agent.target.model.id if self._agent.target is not None else ""
-        counted = (session.generation, model, self._agent.host.token_estimators.version)
+    def tokens(self, model: str, system_prompt: str, tools: Sequence[Tool]) -> int:
+        """Return an estimate of the tokens that a request to ``model`` carries: messages, system prompt and tools."""
+        session = self._session
+        counted = (session.generation, model, self._host.token_estimators.version)
         if counted != self._counted_for:
             self._counted_for, self._counted, self._tokens = counted, 0, 0
-            self._estimate = estimator_for(self._agent.host, model)
+            self._estimate = estimator_for(self._host, model)
         if len(session.context) > self._counted:
             new = session.context[self._counted :]
             self._tokens += sum(estimate_message(m, self._estimate) for m in new)
@@ -132,10 +136,10 @@ class ContextView(Part):
         if self._tool_tokens[0] is not tools:
             described = sum(self._estimate(f"{t.name}{t.description}{dict(t.parameters)}") for t in tools)
             self._tool_tokens = (tools, described)
-        return self._tokens + self._tool_tokens[1] + self._estimate(self._agent.system_prompt_cached())
+        return self._tokens + self._tool_tokens[1] + self._estimate(system_prompt)
 
     def unique_calls(self, message: AssistantMessage) -> AssistantMessage:
-        """``message`` with tool-call ids that the session has not seen before (spec, section 9.18)."""
+        """Return ``message`` with tool-call ids that the session has not seen before (spec, section 9.18)."""
         if not message.tool_calls:
             return message
         known = self._known_calls()
@@ -155,8 +159,8 @@ class ContextView(Part):
         return message if content == message.content else replace(message, content=content)
 
     def _known_calls(self) -> set[str]:
-        """The ids of all calls in the session, those before a compaction and of other branches too; new ones are added."""
-        session = self._agent.session
+        """Return the ids of all calls in the session, those before a compaction and of other branches too."""
+        session = self._session
         if self._call_ids is None:  # a reopened session renames as the one that was never closed would have
             self._call_ids = session.call_ids()
             self._calls_generation, self._calls_seen = session.generation, len(session.context)
@@ -164,6 +168,6 @@ class ContextView(Part):
             self._calls_generation, self._calls_seen = session.generation, 0
         for message in session.context[self._calls_seen :]:
             if isinstance(message, AssistantMessage):
-                self._call_ids.update(call.id for call in message.tool_calls)
+                self._call_ids.update([call.id for call in message.tool_calls])
         self._calls_seen = len(session.context)
         return self._call_ids

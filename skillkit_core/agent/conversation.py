@@ -67,6 +67,7 @@ class Conversation(Part):
             session, reason = await self._find(self._given)
             self.session = session
             self._agent.events.open_session(session.id)
+            self._agent.begin_context(session)
             self._opened = True
         await self._started(reason)
         return self.required
@@ -160,7 +161,7 @@ class Conversation(Part):
         """Talk in another session from now on; what was known about the old one is forgotten."""
         old, self.session = self.required, session
         self._agent.events.open_session(session.id)
-        self._agent.forget_conversation()
+        self._agent.talk_in(session)
         await old.close()
         await self._started(reason, None if reason == "reload" else old.id)
 

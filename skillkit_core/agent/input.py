@@ -98,11 +98,15 @@ class QueueItem:
 
 
 class Queues:
-    """The three queues of an agent. Every accepted item is consumed once, returned, or still here (I14)."""
+    """The three queues of an agent. Every accepted item is consumed once, returned, or still here (I14).
+
+    Attributes:
+        items: what waits, by kind, oldest first.
+    """
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         # Tuples: they are short, nearly always empty, and every session has three.
-        self._queues: dict[Kind, tuple[QueueItem, ...]] = {"steer": (), "follow_up": (), "next_run": ()}
+        self.items: dict[Kind, tuple[QueueItem, ...]] = {"steer": (), "follow_up": (), "next_run": ()}
         self._count = 0
         self._consumed: set[str] | None = None
         self._changed = changed
@@ -115,18 +119,18 @@ class Queues:
             item = QueueItem(f"q{self._count}", kind, text, tuple(images), receipt)
             if receipt is not None:
                 receipt.id = item.id
-            self._queues[kind] += (item,)
+            self.items[kind] += (item,)
         self._changed()
         return item.id
 
     def take(self, kind: Kind, mode: Literal["one_at_a_time", "all"] = "one_at_a_time") -> list[QueueItem]:
         """Consume the next item, or all of them."""
         with self._lock:
-            queue = self._queues[kind]
+            queue = self.items[kind]
             items = list(queue if mode == "all" else queue[:1])
             if not items:
                 return items
-            self._queues[kind] = queue[len(items) :]
+            self.items[kind] = queue[len(items) :]
             if self._consumed is None:
                 self._consumed = set()
             self._consumed.update(item.id for item in items)
@@ -136,7 +140,7 @@ class Queues:
     def put_back(self, item: QueueItem) -> None:
         """Undo a ``take``: what was taken could not be said after all."""
         with self._lock:
-            self._queues[item.kind] = (item, *self._queues[item.kind])
+            self.items[item.kind] = (item, *self.items[item.kind])
             if self._consumed is not None:
                 self._consumed.discard(item.id)
         self._changed()
@@ -144,10 +148,10 @@ class Queues:
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
         """Take an item out of its queue."""
         with self._lock:
-            item = next((i for queue in self._queues.values() for i in queue if i.id == item_id), None)
+            item = next((i for queue in self.items.values() for i in queue if i.id == item_id), None)
             if item is None:
                 return "already_consumed" if item_id in (self._consumed or ()) else "already_cleared"
-            self._queues[item.kind] = tuple(i for i in self._queues[item.kind] if i is not item)
+            self.items[item.kind] = tuple(i for i in self.items[item.kind] if i is not item)
         if item.receipt is not None:
             item.receipt.fail(AgentError("the message was taken back before it was said"))
         self._changed()
@@ -156,8 +160,8 @@ class Queues:
     def clear(self) -> list[QueueItem]:
         """Take out and return what waits for the running run; messages for the next run stay."""
         with self._lock:
-            items = [*self._queues["steer"], *self._queues["follow_up"]]
-            self._queues["steer"] = self._queues["follow_up"] = ()
+            items = [*self.items["steer"], *self.items["follow_up"]]
+            self.items["steer"] = self.items["follow_up"] = ()
         for item in items:
             if item.receipt is not None:
                 item.receipt.fail(RunAborted("the run was aborted before the message was said"))
@@ -168,23 +172,23 @@ class Queues:
     def wanting(self) -> Receipt | None:
         """Of the messages that may begin a run, the first one for which none has begun."""
         with self._lock:
-            every = [*self._queues["steer"], *self._queues["follow_up"]]
+            every = [*self.items["steer"], *self.items["follow_up"]]
         return next((i.receipt for i in every if i.receipt is not None and i.receipt.wants_run), None)
 
     def forsake(self, error: AgentError) -> None:
         """Say to whoever waits for a response that there will be none."""
         with self._lock:
-            every = [*self._queues["steer"], *self._queues["follow_up"]]
+            every = [*self.items["steer"], *self.items["follow_up"]]
         for item in every:
             if item.receipt is not None:
                 item.receipt.fail(error)
 
     def waiting(self, kind: Kind) -> tuple[str, ...]:
         """The ids that wait, oldest first."""
-        return tuple(item.id for item in self._queues[kind])
+        return tuple(item.id for item in self.items[kind])
 
     def __bool__(self) -> bool:
-        return bool(self._queues["steer"] or self._queues["follow_up"])
+        return bool(self.items["steer"] or self.items["follow_up"])
 
 
 Delivery = Literal["prompt", "steer", "follow_up"]
@@ -199,7 +203,7 @@ class Input(Part):
     async def prompt(self, run: Run, text: str, images: Sequence[Block]) -> list[AgentMessage] | None:
         """The messages that a run begins with, or ``None`` when a handler has dealt with the matter."""
         agent = self._agent
-        accepted = await self._asked(text, images, "prompt")
+        accepted = await self._asked(agent, text, images, "prompt")
         if isinstance(accepted, Handled):
             run.answered(accepted.reply or "")
             run.push(StreamEvent("text_delta", run.content, index=0))
@@ -237,7 +241,7 @@ class Input(Part):
         agent, scheduler = self._agent, self._agent.scheduler
         if text.startswith("/"):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
-        accepted = await self._asked(text, images, delivery)
+        accepted = await self._asked(agent, text, images, delivery)
         if isinstance(accepted, Handled):
             if receipt is not None:
                 receipt.settle(AgentResponse(content=accepted.reply or "", session_id=agent.session_id))
@@ -260,16 +264,15 @@ class Input(Part):
         agent = self._agent
         if agent.events.has("input"):
             await agent.open()
-        accepted = await self._asked(text, images, "follow_up")
+        accepted = await self._asked(agent, text, images, "follow_up")
         return "" if isinstance(accepted, Handled) else agent.queues.put("next_run", *accepted)
 
     async def _asked(
-        self, text: str, images: Sequence[Block], delivery: Delivery
+        self, agent: AgentRunner, text: str, images: Sequence[Block], delivery: Delivery
     ) -> tuple[str, tuple[Block, ...]] | Handled:
-        """What the handlers of ``input`` make of it."""
-        agent = self._agent
-        text, blocks = agent.host.redact(clean(text)), tuple(images)
-        if not agent.events.has("input"):
+        """Return what the handlers of ``input`` make of it."""
+        text, blocks = agent.redact(clean(text)), tuple(images)
+        if "input" not in agent.events.table:
             return text, blocks
         try:
             answer = await agent.events.fire(InputEvent, text=text, images=blocks, delivery=delivery)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..events.types import UsageEvent
-from ..frozen import freeze
-from ..models import TokenUsage
+from ..frozen import FrozenDict
+from ..models import BUCKETS, TokenUsage
 from ..stream import MessageBuilder
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class UsageLedger:
     Attributes:
         usage: tokens so far.
         cost: US dollars so far; ``None``: a price is unknown.
-        turns, requests, tool_calls: counts so far.
+        turns: turns that have begun.
+        requests: requests that were made.
+        tool_calls: calls of all answers.
     """
 
     def __init__(self, bus: EventBus, limits: Limits, parent: Parent | None) -> None:
@@ -56,8 +58,11 @@ class UsageLedger:
 
     # --- counting ---------------------------------------------------------------------------------------------
 
-    def count_turn(self) -> None:
-        """Count a turn."""
+    def begin_turn(self) -> None:
+        """Count a turn; raise :class:`LimitReached` when a limit forbids it."""
+        if self._limits.turns is not None and self.turns >= self._limits.turns:
+            raise LimitReached(f"the limit of {self._limits.turns:g} turns is reached")
+        self.require_room()
         self.turns += 1
 
     def count_tool_calls(self, calls: int) -> None:
@@ -108,7 +113,7 @@ class UsageLedger:
             await self._count_above(usage, cost, entry)
         if cut is not None:
             raise cut
-        if self._bus.has("usage"):
+        if "usage" in self._bus.table:
             about = {name: entry[name] for name in ("provider", "model", "purpose")}
             await self._bus.fire(UsageEvent, usage=usage, cost=cost, **about)
 
@@ -142,27 +147,27 @@ class UsageLedger:
     def require_room(self) -> None:
         """Raise :class:`LimitReached` when a limit of this run, or a budget of an ancestor, forbids another request."""
         limits = self._limits
-        checks: tuple[tuple[float | None, float, str], ...] = (
-            (limits.turns, self.turns, "turns"),
+        for bound, used, unit in (
             (limits.requests, self.requests, "requests"),
             (limits.tool_calls, self.tool_calls, "tool calls"),
-        )
-        for bound, used, unit in checks:
+        ):
             if bound is not None and used >= bound:
                 raise LimitReached(f"the limit of {bound:g} {unit} is reached")
         ledger, where = self, ""
         while True:
-            for bound, used, unit in ledger._budgets():
-                if bound is not None and used >= bound:
-                    raise LimitReached(f"the limit of {bound:g} {unit} is reached{where}")
+            limits = ledger._limits
+            if limits.tokens is not None:
+                _check(limits.tokens, ledger.usage.total, "tokens", where)
+            if limits.cost is not None:
+                _check(limits.cost, ledger.cost or 0.0, "US dollars", where)
             if ledger._parent is None:
                 return
             ledger, where = ledger._parent.run.ledger, " in the run that this one is a part of"
 
-    def _budgets(self) -> tuple[tuple[float | None, float, str], ...]:
-        """The bounds that nested runs count against."""
-        limits = self._limits
-        return (limits.tokens, self.usage.total, "tokens"), (limits.cost, self.cost or 0.0, "US dollars")
+
+def _check(bound: float | None, used: float, unit: str, where: str = "") -> None:
+    if bound is not None and used >= bound:
+        raise LimitReached(f"the limit of {bound:g} {unit} is reached{where}")
 
 
 def _entry(
@@ -170,14 +175,14 @@ def _entry(
 ) -> tuple[float | None, Mapping[str, Any]]:
     """Return the cost, and the data of a ``usage`` entry."""
     cost = target.model.cost_of(usage) if target is not None else None
-    data: dict[str, Any] = {k: v for k, v in usage.to_dict().items() if v and k != "total"}
+    data: dict[str, Any] = {name: count for name in BUCKETS if (count := getattr(usage, name))}
     data["provider"] = target.provider if target is not None else ""
     data["model"] = target.model.id if target is not None else ""
     data["purpose"] = purpose
     if cost is not None:
         data["cost"] = cost
     if usage.raw:
-        data["raw"] = usage.raw
+        data["raw"] = usage.raw  # frozen already
     if error is not None:
         data["error"] = error
-    return cost, freeze(data)
+    return cost, FrozenDict(data)

@@ -75,7 +75,8 @@ class Loop:
             more = await self._begin(prompt, resume)
             if more is not None and (resume is None or await self._take_up(resume, more)):
                 await self._turns()
-            await run.checkpoint()
+            if run.signal.aborted:
+                await run.checkpoint()
         except asyncio.CancelledError as cancelled:
             task = asyncio.current_task()
             if run.interrupt is not None:
@@ -110,7 +111,7 @@ class Loop:
         """
         run, agent = self.run, self.agent
         target = await run.choose_target()
-        parts = prompt_parts(agent)
+        parts = prompt_parts(agent, run.context.providers)
         run.prompt_with(joined(parts))
         if run.began_by is not None and not agent.queues:
             return None
@@ -125,7 +126,7 @@ class Loop:
         for message in prompt:
             await self.transcript.say(message, sync=True)
         later: Sequence[AgentMessage] = ()
-        if self.bus.has("before_agent_start"):
+        if "before_agent_start" in self.bus.table:
             answer = await self.bus.fire(
                 BeforeAgentStartEvent,
                 prompt=said.text,
@@ -141,7 +142,7 @@ class Loop:
             for message in later:
                 await self.transcript.say(message, sync=True)
         self.started = True
-        if self.bus.has("agent_start"):
+        if "agent_start" in self.bus.table:
             await self.bus.fire(
                 AgentStartEvent,
                 model=target.model,
@@ -188,6 +189,8 @@ class Loop:
 
     async def _take(self, kind: Kind, *, everything: bool = False) -> int:
         """Say what waits in a queue; return how many messages were said."""
+        if not self.agent.queues.items[kind]:
+            return 0
         return self._new_input(await self.transcript.take(kind, "all" if everything else self.run.config.queue_mode))
 
     def _new_input(self, said: int) -> int:
@@ -200,16 +203,17 @@ class Loop:
     # --- the turns --------------------------------------------------------------------------------------------
 
     async def _turns(self) -> None:
-        run, ledger, queues = self.run, self.run.ledger, self.agent.queues
+        agent, run, ledger, queues = self.agent, self.run, self.run.ledger, self.agent.queues
         continues, cut_off = 0, 0
         while True:
             if run.signal.aborted:
                 await run.checkpoint()
-            await compact_if_needed(run)
+            if run.window and run.config.compaction and agent.may_compact:
+                await compact_if_needed(run)
             if ledger.turns or run.began_by is None:  # a run that a message began has said it
                 await self._take("steer")
             try:
-                ledger.require_room()
+                ledger.begin_turn()
                 turn = await self._begin_turn()
                 message = await self._answer(turn)
             except LimitReached as limit:
@@ -220,8 +224,7 @@ class Loop:
                 await self._suspend(batch)
                 return
             stop = await self._end_turn()
-            ledger.count_turn()
-            cut_off = cut_off + 1 if message.stop_reason is StopReason.length and message.tool_calls else 0
+            cut_off = cut_off + 1 if message.stop_reason is StopReason.length and batch is not None else 0
             if cut_off >= 2:
                 raise AgentError(
                     "the answer was cut off by its length limit twice in a row while it made tool calls",
@@ -234,7 +237,7 @@ class Loop:
                 return
             if (batch is not None and not batch.terminates) or message.stop_reason is StopReason.pause:
                 continue
-            if queues.waiting("steer"):
+            if queues.items["steer"]:
                 continue
             more, continues = await self._goes_on(continues)
             if not more:
@@ -250,11 +253,11 @@ class Loop:
         self.in_turn = True
         self.transcript.begin_turn()
         self.call = ModelCall(run, self.transcript)
-        if not self.bus.has("turn_start"):
+        if "turn_start" not in self.bus.table:
             return Turn()
         answer = await self.bus.fire(
             TurnStartEvent,
-            turn_index=run.ledger.turns,
+            turn_index=run.ledger.turns - 1,
             messages=run.session.messages,
             tools=self.agent.toolbox.tools(),
             system_prompt=run.system_prompt,
@@ -293,9 +296,10 @@ class Loop:
 
     async def _run_tools(self, message: AssistantMessage, turn: Turn) -> ToolBatch | None:
         """Run the calls of an answer and persist their results in the order of the calls."""
-        if not message.tool_calls:
+        calls = message.tool_calls
+        if not calls:
             return None
-        batch = ToolBatch(self.run, message.tool_calls, tools=turn.tools)
+        batch = ToolBatch(self.run, calls, tools=turn.tools)
         await self._execute(batch, truncated=message.stop_reason is StopReason.length)
         return batch
 
@@ -309,8 +313,8 @@ class Loop:
             if truncated:
                 await batch.truncate()
             else:
-                await batch.execute(lambda: skip and bool(queues.waiting("steer")))
-                if queues.waiting("steer"):
+                await batch.execute(lambda: skip and bool(queues.items["steer"]))
+                if queues.items["steer"]:
                     await batch.deny_waiting("the user sent a new instruction instead of a decision")
         finally:
             await self.transcript.persist_results(batch.results)
@@ -328,7 +332,7 @@ class Loop:
         self.in_turn = False
         answer = await self.bus.fire(
             TurnEndEvent,
-            turn_index=run.ledger.turns,
+            turn_index=run.ledger.turns - 1,
             message=message,
             tool_results=tuple(self.transcript.results),
             usage=message.usage if message is not None else None,
@@ -340,7 +344,7 @@ class Loop:
     async def _goes_on(self, continues: int) -> tuple[bool, int]:
         """Return whether stop hooks or follow-ups make the run go on, and how often stop hooks did so in a row."""
         run, queues = self.run, self.agent.queues
-        if self.bus.has("before_agent_end"):
+        if "before_agent_end" in self.bus.table:
             answer = await self.bus.fire(
                 BeforeAgentEndEvent,
                 messages=run.session.messages,
@@ -355,7 +359,7 @@ class Loop:
                     return True, continues + 1
                 text = f"handlers made the run go on {MAX_CONTINUES} times; it ends now"
                 await self.agent.complain("before_agent_end", text)
-        if queues.waiting("steer"):  # it came while the handlers were asked
+        if queues.items["steer"]:  # it came while the handlers were asked
             return True, continues
         said = await self._take("follow_up")
         return bool(said), 0 if said else continues
@@ -365,7 +369,7 @@ class Loop:
     async def _suspend(self, batch: ToolBatch) -> None:
         """Persist what waits for a decision, and end the run with it."""
         calls = batch.suspended
-        await self.run.session.append("suspension", Suspension.data(calls, str(self.agent.cwd)), sync=True)
+        await self.run.session.append("suspension", Suspension.data(calls, str(self.run.cwd)), sync=True)
         self.batch = None  # its calls may stay open
         names = ", ".join(dict.fromkeys(call.name for call in calls))
         self.run.conclude("suspended", f"a decision is awaited about {names}")

@@ -27,6 +27,9 @@ class MemorySession(SessionHandle):
             raise SessionError(f"session {self.header.id!r} is {'closed' if self.closed else 'read-only'}")
         self._entries.append(entry)
 
+    async def sync(self) -> None:
+        """Do nothing: memory is not a disk."""
+
     def entries(self) -> Sequence[SessionEntry]:
         """All entries, oldest first."""
         return self._entries

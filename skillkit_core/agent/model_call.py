@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..containment import in_words
@@ -36,8 +36,6 @@ from .target import Target
 from .transcript import Transcript
 
 __all__ = ["ModelCall", "Turn"]
-
-_DEFAULTS = ModelSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +124,16 @@ class ModelCall:
 
     async def _attempt(self, turn: Turn) -> MessageBuilder:
         """Make one attempt at an answer, wrappers included; each request that they make is in the ledger."""
-        await self._run.checkpoint()
+        if self._run.signal.aborted:
+            await self._run.checkpoint()
         self._builder = None
-        self._transcript.expect_answer()
         request = await self._build(turn)
-        hooks = self._run.agent.around.model_call
+        hooks = self._run.agent.around.of("wrap_model_call")
         return await self._wrapped(hooks, request) if hooks else await self._request(request)
 
     async def _wrapped(self, hooks: Sequence[Any], request: LLMRequest) -> MessageBuilder:
+        self._transcript.expect_answer()  # the wrappers may answer without a request
+
         async def body() -> AssistantMessage:
             builder = await self._request(request)
             if builder.error is not None:
@@ -158,9 +158,9 @@ class ModelCall:
 
     async def _request(self, request: LLMRequest) -> MessageBuilder:
         """Make one request, read its answer, write it into the ledger."""
-        await self.drop()  # a wrapper asks again
+        if self._builder is not None:  # a wrapper asks again
+            await self.drop()
         self._refusal = None
-        self._transcript.expect_answer()
         run, builder = self._run, MessageBuilder()
         assert run.target is not None
         self._builder = builder
@@ -177,10 +177,10 @@ class ModelCall:
         """Return the request for the next answer."""
         run, bus = self._run, self._bus
         agent, target = run.agent, await run.choose_target()
-        settings = self._settings()
+        settings = run.settings
         await self._persist_choice(target, settings.thinking)
-        messages = (repair(tuple(turn.messages)) if turn.messages is not None else ()) or agent.context.messages()
-        if bus.has("context_transform"):
+        messages = (repair(tuple(turn.messages)) if turn.messages is not None else ()) or run.context.messages()
+        if "context_transform" in bus.table:
             messages = await self._transformed(messages, target)
         return LLMRequest(
             model=target.model,
@@ -190,16 +190,11 @@ class ModelCall:
             settings=settings,
             stream=run.config.stream,
             signal=run.signal,
-            on_request=self._on_request(target, settings) if bus.has("before_provider_request") else None,
-            on_response=self._on_response() if bus.has("after_provider_response") else None,
+            on_request=self._on_request(target, settings) if "before_provider_request" in bus.table else None,
+            on_response=self._on_response() if "after_provider_response" in bus.table else None,
             scratch=agent.scratch,
             session_id=run.session.id,
         )
-
-    def _settings(self) -> ModelSettings:
-        settings = self._run.config.settings or _DEFAULTS
-        thinking = self._run.agent.host.config.get("thinking")
-        return settings if settings.thinking or not thinking else replace(settings, thinking=thinking)
 
     async def _persist_choice(self, target: Target, level: ThinkingLevel | None) -> None:
         """Persist what the request changes for the branch, then emit ``model_select`` if the model does (spec, section 12).
@@ -213,7 +208,9 @@ class ModelCall:
             await session.append_model_change(model)
         if wanted != session.thinking_level:
             await session.append_thinking_level_change(wanted)
-        if self._run.agent.selection.take_change() or switched:
+        selection = self._run.agent.selection
+        if selection.changed or switched:
+            selection.take_change()
             await self._bus.fire(ModelSelectEvent, model=target.model, provider=target.provider)
 
     async def _transformed(self, messages: Sequence[LLMMessage], target: Target) -> Sequence[LLMMessage]:
@@ -222,7 +219,7 @@ class ModelCall:
         result = await self._bus.fire(
             ContextTransformEvent,
             messages=messages,
-            tokens=agent.context.tokens(),
+            tokens=self._run.tokens(),
             window=target.model.context_window,
         )
         wanted = result.messages if isinstance(result, ContextTransformResult) else UNSET
@@ -297,7 +294,7 @@ class ModelCall:
         """Read one stream to its end; an adapter that fails has said so with an error event, or gets one here."""
         run, bus, add, push = self._run, self._bus, builder.add, self._run.push
         assert run.target is not None
-        started = False
+        started, streaming = False, run.streaming
         try:
             async with contextlib.aclosing(run.target.adapter.stream(request)) as stream:  # type: ignore[type-var]
                 async for event in stream:
@@ -307,7 +304,7 @@ class ModelCall:
                     if not started:
                         started = True
                         await self._transcript.open_answer()
-                    crowded = push(event)
+                    crowded = streaming and push(event)
                     if "message_update" in bus.table:
                         await updates.put(event)
                     if crowded:

@@ -17,7 +17,7 @@ from ..errors import AgentError, UsageError
 from .part import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from .run import Run
     from .runner import AgentRunner
@@ -78,6 +78,10 @@ class Nesting(Part):
             for run in self.parent.run.ancestors():
                 yield run.agent
 
+    def only_tools(self) -> tuple[Collection[str] | None, ...]:
+        """Return what the agent and its ancestors may offer; ``None``: everything."""
+        return tuple(agent.config.only_tools for agent in self.ancestors())
+
     def adopt(self) -> None:
         """Take over what an agent that was made inside a run gets from its parent."""
         if self._born is not None:
@@ -113,9 +117,9 @@ class Nesting(Part):
             self._take_over(parent)
         return parent
 
-    def end(self, run: Run) -> None:
-        """The run is over: an agent that was only asked inside another one is on its own again."""
-        if run.parent is not None and self._born is None:
+    def end(self) -> None:
+        """A run with a parent is over: an agent that was only asked inside another one is on its own again."""
+        if self._born is None:
             self.parent = None
             self._agent.events.inherit(None, ("main",))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..abort import AbortSignal
 from ..containment import Carried, carried
+from ..contracts.adapter import ModelSettings
 from ..errors import AgentError, RunAborted, SkillKitError
 from ..messages import AgentMessage, StopReason
 from ..stream import StreamEvent
@@ -17,12 +19,22 @@ from .target import Target
 
 if TYPE_CHECKING:
     from ..contracts.tool_executor import ToolExecutor
+    from .context import ContextView
     from .input import Receipt
     from .nesting import Parent
     from .runner import AgentRunner
     from .session import Session
 
 __all__ = ["Run"]
+
+_DEFAULTS = ModelSettings()
+
+
+def _settings(agent: AgentRunner) -> ModelSettings:
+    """Return how the model should answer: what the agent is configured with, over what the host is."""
+    settings = agent.config.settings or _DEFAULTS
+    thinking = agent.host.config.get("thinking")
+    return settings if settings.thinking or not thinking else replace(settings, thinking=thinking)
 
 
 class Run:
@@ -37,6 +49,8 @@ class Run:
         listens: whether the run looks into the queues.
         receipts: those of the queued messages that the run has said.
         messages: what the run added to the conversation.
+        streaming: whether somebody iterates the stream.
+        window: tokens that a request to the model may carry; 0: unknown.
         begun: the first step was taken.
         closing: the run is being closed; an abort has no effect any more.
     """
@@ -44,6 +58,7 @@ class Run:
     MAX_WAITING = 10_000  # stream events; with more the run waits for its consumer
     BURST = 128  # stream events between two turns of the consumer
     session: Session
+    context: ContextView
 
     def __init__(
         self,
@@ -63,7 +78,9 @@ class Run:
         self.bus = agent.events
         self.clock = agent.clock
         self.config = agent.config
-        self.redact = agent.host.redact
+        self.settings = _settings(agent)
+        self.cwd = agent.cwd
+        self.redact = agent.redact
         self.signal = AbortSignal()
         self.loop = asyncio.get_running_loop()
         self.ledger = UsageLedger(agent.events, agent.config.limits, parent)
@@ -71,6 +88,7 @@ class Run:
         if self.executor is None and parent is not None:
             self.executor = parent.run.executor
         self.target: Target | None = None
+        self.window = 0
         self.system_prompt = ""
         self.messages: list[AgentMessage] = []
         self.receipts: list[Receipt] = []
@@ -84,7 +102,7 @@ class Run:
         self.tasks: set[asyncio.Task[None]] = set()
         self.interrupt: BaseException | None = None  # from a task beside the run, on its way to whoever waits
         self._children = 0
-        self._streaming = streaming
+        self.streaming = streaming
         self._events: list[StreamEvent] = []
         self._patience = self.BURST
         self._wake: asyncio.Future[None] | None = None
@@ -93,7 +111,8 @@ class Run:
 
     async def open(self) -> Session:
         """Open the session of the agent and work with it."""
-        self.session = await self.agent.open()
+        self.session = await self.agent.conversation.open()
+        self.context = self.agent.context
         self.ledger.write_into(self.session)
         return self.session
 
@@ -138,8 +157,9 @@ class Run:
 
     async def choose_target(self) -> Target:
         """Take the model and adapter that the agent wants now."""
-        self.target = await self.agent.selection.current()
-        return self.target
+        self.target = target = await self.agent.selection.current()
+        self.window = target.model.context_window
+        return target
 
     def prompt_with(self, system_prompt: str) -> None:
         """Use this system prompt."""
@@ -149,6 +169,11 @@ class Run:
         """Take the text of an answer; the last one is what the run gives."""
         self.content, self.stop_reason = content, stop_reason
 
+    def tokens(self) -> int:
+        """Return an estimate of the tokens that the next request carries."""
+        model = self.target.model.id if self.target is not None else ""
+        return self.context.tokens(model, self.system_prompt, self.agent.toolbox.tools())
+
     # --- the stream -------------------------------------------------------------------------------------------
 
     def push(self, event: StreamEvent) -> bool:
@@ -157,7 +182,7 @@ class Run:
         Returns:
             Whether it is the consumer's turn: call :meth:`breathe`.
         """
-        if not self._streaming or self._closed:
+        if not self.streaming or self._closed:
             return False
         kind = event.type  # once for every delta: comparing is cheaper than asking event.terminal
         self._closed = kind == "done" or kind == "error"

@@ -67,6 +67,8 @@ class AgentRunner:
     carry a longer ``agent_path``.
     """
 
+    context: ContextView  # once the session is open
+
     def __init__(
         self,
         config: AgentConfig | None = None,
@@ -85,21 +87,19 @@ class AgentRunner:
             host = Host(cwd=config.cwd if config else None)
         self.config = config or AgentConfig()
         self.host: Host = host
+        self.redact = host.secrets.redact
         self.clock: Clock = clock or SYSTEM_CLOCK
         self.events: EventBus = EventBus(host, context=HandlerContext(self), clock=self.clock.time)
         self.scheduler = Scheduler(self)
         self.input = Input(self)
         self.conversation = Conversation(self, session)
         self.queues = Queues(self.input.queue_changed)
-        self.own_tools: tuple[Tool, ...] = tuple(self.config.tools)
         self.toolbox = Toolbox(self)
         self.scratch: dict[str, Any] = {}
         self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
-        self._auto_compaction = True
-        self._closed = False
+        self.may_compact = True  # not after a compaction that freed too little, until the next input
         self.nesting.adopt()
         self.around = AroundHooks(host)
-        self.context = ContextView(self)
         self.selection = TargetSelection(self)
         if self.config.api_key:
             host.remember_secret(self.config.api_key)
@@ -141,19 +141,14 @@ class AgentRunner:
     @property
     def cwd(self) -> Path:
         """The workspace: the configured one, else the parent's, else the host's."""
-        for agent in self.nesting.ancestors():
-            if agent.config.cwd is not None:
-                return agent.config.cwd
-        return self.host.cwd
-
-    @property
-    def compacts(self) -> bool:
-        """Whether the history is shortened when it needs to be; not after a compaction that freed too little."""
-        return self.config.compaction and self._auto_compaction
+        if self.config.cwd is not None:
+            return self.config.cwd
+        parent = self.nesting.parent
+        return self.host.cwd if parent is None else parent.run.cwd
 
     def allow_compaction(self, allowed: bool = True) -> None:
         """Say whether the history may be shortened before the next input."""
-        self._auto_compaction = allowed
+        self.may_compact = allowed
 
     async def open(self) -> Session:
         """Open the session (the first run does it too); raises as :class:`SessionStore`."""
@@ -203,19 +198,23 @@ class AgentRunner:
         async with self.scheduler.hold("reload"):
             return await self.conversation.reload()
 
-    def forget_conversation(self) -> None:
-        """Drop what was kept about the session: another one is talked in."""
-        self.context = ContextView(self)
+    def begin_context(self, session: Session) -> None:
+        """Show the model this session from now on."""
+        self.context = ContextView(self.host, session)
+
+    def talk_in(self, session: Session) -> None:
+        """Show the model another session from now on, and drop what was kept about the last one."""
+        self.begin_context(session)
         self.scratch = {}
         self.sticky_approvals.clear()
-        self._auto_compaction = True
+        self.may_compact = True
 
     async def aclose(self) -> None:
         """End the run, emit ``session_shutdown`` once, close the session, and the host if it is this agent's own."""
-        if self._closed:
+        if self.scheduler.closed:
             return
         self.scheduler.refuse_reentry("aclose")
-        self._closed = True
+        self.scheduler.close()
         self.abort("the agent was closed")
         await self.wait_idle()
         await self.scheduler.wait_free()
@@ -273,7 +272,7 @@ class AgentRunner:
         Raises:
             UsageError: there is nothing to resume, or a decision names no call that waits. Else as :meth:`chat`.
         """
-        self.require_idle("resume")
+        self.scheduler.require_idle("resume")
         session = await self.open()
         found = resumption(session.messages, session.suspension(), decisions)
 
@@ -290,7 +289,7 @@ class AgentRunner:
             UsageError: no compactor is installed, or calls wait for a decision. AgentBusy: a run is active. RunAborted: it was
             aborted; the context is as it was.
         """
-        self.require_idle("compact")
+        self.scheduler.require_idle("compact")
         session = await self.open()
         if session.suspension() is not None:
             raise UsageError("the session waits for a decision", hint="resume() first")
@@ -348,20 +347,10 @@ class AgentRunner:
         if prompt is not None:
             await run_loop(run, prompt)
 
-    def require_idle(self, what: str) -> None:
-        """Refuse what cannot be done while a run is active.
-
-        Raises:
-            ReentrancyError: the caller is part of the run. AgentBusy: there is one. AgentError: the agent is closed.
-        """
-        self.scheduler.refuse_reentry(what)
-        self.scheduler.require_free()
-        self.scheduler.require_empty(what)
-
     @property
     def closed(self) -> bool:
         """Whether :meth:`aclose` was called."""
-        return self._closed
+        return self.scheduler.closed
 
     # --- control ----------------------------------------------------------------------------------------------
 
@@ -406,7 +395,7 @@ class AgentRunner:
 
     def next_run(self, message: str, *, images: Sequence[Block] = ()) -> str:
         """Put a message in front of the next prompt; it survives an abort. Gives the item's id."""
-        return self.queues.put("next_run", self.host.redact(clean(message)), images)
+        return self.queues.put("next_run", self.redact(clean(message)), images)
 
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
         """Take a queued message back by its id."""
@@ -456,13 +445,13 @@ class AgentRunner:
 
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""
-        self.own_tools = (*(t for t in self.own_tools if t.name != tool.name), tool)
+        self.toolbox.add(tool)
 
     # --- context ----------------------------------------------------------------------------------------------
 
     def system_prompt(self) -> str:
         """The configured prompt and what context providers add."""
-        return joined(prompt_parts(self))
+        return joined(prompt_parts(self, self.host.context_providers))
 
     def system_prompt_cached(self) -> str:
         """The system prompt of the active run."""

@@ -47,6 +47,7 @@ class Scheduler(Part):
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
         self.run: Run | None = None
+        self.closed = False
         self._held: Held | None = None
         self._task: asyncio.Task[None] | None = None  # of the last run
         self._starting = threading.Lock()
@@ -76,8 +77,9 @@ class Scheduler(Part):
         self, what: str, work: Work, *, streaming: bool
     ) -> AsyncGenerator[Sequence[StreamEvent] | AgentResponse | AgentError, None]:
         """The one generator behind everything that runs: the run's events as they arrive, then its response or error."""
-        self.refuse_reentry(what)
-        await self._let_go()
+        if self.run is not None:
+            self.refuse_reentry(what)
+            await self._let_go()
         run = self._start(what, work, streaming=streaming)
         assert run.task is not None
         finished = False
@@ -97,12 +99,13 @@ class Scheduler(Part):
                 await self._settle(run)
 
     def _start(self, what: str, work: Work, *, streaming: bool = False, began_by: Receipt | None = None) -> Run:
-        """Take the slot for a new run and let it begin; raises as :meth:`AgentRunner.require_idle` and :func:`check_required`."""
-        check_required(self._agent.host)
+        """Take the slot for a new run and let it begin; raises as :meth:`require_idle` and :func:`check_required`."""
+        agent = self._agent
+        check_required(agent.host)
         with self._starting:  # threads with loops of their own may try at the same time
-            self._agent.require_idle(what)
+            self.require_idle(what)
             self._count += 1
-            agent, parent = self._agent, self._agent.nesting.begin()
+            parent = agent.nesting.begin()
             run = Run(
                 agent,
                 f"r{self._count}",
@@ -139,7 +142,7 @@ class Scheduler(Part):
 
     def _begin_waiting(self) -> None:
         receipt = self._agent.queues.wanting()
-        if receipt is None or self.run is not None or self._held is not None or self._agent.closed:
+        if receipt is None or self.run is not None or self._held is not None or self.closed:
             return  # what is going on looks here when it ends
         receipt.want_run(False)
         try:
@@ -159,8 +162,7 @@ class Scheduler(Part):
 
     async def _let_go(self) -> None:
         """Let a run end whose listener has left: a loop that was broken out of is closed at the next turn of the loop."""
-        if self.run is not None:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
         if self.run is not None and self.run.signal.aborted:
             await self._settle(self.run)
 
@@ -202,7 +204,7 @@ class Scheduler(Part):
             if failure is not None:
                 run.push(StreamEvent("error", error=failure))  # the loop has said it already, if it got that far
             try:
-                await self._settled(run)
+                await self._settled(run, failure)
             finally:
                 leave(token)
             await self._call_idle()
@@ -210,21 +212,22 @@ class Scheduler(Part):
         if self._task is run.task:
             self._task = None  # it leads back here
 
-    async def _settled(self, run: Run) -> None:
-        events = self._agent.events
+    async def _settled(self, run: Run, failure: AgentError | None) -> None:
+        """Emit ``agent_settled``, and let go of the run."""
         try:
-            await events.fire(AgentSettledEvent)
+            await run.bus.fire(AgentSettledEvent)
         finally:
             self.run = None
-            events.end_run()
+            run.bus.end_run()
             run.end()
-            self._unlink()
-            self._agent.nesting.end(run)
-            self._answer(run)
+            if run.parent is not None:
+                self._unlink()
+                run.agent.nesting.end()
+            self._answer(run, failure)
 
-    def _answer(self, run: Run) -> None:
+    def _answer(self, run: Run, failure: AgentError | None) -> None:
         """Give the response to whoever waits for it."""
-        failure, began = run.failure(), run.began_by
+        began = run.began_by
         for receipt in run.receipts:
             if failure is None:
                 receipt.settle(run.response())
@@ -254,24 +257,28 @@ class Scheduler(Part):
 
     # --- whether there is one -----------------------------------------------------------------------------------
 
-    def require_empty(self, what: str) -> None:
-        """Refuse while a run is active.
+    def require_idle(self, what: str) -> None:
+        """Refuse what cannot be done while a run is active.
 
         Raises:
-            ReentrancyError: the caller is part of the run. AgentBusy: there is one.
+            ReentrancyError: the caller is part of the run.
+            AgentBusy: there is a run, or something else happens to the conversation.
+            AgentError: the agent is closed.
         """
-        self.refuse_reentry(what)
+        if self.run is not None or self._held is not None:
+            self.refuse_reentry(what)
+        self.require_free()
         if self.run is not None:
             raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
-        self.require_free()
 
     def require_free(self) -> None:
         """Refuse what is said to an agent that cannot hear it, whether or not a run is active.
 
         Raises:
-            AgentError: it is closed. AgentBusy: something else happens to the conversation.
+            AgentError: the agent is closed.
+            AgentBusy: something else happens to the conversation.
         """
-        if self._agent.closed:
+        if self.closed:
             raise AgentError("the agent is closed")
         held = self._held
         if held is not None:
@@ -301,8 +308,8 @@ class Scheduler(Part):
 
     @contextlib.asynccontextmanager
     async def hold(self, what: str) -> AsyncIterator[None]:
-        """Keep runs away while something else happens to the conversation; raises as :meth:`AgentRunner.require_idle`."""
-        self._agent.require_idle(what)
+        """Keep runs away while something else happens to the conversation; raises as :meth:`require_idle`."""
+        self.require_idle(what)
         held = self._held = Held(what, asyncio.current_task(), asyncio.get_running_loop().create_future())
         try:
             yield
@@ -310,6 +317,10 @@ class Scheduler(Part):
             self._held = None
             held.over.set_result(None)
             self._begin_later()
+
+    def close(self) -> None:
+        """Begin no run any more."""
+        self.closed = True
 
     async def wait_free(self) -> None:
         """Wait until nothing is held."""
@@ -358,7 +369,7 @@ class Scheduler(Part):
 
     def _busy(self) -> asyncio.Task[None] | None:
         """The task of the active run, or the one that begins another one when it is over."""
-        pending = self._agent.queues.wanting() is not None and not self._agent.closed
+        pending = self._agent.queues.wanting() is not None and not self.closed
         task = self.run.task if self.run is not None else self._task if pending else None
         return None if task is None or task.done() or task is asyncio.current_task() else task
 

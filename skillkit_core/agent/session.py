@@ -16,7 +16,7 @@ from ..contracts.session_store import (
     no_collection,
 )
 from ..errors import SessionCorrupt, SessionError
-from ..frozen import EMPTY, freeze
+from ..frozen import EMPTY, FrozenDict, freeze
 from ..messages import (
     AgentMessage,
     AssistantMessage,
@@ -26,14 +26,13 @@ from ..messages import (
     message_to_dict,
     with_time,
 )
-from ..models import TokenUsage
+from ..models import BUCKETS, TokenUsage
 from .memory import MemoryStore
 from .suspension import Suspension, find_suspension
 
 __all__ = ["NO_THINKING", "ModelChoice", "Session", "SessionView", "new_session_id"]
 
 ON_PATH = ENTRY_TYPES - NOTES  # types that move the leaf; the others are notes beside the path
-BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")
 SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
 
 
@@ -99,6 +98,7 @@ class Session:
 
     def __init__(self, handle: SessionHandle, clock: Callable[[], float]) -> None:
         self.handle = handle
+        self.id = handle.header.id
         self._clock = clock
         self._by_id: dict[str, SessionEntry] = {}
         self._seq = self._ids = 0
@@ -139,11 +139,6 @@ class Session:
         except BaseException:  # a message that cannot be read must not keep the lock
             await handle.close()
             raise
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self.handle.header.id
 
     @property
     def location(self) -> str | None:
@@ -192,9 +187,12 @@ class Session:
 
     def _count(self, ledger: Sequence[Mapping[str, Any]]) -> None:
         """Add usage entries to the sums."""
-        sums = (sum([data.get(bucket, 0) for data in ledger]) for bucket in BUCKETS)
-        self.usage = self.usage + TokenUsage(*sums)
-        self.cost += sum([data.get("cost") or 0.0 for data in ledger])
+        sums = [0] * len(BUCKETS)
+        for data in ledger:
+            for i, bucket in enumerate(BUCKETS):
+                sums[i] += data.get(bucket, 0)
+            self.cost += data.get("cost") or 0.0
+        self.usage = self.usage + TokenUsage(*sums)  # type: ignore[arg-type]
 
     def path(self, leaf_id: str | None = None) -> list[SessionEntry]:
         """The entries from the root to ``leaf_id`` (default: the current leaf)."""
@@ -261,11 +259,14 @@ class Session:
 
     def suspension(self) -> Suspension | None:
         """The calls that wait for a decision, if the current branch ends with some."""
+        leaf = self._by_id.get(self.leaf_id) if self.leaf_id is not None else None
+        if leaf is None or leaf.type == "message":
+            return None
 
         def parent(entry: SessionEntry) -> SessionEntry | None:
             return self._by_id.get(entry.parent_id) if entry.parent_id is not None else None
 
-        found = find_suspension(self._by_id.get(self.leaf_id) if self.leaf_id is not None else None, parent)
+        found = find_suspension(leaf, parent)
         return Suspension.of(found) if found is not None else None
 
     # --- writing ----------------------------------------------------------------------------------------------
@@ -286,7 +287,7 @@ class Session:
         session all the same: it is written, and a reload would find it.
         """
         self._seq += 1
-        data = data if type(data) is MessageData else freeze(data)
+        data = data if type(data) in (MessageData, FrozenDict) else freeze(data)
         ts = self._clock() if ts is None else ts
         entry = SessionEntry(self._seq, entry_id or self.announce(), self.leaf_id, kind, ts, data)
         try:

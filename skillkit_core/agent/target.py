@@ -137,12 +137,16 @@ def _default_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition, st
 
 
 class TargetSelection(Part):
-    """Keeps the target of an agent; a change counts from the next request on."""
+    """Keeps the target of an agent; a change counts from the next request on.
+
+    Attributes:
+        changed: the target was chosen anew, and nobody has been told.
+    """
 
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
         self._chosen: tuple[str, LLMAdapter] | None = None
-        self._asked = self._changed = False
+        self._asked = self.changed = False
         self.target: Target | None = None
 
     def use_adapter(self, adapter: str | LLMAdapter) -> None:
@@ -162,17 +166,16 @@ class TargetSelection(Part):
             name, adapter = self._chosen
             self._chosen = None
             self.target = await self._retarget(name, adapter)
-            self._changed = True
+            self.changed = True
         if self.target is None:
             self.target = await resolve_target(self._agent.host, self._effective_config())
-            self._changed = self._changed or self._asked
+            self.changed = self.changed or self._asked
         self._asked = True
         return self.target
 
-    def take_change(self) -> bool:
-        """Whether the target was chosen anew since this was asked last."""
-        changed, self._changed = self._changed, False
-        return changed
+    def take_change(self) -> None:
+        """The change has been told."""
+        self.changed = False
 
     async def _retarget(self, name: str, adapter: LLMAdapter) -> Target:
         """The current model through another adapter: its default model where none was asked for."""

@@ -111,7 +111,7 @@ class ToolCallRun:
         if problem is not None:
             await self.refuse(Outcome.error, problem)
             return
-        questions = await self._ask_guards() if self._bus.has("before_tool_call") else ()
+        questions = await self._ask_guards() if "before_tool_call" in self._bus.table else ()
         if questions is None:
             return
         if questions or self._stored is not None:
@@ -271,7 +271,7 @@ class ToolCallRun:
             return  # it came too late: the run was aborted, and the call has its result
         duration = self._run.clock.monotonic() - began
         await self._updates.drain()
-        if self._bus.has("after_tool_result"):
+        if "after_tool_result" in self._bus.table:
             output, outcome = await self._patched(output, outcome, duration)
         await self._finish(output, outcome, duration)
 
@@ -285,7 +285,7 @@ class ToolCallRun:
         async def body() -> ToolOutput:
             return await executor.execute(tool, args, ctx)
 
-        call = wrapped(run.agent.around.tool_call, event, body, self._bus.context)
+        call = wrapped(run.agent.around.of("wrap_tool_call"), event, body, self._bus.context)
         try:
             async with asyncio.timeout(None) as limit:
                 if tool.timeout is not None:  # its timer stays with the loop, and must not hold the context of the run
@@ -417,7 +417,7 @@ class InProcessExecutor(ToolExecutor):
 
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: Any) -> ToolOutput:
         """Call the tool's function."""
-        function = load_object(tool.execute)
+        function = tool.execute if callable(tool.execute) else load_object(tool.execute)
         if inspect.iscoroutinefunction(function):
             answer = await function(args, ctx)
         else:  # a plain function must not hold up the loop; one that gives an awaitable has it awaited here
@@ -455,7 +455,7 @@ class CallContext:
         self.tool_name = tool_name
         self.tool_call_id = call_id
         self.signal: AbortSignal = run.signal
-        self.cwd: Path = run.agent.cwd
+        self.cwd: Path = run.cwd
         self.session_id = run.session.id
         self.agent_path = run.bus.agent_path
         self.settled = False

@@ -2,35 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..containment import in_words
 from ..descriptors import load_object
-from ..registry import Entry
+from ..registry import Entry, Registry
 from ..tools import Tool, ToolSet
 from .part import Part
 
 if TYPE_CHECKING:
+    from ..config import AgentConfig
     from .runner import AgentRunner
 
 __all__ = ["Toolbox"]
 
 
 class Toolbox(Part):
-    """Gathers tools. Opt-in tools need to be allowed by name; where two plugins offer one name the first in order wins."""
+    """Gathers tools. Opt-in tools need to be allowed by name; where two plugins offer one name the first in order wins.
+
+    Attributes:
+        own: the tools of this agent alone.
+    """
+
+    _key: tuple[Any, ...]
 
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
+        self._host = agent.host
+        self._nesting = agent.nesting
+        self.own = tuple(agent.config.tools)
+        self.configure(agent.config)
         self._factories: dict[int, tuple[ToolSet, Any]] = {}
         self._version = -1
+        self._registry: Registry[Any] | None = None  # asked for when it is needed
         self._sets: tuple[Entry[ToolSet], ...] = ()
-        self._key: tuple[Any, ...] = ()
         self._tools: tuple[Tool, ...] = ()
         self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
         self._failed: tuple[int, ...] = ()
         self._only: tuple[Any, ...] = ()  # what this agent and its ancestors may offer
+
+    def configure(self, config: AgentConfig) -> None:
+        """Take what an agent may offer from its configuration."""
+        self._only_own = config.only_tools
+        self._allowed = frozenset(config.allow_tools)
+        self._key = ()
+
+    def add(self, *tools: Tool) -> None:
+        """Offer tools of this agent alone, in place of those of the same names."""
+        names = {tool.name for tool in tools}
+        self.own = (*(tool for tool in self.own if tool.name not in names), *tools)
+
+    def remove(self, names: Collection[str]) -> None:
+        """Offer tools of this agent no more."""
+        self.own = tuple(tool for tool in self.own if tool.name not in names)
 
     def _dynamic(self, item: ToolSet, source: str | None) -> tuple[Tool, ...]:
         found = self._factories.get(id(item))
@@ -43,19 +69,20 @@ class Toolbox(Part):
             if id(item) not in self._failed:
                 self._failed = (*self._failed, id(item))
                 text = f"tool set {item.name!r} failed: {in_words(error)}"
-                self._agent.host.note(source or "application", text, stage="tools")
+                self._host.note(source or "application", text, stage="tools")
             return ()
 
     def tools(self) -> tuple[Tool, ...]:
         """What the model may call now, sorted by name."""
-        agent = self._agent
-        registry = agent.host.tools
+        if self._registry is None:
+            self._registry = self._host.tools
+        registry = self._registry
         if self._version != registry.version:
             self._version = registry.version
             self._sets = tuple(e for e in registry.entries() if isinstance(e.item, ToolSet))
         dynamic = tuple([self._dynamic(e.item, e.source) for e in self._sets])
-        self._only = tuple(a.config.only_tools for a in agent.nesting.ancestors() if a.config.only_tools is not None)
-        key = (registry.version, agent.own_tools, dynamic, self._only)
+        self._only = (self._only_own,) if self._nesting.parent is None else self._nesting.only_tools()
+        key = (registry.version, self.own, dynamic, self._only)
         if key != self._key:  # a set that has nothing new gives the same tuple, which compares by identity
             self._build(registry.entries(), dynamic)
             self._key = key
@@ -63,20 +90,19 @@ class Toolbox(Part):
 
     def _build(self, entries: Sequence[Entry[Any]], dynamic: Sequence[tuple[Tool, ...]]) -> None:
         answers = iter(dynamic)
-        config = self._agent.config
-        prefer = self._agent.host.tools.prefer
-        own = {tool.name for tool in self._agent.own_tools}
-        by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in self._agent.own_tools}
+        prefer = self._host.tools.prefer
+        own = {tool.name for tool in self.own}
+        by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in self.own}
         for entry in entries:
             for tool in next(answers) if isinstance(entry.item, ToolSet) else (entry.item,):
                 chosen = prefer.get(tool.name) == entry.source and tool.name not in own
                 if chosen or tool.name not in by_name:
                     by_name[tool.name] = (tool, entry.source)
-        allowed = frozenset(config.allow_tools) | frozenset(self._agent.host.config.get("tools.allow", ()))
+        allowed = self._allowed | frozenset(self._host.config.get("tools.allow", ()))
         names = sorted(
             name
             for name, (tool, _) in by_name.items()
-            if (not tool.opt_in or name in allowed) and all(name in only for only in self._only)
+            if (not tool.opt_in or name in allowed) and all(only is None or name in only for only in self._only)
         )
         self._by_name = {name: by_name[name][0] for name in names}
         self._sources = {name: by_name[name][1] for name in names}

@@ -66,8 +66,10 @@ class Transcript:
         A message leaves its queue and is in the session, or waits still (I14).
         """
         run, queues = self._run, self._run.agent.queues
-        wanted = len(queues.waiting(kind)) if mode == "all" else 1
-        said = 0
+        waiting = len(queues.items[kind])
+        if not waiting:
+            return 0
+        wanted, said = waiting if mode == "all" else 1, 0
         await run.checkpoint()
         while said < wanted and (items := queues.take(kind)):
             persisted = len(run.messages)
@@ -86,7 +88,7 @@ class Transcript:
         """Say the message that the run began for, and what waited before it; return how many messages were said."""
         queues, mode, said = self._run.agent.queues, self._run.config.queue_mode, 0
         while not receipt.said and queues:
-            said += await self.take("steer" if queues.waiting("steer") else "follow_up", mode)
+            said += await self.take("steer" if queues.items["steer"] else "follow_up", mode)
         return said
 
     # --- answers ----------------------------------------------------------------------------------------------
@@ -96,7 +98,7 @@ class Transcript:
         self.answer, self.results = None, []
 
     def expect_answer(self) -> None:
-        """Another request is about to be made: its answer has a ``message_start`` of its own."""
+        """Wrappers are about to give an answer, which has a ``message_start`` of its own also without a request."""
         self._bracket = "none"
 
     async def open_answer(self) -> None:
@@ -112,7 +114,7 @@ class Transcript:
 
     async def persist_answer(self, message: AssistantMessage) -> AssistantMessage:
         """Emit ``message_end``, then persist the answer: before any tool of it runs (I10)."""
-        message = self._run.agent.context.unique_calls(message)
+        message = self._run.context.unique_calls(message)
         if self._bracket == "none":
             await self.open_answer()  # an around-hook gave an answer that no stream brought
         if self._bracket == "open":
@@ -167,6 +169,7 @@ class Transcript:
         finally:
             if run.messages and run.messages[-1] is result:
                 self.results.append(result)
-                name, call_id = result.tool_name, result.tool_call_id
-                run.push(StreamEvent("tool_result", result.text, tool_name=name, tool_call_id=call_id))
+                if run.streaming:
+                    name, call_id = result.tool_name, result.tool_call_id
+                    run.push(StreamEvent("tool_result", result.text, tool_name=name, tool_call_id=call_id))
         return result

@@ -222,7 +222,7 @@ class Host(Access):
         """Every SkillKit entry point of the installed distributions; read once."""
         return self.plan.entries
 
-    @property
+    @cached_property
     def config(self) -> Config:
         """The configuration: distribution, user's file, trusted project's file, environment, settings."""
         return self.plan.config
@@ -244,6 +244,7 @@ class Host(Access):
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set values by dotted key, above every file and variable, before they are first used."""
+        self.__dict__.pop("config", None)
         self.plan.configure(settings)
 
     def check_config(self) -> None:
@@ -546,7 +547,8 @@ class Host(Access):
     # --- secrets ----------------------------------------------------------------------------------------------
 
     @property
-    def _vault(self) -> Secrets:
+    def secrets(self) -> Secrets:
+        """The secrets that were given out, and what replaces them in text."""
         if self._secrets is None:
             from .secrets import Secrets
 
@@ -558,17 +560,17 @@ class Host(Access):
 
         The environment is asked first, then ``resolve_secret``, then the registered credential sources.
         """
-        return self._vault.find(name)
+        return self.secrets.find(name)
 
     def remember_secret(self, value: str) -> None:
         """Have ``value`` replaced wherever text leaves for events, sessions or errors."""
-        self._vault.remember(value)
+        self.secrets.remember(value)
 
     def learn_secrets(self) -> None:
         """Remember the keys of every provider that the environment holds; an agent does it when it opens its session."""
         if self._learned != self.generation:
             self._learned = self.generation
-            self._vault.learn()
+            self.secrets.learn()
 
     def redact(self, text: str) -> str:
         """``text`` with every secret that this host knows replaced by ``***``."""

@@ -217,7 +217,7 @@ class Config:
     def get(self, key: str, default: Any = None) -> Any:
         """A validated value by dotted key, for example ``limits.turns`` or ``skills.dirs``."""
         head, _, rest = key.partition(".")
-        found: Any = self.core if head in CORE_KEYS else self.section(head)
+        found: Any = (self._valid.get("") or self.core) if head in CORE_KEYS else self.section(head)
         for part in (key if head in CORE_KEYS else rest).split("."):
             if found is None or not part:
                 break

@@ -84,7 +84,7 @@ class Performance:
         agent, first = self.agent, self.script.request_after(-1)
         agent.events.observe(self._saw)
         watch_directives(agent, self._user.heard)
-        self._given = agent.own_tools
+        self._given = agent.toolbox.own
         self._offer(first)
         if self.script.announces_first:
             self._retarget(first)
@@ -178,8 +178,8 @@ class Performance:
         plugins, given = self.agent.host.plugins, {tool.name for tool in self._given}
         tools = [t for t in asked.tools if t.get("source") not in plugins and t["name"] not in given]
         wanted = (*self._given, *map(tool_from_json, tools))
-        if wanted != self.agent.own_tools:
-            self.agent.own_tools = wanted
+        if wanted != self.agent.toolbox.own:
+            self.agent.toolbox.own = wanted
 
     def _prompt(self, place: int) -> None:
         """Give the agent the recorded system prompt, if somebody who added to it is not here."""

@@ -258,7 +258,7 @@ class Recorder:
         """Whether something else is going on with the session, or the agent is asked to go where it is."""
         agent = self.agent
         try:
-            agent.require_idle(directive.name)
+            agent.scheduler.require_idle(directive.name)
         except SkillKitError:
             return True
         return agent.session_id is not None and directive.arguments.get("session") == agent.session_id
