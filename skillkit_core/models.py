@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .fields import Fields, check_fields, is_bool, is_int, is_mapping, is_names, is_str
+from .fields import check_fields
 from .frozen import EMPTY, FrozenDict, freeze
 from .registry import Registry
 
@@ -68,19 +68,6 @@ class TokenUsage:
         }
 
 
-_FIELDS: Fields = {
-    "id": (..., is_str, "a str"),
-    **dict.fromkeys(("provider", "api", "display_name"), ("", is_str, "a str")),
-    **dict.fromkeys(("context_window", "max_output_tokens"), (0, is_int, "an int")),
-    "cost": (None, lambda v: isinstance(v, ModelCost), "a ModelCost"),
-    "capabilities": (..., is_names, "a collection of names"),
-    "reasoning": (False, is_bool, "a bool"),
-    "thinking_levels": (EMPTY, is_mapping, "a mapping"),
-    "aliases": ((), is_names, "a collection of names"),
-    "options": (EMPTY, is_mapping, "a mapping"),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class ModelDefinition:
     """What is known about one model.
@@ -118,7 +105,7 @@ class ModelDefinition:
     options: Mapping[str, Any] = field(default=EMPTY)
 
     def __post_init__(self) -> None:
-        check_fields(self, _FIELDS, f"model {self.id!r}")
+        check_fields(self, f"model {self.id!r}")
         set_ = object.__setattr__
         if not self.display_name:
             set_(self, "display_name", self.id)

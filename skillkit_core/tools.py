@@ -6,9 +6,9 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
-from .fields import Fields, check_fields, is_bool, is_int, is_mapping, is_number, is_str, one_of
+from .fields import Schema, Seconds, check_fields
 from .frozen import EMPTY, FrozenDict, freeze
 from .messages import Block, blocks_of
 from .models import TokenUsage
@@ -80,18 +80,6 @@ class ToolContext(Protocol):
 ToolFunction: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable["ToolOutput | str"]]
 
 
-_FIELDS: Fields = {
-    "description": ("", is_str, "a str"),
-    "execute": (..., lambda v: callable(v) or is_str(v), "a function or its import string"),
-    "parameters": (NO_PARAMETERS, is_mapping, "a mapping, which is a JSON Schema"),
-    **dict.fromkeys(("strict", "opt_in", "sequential"), (False, is_bool, "a bool")),
-    "replay": ("never", one_of("never", "safe"), "never or safe"),
-    "timeout": (None, is_number, "a number of seconds"),
-    "max_output": (100_000, is_int, "an int"),
-    "annotations": (EMPTY, is_mapping, "a mapping"),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Tool:
     """Something a model can call.
@@ -116,20 +104,20 @@ class Tool:
 
     name: str
     description: str
-    execute: ToolFunction | str
-    parameters: Mapping[str, Any] = NO_PARAMETERS
+    execute: Annotated[ToolFunction | str, "a function or its import string"]
+    parameters: Schema = NO_PARAMETERS
     strict: bool = False
     opt_in: bool = False
     sequential: bool = False
     replay: Literal["never", "safe"] = "never"
-    timeout: float | None = None
+    timeout: Seconds | None = None
     max_output: int = 100_000
     annotations: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.match(self.name):
             raise ValueError(f"tool name {self.name!r} must match [A-Za-z0-9_-]{{1,64}}")
-        check_fields(self, _FIELDS, f"tool {self.name!r}")
+        check_fields(self, f"tool {self.name!r}")
         if self.parameters.get("type", "object") != "object":
             raise ValueError(f"tool {self.name!r}: the parameters must be an object schema")
         for name in ("parameters", "annotations"):

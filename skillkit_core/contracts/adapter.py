@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ..abort import AbortSignal
-from ..fields import Fields, check_fields, is_bool, is_int, is_mapping, is_names, is_number, is_str, one_of
+from ..fields import Schema, Seconds, check_fields
 from ..frozen import EMPTY
 from ..messages import AssistantMessage, LLMMessage
 from ..models import ModelDefinition
@@ -22,6 +22,15 @@ OnRequest: TypeAlias = Callable[
     [Mapping[str, Any], Mapping[str, str]], Awaitable[tuple[Mapping[str, Any], Mapping[str, str]]]
 ]
 OnResponse: TypeAlias = Callable[[int, Mapping[str, str]], Awaitable[None]]
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (tuple, list))
+
+
+def _has_tools(extra: Mapping[str, Any]) -> bool:
+    tools = extra.get("tools", ())
+    return isinstance(tools, (tuple, list)) and all(isinstance(tool, Mapping) for tool in tools)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,46 +56,17 @@ class ModelSettings:
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
-    stop: tuple[str, ...] = ()
+    stop: Annotated[tuple[str, ...], "a tuple or list of str", _is_sequence] = ()
     thinking: ThinkingLevel | None = None
     tool_choice: str | None = None
     parallel_tool_calls: bool | None = None
-    response_schema: Mapping[str, Any] | None = None
-    timeout: float | None = None
+    response_schema: Schema | None = None
+    timeout: Seconds | None = None
     headers: Mapping[str, str] = EMPTY
-    extra: Mapping[str, Any] = EMPTY
+    extra: Annotated[Mapping[str, Any], "a mapping, and tools in it a list of mappings", _has_tools] = EMPTY
 
     def __post_init__(self) -> None:
-        check_fields(self, _FIELDS)
-
-
-_LEVELS = get_args(ThinkingLevel)
-
-
-def _is_headers(value: Any) -> bool:
-    return is_mapping(value) and all(isinstance(v, str) for pair in value.items() for v in pair)
-
-
-def _is_extra(value: Any) -> bool:
-    if not is_mapping(value):
-        return False
-    tools = value.get("tools", ())
-    return isinstance(tools, (tuple, list)) and all(isinstance(t, Mapping) for t in tools)
-
-
-_FIELDS: Fields = {
-    "max_tokens": (None, is_int, "an int"),
-    "temperature": (None, is_number, "a number"),
-    "top_p": (None, is_number, "a number"),
-    "stop": ((), lambda v: isinstance(v, (tuple, list)) and is_names(v), "a tuple or list of str"),
-    "thinking": (None, one_of(*_LEVELS), f"one of {', '.join(_LEVELS)}"),
-    "tool_choice": (None, is_str, "a str"),
-    "parallel_tool_calls": (None, is_bool, "a bool"),
-    "response_schema": (None, is_mapping, "a mapping, which is a JSON Schema"),
-    "timeout": (None, is_number, "a number of seconds"),
-    "headers": (EMPTY, _is_headers, "a mapping of str to str"),
-    "extra": (EMPTY, _is_extra, "a mapping, and tools in it a list of mappings"),
-}
+        check_fields(self)
 
 
 @dataclass(slots=True)
