@@ -42,9 +42,12 @@ StreamType: TypeAlias = Literal[
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(slots=True, unsafe_hash=True)
 class StreamEvent:
     """One step of a streamed answer: the roadmap's twelve types, and ``block`` for what arrives whole.
+
+    Handlers share an event, so nobody assigns to its fields; :func:`dataclasses.replace` makes a changed one. The class does
+    not enforce this: an event is made for every delta, and making a frozen one takes a third more time.
 
     Attributes:
         type: what happened. ``done`` and ``error`` are terminal: exactly one of them ends a stream.
@@ -75,52 +78,11 @@ class StreamEvent:
     raw_stop_reason: str | None = None
     response_id: str | None = None
 
-    def __init__(
-        self,
-        type: StreamType,
-        content: str = "",
-        tool_name: str | None = None,
-        tool_call_id: str | None = None,
-        error: Exception | None = None,
-        index: int | None = None,
-        usage: TokenUsage | None = None,
-        stop_reason: StopReason | None = None,
-        block: Block | None = None,
-        message: AssistantMessage | None = None,
-        raw_stop_reason: str | None = None,
-        response_id: str | None = None,
-    ) -> None:
-        # One of these is made for every delta, and assigning takes half the time of what a frozen class does instead.
-        new: Any = self
-        cls = new.__class__
-        _become(new, _Draft)
-        new.type = type
-        new.content = content
-        new.tool_name = tool_name
-        new.tool_call_id = tool_call_id
-        new.error = error
-        new.index = index
-        new.usage = usage
-        new.stop_reason = stop_reason
-        new.block = block
-        new.message = message
-        new.raw_stop_reason = raw_stop_reason
-        new.response_id = response_id
-        new.__class__ = cls
-
     @property
     def terminal(self) -> bool:
         """Whether nothing follows."""
         return self.type in ("done", "error")
 
-
-class _Draft:
-    """An event until all its fields are set: the same slots, and nothing that forbids to assign them."""
-
-    __slots__ = StreamEvent.__slots__
-
-
-_become: Callable[[StreamEvent, type], None] = object.__dict__["__class__"].__set__
 
 A = TypeVar("A")
 Converter: TypeAlias = Callable[[Any, A], tuple[Iterable[StreamEvent], A]]
