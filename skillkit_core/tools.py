@@ -87,7 +87,8 @@ class Tool:
     Attributes:
         name: ``[A-Za-z0-9_-]{1,64}``.
         description: for the model: what it does, when to use it.
-        parameters: JSON Schema of the arguments, an object schema.
+        parameters: JSON Schema of the arguments, an object schema. Keywords that the core does not check are a warning of
+            ``skillkit plugins doctor``.
         execute: ``async (args, ctx) -> ToolOutput | str``, or its import string ``"module:function"``. ``args`` are
             validated and immutable. Raise :class:`~skillkit_core.errors.ToolError` for a failure the model should read.
         strict: ask the provider to enforce the schema where it can.
