@@ -9,18 +9,19 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import SessionCorrupt, SessionError, UnknownSession, UsageError
 from ..frozen import EMPTY
 
 __all__ = [
     "ENTRY_TYPES",
-    "NOTES",
+    "OFF_PATH",
     "SESSION_VERSION",
     "SessionEntry",
     "SessionHandle",
     "SessionHeader",
+    "SessionNote",
     "SessionStore",
     "foreign_to",
     "fork_entries",
@@ -29,8 +30,8 @@ __all__ = [
 ]
 
 SESSION_VERSION = 1
-NOTES = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them
-ENTRY_TYPES = NOTES | {
+OFF_PATH = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them
+ENTRY_TYPES = OFF_PATH | {
     "message",
     "model_change",
     "thinking_level_change",
@@ -79,6 +80,22 @@ class SessionEntry:
     data: Mapping[str, Any] = EMPTY
 
 
+class SessionNote(NamedTuple):
+    """What a plugin keeps in a session: a ``custom`` entry that :meth:`Session.note` wrote.
+
+    Attributes:
+        type: ``<plugin>.<what>``.
+        data: JSON values only.
+        entry_id: the entry that holds the note.
+        ts: seconds since the epoch.
+    """
+
+    type: str
+    data: Mapping[str, Any]
+    entry_id: str
+    ts: float
+
+
 class SessionHandle(ABC):
     """One open session. ``read_only`` sessions refuse ``append``."""
 
@@ -89,6 +106,8 @@ class SessionHandle(ABC):
     @abstractmethod
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
         """Write ``entry`` at the end; with ``sync`` it is on the disk when this returns.
+
+        Its type is one of ``ENTRY_TYPES``: :meth:`Session.append` refuses others before the store sees them.
 
         Raises:
             SessionError: the session is read-only, closed, or the disk refuses.
@@ -231,8 +250,8 @@ def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where
     """The entries from the root to ``entry_id`` and the labels on them, in the order they were written.
 
     They keep ``id`` and ``seq``, so references among them hold. The ledger stays behind: the old session has paid. A label
-    that was written on another branch follows the entry that it names. ``entry_id`` may name a note (a usage entry, a
-    label, ...): then the entry that it was written after ends the path, for a leaf the one that it points to.
+    that was written on another branch follows the entry that it names. ``entry_id`` may name an entry off the path (a usage
+    entry, a label, ...): then the entry that it was written after ends the path, for a leaf the one that it points to.
 
     Raises:
         SessionError: there is no such entry. SessionCorrupt: a parent is missing, or the way is a circle.
@@ -260,7 +279,7 @@ def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where
 
 
 def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str) -> list[SessionEntry]:
-    """The entries from the root to ``entry_id``, without the notes between them."""
+    """The entries from the root to ``entry_id``, without those off the path."""
     way: list[SessionEntry] = []
     seen: set[str] = set()
     current = entry_id
@@ -272,7 +291,7 @@ def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str)
         if entry is None:
             raise SessionCorrupt(f"entry {current!r}, which another one follows, is missing", where=where)
         current = entry.data.get("entry_id") if entry.type == "leaf" else entry.parent_id
-        if entry.type not in NOTES:
+        if entry.type not in OFF_PATH:
             way.append(entry)
     way.reverse()
     return way
