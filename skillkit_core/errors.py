@@ -194,7 +194,7 @@ class SessionError(SkillKitError):
 
 
 class SessionLocked(SessionError):
-    """Another process writes this session."""
+    """Somebody else writes this session: another process, or another part of this program."""
 
 
 class UnknownSession(SessionError, UnknownName):

@@ -299,7 +299,7 @@ def test_one_writer_at_a_time_and_readers_beside_it(go: Any) -> None:
         store = MemoryStore()
         session = await Session.create(store, lambda: 1.0, session_id="s", cwd="/w")
         await session.append_message(user("needle in here"))
-        with pytest.raises(SessionLocked):
+        with pytest.raises(SessionLocked, match="by this process already; close the agent or session that has it open"):
             await Session.open(store, "s", lambda: 1.0)
         reader = await Session.open(store, "s", lambda: 1.0, read_only=True)
         assert texts(reader) == ["needle in here"]
