@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .contracts.adapter import ModelSettings
     from .contracts.approver import Approver
     from .contracts.tool_executor import ToolExecutor
+    from .contracts.user_interface import UserInterface
     from .models import ModelDefinition
     from .tools import Tool
 
@@ -95,6 +96,7 @@ class AgentConfig:
         cwd: the workspace, a path; default: the current directory.
         skills: names of skills to activate from the start.
         approver: who answers when a guard asks; ``None``: whatever would be asked is denied.
+        ui: how a person is asked and told; ``None``: there is nobody.
         executor: where tools run; default: in this process.
         options: free settings for plugins.
 
@@ -124,6 +126,7 @@ class AgentConfig:
     cwd: Path | None = None
     skills: tuple[str, ...] = ()
     approver: Approver | None = None
+    ui: UserInterface | None = None
     executor: ToolExecutor | None = None
     options: Mapping[str, Any] = EMPTY
 

@@ -15,6 +15,8 @@ from .models import TokenUsage
 
 if TYPE_CHECKING:
     from .abort import AbortSignal
+    from .agent.runner import AgentRunner
+    from .contracts.user_interface import UserInterface
 
 __all__ = ["NO_PARAMETERS", "Tool", "ToolContext", "ToolFunction", "ToolOutput", "ToolSet"]
 
@@ -72,6 +74,14 @@ class ToolContext(Protocol):
     @property
     def agent_path(self) -> tuple[str, ...]:
         """``("main",)`` or deeper for a nested run."""
+
+    @property
+    def agent(self) -> AgentRunner:
+        """The agent whose run called the tool."""
+
+    @property
+    def ui(self) -> UserInterface | None:
+        """How a person is asked and told; ``None``: there is nobody."""
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
         """Show output while the tool runs (``tool_execution_update``). Dropped after the call has settled."""
