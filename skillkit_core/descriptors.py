@@ -9,16 +9,12 @@ from .errors import PluginError
 from .frozen import EMPTY
 
 __all__ = [
-    "CORE_COMMANDS",
-    "KINDS",
     "Command",
     "ConfigSection",
     "ContextProvider",
     "Factory",
     "Provider",
     "TokenEstimator",
-    "load_object",
-    "singular",
 ]
 
 

@@ -33,7 +33,6 @@ __all__ = [
     "message_from_dict",
     "message_to_dict",
     "text_of",
-    "with_time",
 ]
 
 
