@@ -117,7 +117,7 @@ def _rule(kind: Any) -> _Rule:
         return _collection(origin, args[0])
     if origin is Callable:
         return callable, "a function"
-    return (lambda value: isinstance(value, kind)), f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+    return (lambda value: isinstance(value, kind)), f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}"
 
 
 def _either(rules: list[_Rule]) -> _Rule:
