@@ -77,31 +77,35 @@ class AgentConfig:
     """What an :class:`~skillkit_core.AgentRunner` needs to know.
 
     Attributes:
-        model: name of a model (``provider/id``, id, alias, or any name the provider knows), or a definition.
+        model: name of a model (``provider/id``, id, alias, or any name the provider knows), or a definition; default: the
+            configuration's, else the provider's.
         provider: name of a provider; default: the model's, else the host's choice.
         api: wire protocol, where the provider speaks several.
-        base_url, api_key: endpoint and credential; default: the provider's.
-        system_prompt: what the model is told first; context providers add to it.
+        base_url: endpoint; default: the provider's.
+        api_key: credential; default: the provider's.
+        system_prompt: what the model is told first. Context providers add to it.
         settings: how the model should answer.
-        stream: ask the wire for streams; the same events come either way.
+        stream: ask the wire for streams. The events are the same either way.
         tools: tools of this agent alone, besides those of the plugins.
         allow_tools: names of opt-in tools (such as ``bash``) that the model may have.
-        only_tools: when given, nothing but these names is offered.
-        limits: bounds of a run. retry: when to ask again.
+        only_tools: names of the only tools that the model may have; ``None``: all that are allowed.
+        limits: bounds of a run.
+        retry: when a failed request is repeated.
         steer_policy: what a steering message does to calls that have not started.
         queue_mode: whether queued messages enter one at a time or all at once.
-        abort_grace: seconds that tools get to end after an abort.
+        abort_grace: seconds in which tools may end after an abort.
         parallel_tools: run the calls of one message at the same time.
-        compaction: ``False``: never compact by itself. reserve_tokens: room kept for the answer.
+        compaction: whether a long conversation is shortened without being asked.
+        reserve_tokens: tokens of the model's window that are kept for the answer.
         cwd: the workspace, a path; default: the current directory.
         skills: names of skills to activate from the start.
-        approver: who answers when a guard asks; ``None``: whatever would be asked is denied.
+        approver: who decides when a guard asks; ``None``: every call that a guard asks about is denied.
         ui: how a person is asked and told; ``None``: there is nobody.
         executor: where tools run; default: in this process.
         options: free settings for plugins.
 
     Raises:
-        UsageError: a value is of a wrong type, or no word that the field has.
+        UsageError: a value is of a wrong type, or is no word that the field takes.
     """
 
     model: str | ModelDefinition | None = None

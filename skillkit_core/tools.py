@@ -84,7 +84,7 @@ class ToolContext(Protocol):
         """How a person is asked and told; ``None``: there is nobody."""
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
-        """Show output while the tool runs (``tool_execution_update``). Dropped after the call has settled."""
+        """Show output while the tool runs (``tool_execution_update``); after the call has its result, do nothing."""
 
 
 ToolFunction: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable["ToolOutput | str"]]
@@ -110,7 +110,8 @@ class Tool:
         annotations: facts for programs (``skill``, ``action``, ``keywords``, ``examples``); never sent to a model.
 
     Raises:
-        ValueError: a name that no wire takes, or parameters that are no object schema. UsageError: a value is of a wrong type.
+        ValueError: no wire takes the name, or the parameters are no object schema.
+        UsageError: a value is of a wrong type.
     """
 
     name: str
@@ -138,10 +139,12 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSet:
-    """Tools that depend on the moment: ``factory(agent) -> Sequence[Tool]``, asked before every request.
+    """Tools that depend on the moment.
 
-    Return the same tuple while nothing changed. ``factory`` may be an import string. ``agent`` is the
-    :class:`~skillkit_core.agent.runner.AgentRunner`.
+    Attributes:
+        name: unique among the tool sets.
+        factory: ``(agent) -> Sequence[Tool]``, or its import string, called before every request with the
+            :class:`~skillkit_core.AgentRunner`. It returns the same tuple while nothing has changed.
     """
 
     name: str

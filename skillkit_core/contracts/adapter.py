@@ -39,6 +39,9 @@ class ModelSettings:
 
     Attributes:
         max_tokens: most tokens of the answer.
+        temperature: how much chance there is in the answer, in the provider's range.
+        top_p: share of the likeliest tokens that are considered, 0 to 1.
+        stop: texts that end the answer.
         thinking: how hard to think.
         tool_choice: ``auto``, ``none``, ``required``, or the name of a tool.
         parallel_tool_calls: whether one message may hold several calls.
@@ -49,8 +52,7 @@ class ModelSettings:
             stream) is not replaced by them.
 
     Raises:
-        UsageError: a value is of a wrong type, or ``thinking`` no level. What a server makes of such a value, or where it
-            breaks on the way there, says less. Ranges depend on the wire, and its adapter refuses them.
+        UsageError: a value is of a wrong type, or ``thinking`` is no level. Ranges depend on the wire: its adapter refuses them.
     """
 
     max_tokens: int | None = None
@@ -80,11 +82,13 @@ class LLMRequest:
             serialised in ``scratch``.
         tools: what may be called, sorted by name; the same set is the identical tuple.
         system: the system prompt.
+        settings: how the model should answer.
         stream: ask the wire for a stream; the events are the same either way.
-        signal: when it is set, close the connection at once and end with an ``error`` event of kind ``aborted``.
+        signal: set when the run is aborted: close the connection at once, and end with an ``error`` event of kind ``aborted``.
         on_request: awaited with the final payload and redacted-free headers before anything is sent; send what it returns.
         on_response: awaited with status and headers when they arrive.
         scratch: a dict that lives as long as the session, for this adapter's caches alone.
+        session_id: the session, if there is one.
     """
 
     model: ModelDefinition
@@ -123,7 +127,7 @@ class LLMAdapter(ABC):
         """
 
     async def complete(self, request: LLMRequest) -> AssistantMessage:
-        """The collected answer of :meth:`stream`.
+        """Return the collected answer of :meth:`stream`.
 
         Raises:
             ProviderError: the stream ended in an error event.
@@ -136,11 +140,11 @@ class LLMAdapter(ABC):
         return builder.message(provider=self.provider, api=self.api, model=request.model.id)
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
-        """Why this wire would refuse the request (I6), one line each; empty when it is fine. For tests and ``--debug``."""
+        """Return why this wire would refuse the request (I6), one line each; none when it is fine. For tests and ``--debug``."""
         return ()
 
     async def list_models(self) -> Sequence[ModelDefinition]:
-        """The models that the endpoint offers, if it can say; the default knows none."""
+        """Return the models that the endpoint offers, if it says so. The default returns none."""
         return ()
 
     async def close(self) -> None:
