@@ -9,16 +9,12 @@ from .errors import PluginError
 from .frozen import EMPTY
 
 __all__ = [
-    "CORE_COMMANDS",
-    "KINDS",
     "Command",
     "ConfigSection",
     "ContextProvider",
     "Factory",
     "Provider",
     "TokenEstimator",
-    "load_object",
-    "singular",
 ]
 
 
@@ -44,7 +40,7 @@ CORE_COMMANDS = ("config", "doctor", "plugins")
 
 
 def singular(kind: str) -> str:
-    """One of a kind in the words of an error."""
+    """Return what an error calls one item of a kind."""
     special = {"credentials": "credential source", "config": "section", "adapters": "provider"}
     return special.get(kind) or kind.removesuffix("s").replace("_", " ")
 
@@ -67,8 +63,9 @@ class Provider(NamedTuple):
     Attributes:
         name: what ``--provider`` takes.
         apis: wire protocol to adapter class or its import string; the first is the default.
-        base_url: endpoint; ``None``: the adapter's own. ``base_url_env``: variable that overrides it.
-        api_key_env: variables that may hold the key, first that is set wins; empty: no key needed.
+        base_url: endpoint; ``None``: the adapter's own.
+        base_url_env: variable that replaces ``base_url``.
+        api_key_env: variables that may hold the key, the first that is set counts; empty: no key is needed.
         default_model: used when only the provider is named.
         headers: sent with every request.
         options: passed to the adapter's constructor.
@@ -124,7 +121,7 @@ class TokenEstimator(NamedTuple):
 
 
 def load_object(target: Any) -> Any:
-    """The object that an import string ``"package.module:attribute"`` names; anything else comes back as it is.
+    """Return the object that an import string ``"package.module:attribute"`` names; anything else comes back as it is.
 
     Raises:
         PluginError: the string is malformed, or the module has no such attribute.

@@ -65,7 +65,7 @@ class SkillKitError(Exception):
         return _UNPRINTABLE.sub("\ufffd", " ".join(text.split()))
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as the ``error`` object of ``--json`` output."""
+        """Return the error as the ``error`` object of ``--json`` output."""
         return {"type": type(self).__name__, "message": self.message, "where": self.where, "hint": self.hint}
 
 
@@ -80,7 +80,7 @@ class ConfigError(UsageError):
 
 
 def close_matches(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
-    """Up to ``n`` names of ``candidates`` that somebody who typed ``name`` may have meant."""
+    """Return up to ``n`` names of ``candidates`` that somebody who typed ``name`` may have meant."""
     import difflib
 
     names = sorted(set(candidates))
@@ -147,7 +147,11 @@ class ToolError(SkillKitError):
 
 
 class AgentError(SkillKitError):
-    """A run failed. ``response`` is the partial :class:`~skillkit_core.AgentResponse`: nothing that was said is lost."""
+    """A run failed.
+
+    Attributes:
+        response: the partial :class:`~skillkit_core.AgentResponse`: nothing that was said is lost.
+    """
 
     def __init__(
         self,
@@ -194,7 +198,7 @@ class SessionError(SkillKitError):
 
 
 class SessionLocked(SessionError):
-    """Another process writes this session."""
+    """Somebody else writes this session: another process, or another part of this program."""
 
 
 class UnknownSession(SessionError, UnknownName):
@@ -282,5 +286,5 @@ class ProviderError(SkillKitError):
         return self.kind in _RETRYABLE if self._retryable is None else self._retryable
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as the ``error`` object of ``--json`` output."""
+        """Return the error as the ``error`` object of ``--json`` output."""
         return {**super().to_dict(), "kind": self.kind.value, "status": self.status, "retry_after": self.retry_after}

@@ -1,72 +1,139 @@
-"""Checks of what programs write into configuration values: a wrong type is told where the value is made."""
+"""Checks of what programs write into values: a wrong type is told where the value is made, by the field's annotation."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from importlib import import_module
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 from .errors import UsageError
 
-__all__ = [
-    "Fields",
-    "check_fields",
-    "is_bool",
-    "is_int",
-    "is_mapping",
-    "is_names",
-    "is_number",
-    "is_str",
-    "one_of",
-]
+__all__ = ["Schema", "Seconds", "check_fields", "is_number"]
 
-Fields: TypeAlias = Mapping[str, tuple[Any, Callable[[Any], bool], str]]
-"""By name of a field: its default, which is not looked at (``...``: whatever it is), whether another value fits, and what it
-must be, in words."""
+Seconds: TypeAlias = Annotated[float, "a number of seconds"]
+Schema: TypeAlias = Annotated[Mapping[str, Any], "a mapping, which is a JSON Schema"]
+
+_Rule: TypeAlias = tuple[Callable[[Any], bool], str]
+_rules: dict[type, dict[str, tuple[Any, _Rule | None]]] = {}
 
 
-def check_fields(value: Any, fields: Fields, of: str = "") -> None:
-    """Look at the fields of ``value``, which a message calls ``of``.
+def check_fields(value: Any, of: str = "") -> None:
+    """Check the fields of a dataclass instance against their annotations.
+
+    ``Annotated[type, words]`` says in words what a field must be, and ``Annotated[type, words, check]`` calls ``check``
+    besides. A tuple may be given as a list, names as any collection of texts, a float as an int; a bool is no int. An
+    annotation is read when a value other than the field's default is given for the first time.
+
+    Args:
+        value: the instance.
+        of: what the message calls it.
 
     Raises:
-        UsageError: one of them does not fit.
+        UsageError: a value does not fit.
     """
-    for name, (usual, fits, expected) in fields.items():
+    cls = type(value)
+    rules = _rules.get(cls)
+    if rules is None:
+        rules = _rules[cls] = _defaults(cls)
+    for name, (default, rule) in rules.items():
         given = getattr(value, name)
-        if given is not usual and not fits(given):
+        if given is default:
+            continue
+        if rule is None:
+            rule = _rule(_annotation(cls, name))
+            rules[name] = (default, rule)
+        fits, wanted = rule
+        if not fits(given):
             found = repr(given) if isinstance(given, str) else f"of type {type(given).__name__}"
-            raise UsageError(f"{of and of + ': '}{name} is {found}; it must be {expected}")
+            raise UsageError(f"{of and of + ': '}{name} is {found}; it must be {wanted}")
 
 
-def is_bool(value: Any) -> bool:
-    """``True`` or ``False``."""
-    return isinstance(value, bool)
+def _defaults(cls: Any) -> dict[str, tuple[Any, _Rule | None]]:
+    from dataclasses import MISSING, fields  # not needed to list plugins, and slow to import
 
-
-def is_int(value: Any) -> bool:
-    """An int, and no bool."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    none = object()  # what no field is
+    return {f.name: (none if f.default is MISSING else f.default, None) for f in fields(cls)}
 
 
 def is_number(value: Any) -> bool:
-    """An int or float, and no bool."""
+    """Return whether ``value`` is an int or a float, and no bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def is_str(value: Any) -> bool:
-    """Text."""
-    return isinstance(value, str)
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_names(value: Any) -> bool:
-    """A collection of texts; a text itself, whose letters would be taken for names, is none."""
-    return isinstance(value, (tuple, list, set, frozenset)) and all(isinstance(v, str) for v in value)
+class _Names(dict[str, Any]):
+    """The names of a module; those that it imports for type checkers alone are found among the public ones."""
+
+    def __missing__(self, name: str) -> Any:
+        try:
+            return getattr(import_module(__package__), name)
+        except AttributeError:
+            raise KeyError(name) from None  # a builtin
 
 
-def is_mapping(value: Any) -> bool:
-    """A dict or anything like it."""
-    return isinstance(value, Mapping)
+def _annotation(cls: Any, name: str) -> Any:
+    """Return what a field's annotation means. Others are not read, for they may name what nobody has imported yet."""
+    text = cls.__dataclass_fields__[name].type
+    if not isinstance(text, str):
+        return text
+    names = _Names()
+    for owner in reversed(cls.__mro__):
+        names.update(vars(sys.modules[owner.__module__]))
+    return eval(text, {}, names)  # noqa: S307 - an annotation in the code of a class
 
 
-def one_of(*values: str) -> Callable[[Any], bool]:
-    """Whether a value is one of these texts."""
-    return lambda value: isinstance(value, str) and value in values
+_PLAIN: Mapping[Any, _Rule] = {
+    Any: (lambda value: True, "anything"),
+    bool: (lambda value: isinstance(value, bool), "a bool"),
+    int: (_is_int, "an int"),
+    float: (is_number, "a number"),
+    NoneType: (lambda value: value is None, "None"),
+}
+
+
+def _rule(kind: Any) -> _Rule:
+    """Return whether a value fits a type, and the type in words."""
+    origin, args = get_origin(kind), get_args(kind)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if origin is Annotated:
+        (fits, _), (words, *checks) = _rule(args[0]), kind.__metadata__
+        return (lambda value: fits(value) and all(check(value) for check in checks)) if checks else fits, words
+    if origin in (Union, UnionType):
+        return _either([_rule(arg) for arg in args])
+    if origin is Literal:
+        words = " or ".join(args) if len(args) < 3 else f"one of {', '.join(args)}"
+        return (lambda value: isinstance(value, str) and value in args), words
+    if origin is Mapping:
+        if args == (str, str):
+            return _is_texts, "a mapping of str to str"
+        return (lambda value: isinstance(value, Mapping)), "a mapping"
+    if origin in (tuple, frozenset, set):
+        return _collection(origin, args[0])
+    if origin is Callable:
+        return callable, "a function"
+    return (lambda value: isinstance(value, kind)), f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}"
+
+
+def _either(rules: list[_Rule]) -> _Rule:
+    words = " or ".join(dict.fromkeys(wanted for _, wanted in rules if wanted != "None"))
+    if len(rules) == 2:
+        (one, _), (other, _) = rules
+        return (lambda value: one(value) or other(value)), words
+    return (lambda value: any(fits(value) for fits, _ in rules)), words
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(text, str) for pair in value.items() for text in pair)
+
+
+def _collection(origin: type, item: Any) -> _Rule:
+    """Return the rule of a tuple or set; a text, whose letters would be taken for names, is no collection of names."""
+    taken, fits = (tuple, list, set, frozenset) if item is str else (tuple, list), _rule(item)[0]
+    words = "a collection of names" if item is str else f"a {origin.__name__} of {item.__name__}"
+    return (lambda value: isinstance(value, taken) and all(fits(each) for each in value)), words

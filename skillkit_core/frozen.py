@@ -57,7 +57,7 @@ _DONE = frozenset({FrozenDict, FrozenList, str, int, float, bool, type(None)})
 
 
 def freeze(value: Any) -> Any:
-    """A JSON value with every dict and list in it made immutable; scalars and frozen values come back as they are."""
+    """Return a JSON value with every dict and list in it immutable; scalars and frozen values come back as they are."""
     kind = type(value)
     if kind in _DONE:
         return value
@@ -71,7 +71,7 @@ def freeze(value: Any) -> Any:
 
 
 def thaw(value: Any) -> Any:
-    """A plain, changeable copy of a frozen JSON value."""
+    """Return a plain copy of a frozen JSON value, which can be changed."""
     if isinstance(value, Mapping):
         return {k: thaw(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -33,7 +33,6 @@ __all__ = [
     "message_from_dict",
     "message_to_dict",
     "text_of",
-    "with_time",
 ]
 
 
@@ -170,7 +169,7 @@ BLOCK_TYPES: dict[str, type[Any]] = {
 
 
 def blocks_of(content: str | Iterable[Block]) -> tuple[Block, ...]:
-    """``content`` as a tuple of blocks; a string becomes one text block, an empty one none."""
+    """Return ``content`` as a tuple of blocks: one text block for a string, none for an empty one."""
     if isinstance(content, str):
         return (TextBlock(content),) if content else ()
     return tuple(content)
@@ -201,7 +200,12 @@ class LLMMessage(AgentMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage(LLMMessage):
-    """What the user said. ``pinned`` messages survive compaction verbatim."""
+    """What the user said.
+
+    Attributes:
+        source: ``user``, or the queue that the message came from: ``steer``, ``follow_up``, ``next_run``.
+        pinned: compaction keeps the message verbatim.
+    """
 
     role: ClassVar[str] = "user"
     source: str = "user"
@@ -212,7 +216,17 @@ class UserMessage(LLMMessage):
 class AssistantMessage(LLMMessage):
     """What a model said.
 
-    ``provider``, ``api`` and ``model`` say whose it is: thinking blocks replay only to exactly that target.
+    Thinking blocks are sent again only to exactly the same ``provider``, ``api`` and ``model``.
+
+    Attributes:
+        provider: the provider that was asked.
+        api: the wire protocol.
+        model: the model's id there.
+        stop_reason: why the message ended.
+        raw_stop_reason: the provider's own word for that.
+        usage: tokens of the request.
+        response_id: the provider's name for the answer.
+        error: what went wrong, where ``stop_reason`` is ``error`` or ``aborted``.
     """
 
     role: ClassVar[str] = "assistant"
@@ -237,7 +251,15 @@ class AssistantMessage(LLMMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResultMessage(LLMMessage):
-    """The one result of one tool call. ``details`` are for people and programs, never for the model."""
+    """The one result of one tool call.
+
+    Attributes:
+        tool_call_id: the call.
+        tool_name: the tool that was called.
+        is_error: the call failed.
+        outcome: how the call ended.
+        details: for people and programs, never for the model.
+    """
 
     role: ClassVar[str] = "tool_result"
     tool_call_id: str
@@ -249,7 +271,14 @@ class ToolResultMessage(LLMMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomMessage(AgentMessage):
-    """A message of a plugin. With ``in_context`` the model sees its text as a user message, otherwise never."""
+    """A message of a plugin.
+
+    Attributes:
+        custom_type: what the message is, in the plugin's words.
+        in_context: the model sees the text as a user message; otherwise the model never sees the message.
+        display: front ends show the message.
+        details: for programs, never for the model.
+    """
 
     role: ClassVar[str] = "custom"
     custom_type: str
@@ -266,7 +295,7 @@ MESSAGE_TYPES: dict[str, type[Any]] = {
 
 
 def text_of(content: Iterable[Block]) -> str:
-    """The text blocks of ``content``, joined."""
+    """Return the text blocks of ``content``, joined."""
     return "".join([b.text for b in content if type(b) is TextBlock])
 
 
@@ -274,7 +303,7 @@ _FIELDS: dict[type[Any], tuple[tuple[str, ...], tuple[Any, ...], Callable[[Any],
 
 
 def _known(cls: type[Any]) -> tuple[tuple[str, ...], tuple[Any, ...], Callable[[Any], tuple[Any, ...]]]:
-    """Names, defaults and how to get all values of the fields of a message or block; a message's content is not among them.
+    """Return names, defaults and a getter of all values of the fields of a message or block, but a message's content.
 
     Looked up once for a class, because every entry of a session needs them.
     """
@@ -289,7 +318,7 @@ def _known(cls: type[Any]) -> tuple[tuple[str, ...], tuple[Any, ...], Callable[[
 
 
 def _told(obj: Any) -> list[tuple[str, Any]]:
-    """The fields of a message or block that differ from their defaults."""
+    """Return the fields of a message or block that differ from their defaults."""
     names, known, get = _known(type(obj))
     return [
         (name, value)
@@ -307,7 +336,7 @@ def _plain(obj: Any, out: dict[str, Any]) -> dict[str, Any]:
 
 
 def message_to_dict(message: AgentMessage) -> dict[str, Any]:
-    """The message as JSON: ``role``, ``content`` (a list of blocks with ``type``) and every field that is not a default."""
+    """Return the message as JSON: ``role``, ``content`` (a list of blocks with ``type``), every field that is no default."""
     content = [
         {"type": "text", "text": b.text}  # most blocks of most sessions
         if type(b) is TextBlock and not b.citations and not b.provider_data
@@ -326,7 +355,7 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
 
 
 def with_time(message: M, ts: float) -> M:
-    """A copy of ``message`` with ``ts``; quicker than :func:`dataclasses.replace`, because its fields were checked before."""
+    """Return a copy of ``message`` with ``ts``; quicker than :func:`dataclasses.replace`, for its fields were checked before."""
     made, put = object.__new__(type(message)), object.__setattr__
     names, _, get = _known(type(message))
     for name, value in zip(names, get(message), strict=True):
@@ -340,7 +369,7 @@ _NAMES: dict[type[Any], frozenset[str]] = {}
 
 
 def _values(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of ``cls`` that ``data`` has, immutable."""
+    """Return the fields of ``cls`` that ``data`` has, immutable."""
     known = _NAMES.get(cls)
     if known is None:
         known = _NAMES[cls] = frozenset(f.name for f in fields(cls)) - {"content"}
@@ -361,10 +390,14 @@ def _block(raw: Mapping[str, Any]) -> Any:
 
 
 def message_from_dict(data: Mapping[str, Any], ts: float | None = None) -> AgentMessage:
-    """The message that :func:`message_to_dict` wrote; unknown fields are ignored. ``ts`` stands for the one in ``data``.
+    """Return the message that :func:`message_to_dict` wrote; unknown fields are ignored.
+
+    Args:
+        data: the message as JSON.
+        ts: replaces the time in ``data``.
 
     Raises:
-        ValueError: unknown role or block type, or a field is missing.
+        ValueError: the role or the type of a block is unknown, or a field is missing.
     """
     role = data.get("role")
     cls = MESSAGE_TYPES.get(role) if isinstance(role, str) else None

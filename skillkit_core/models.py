@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .fields import Fields, check_fields, is_bool, is_int, is_mapping, is_names, is_str
+from .fields import check_fields
 from .frozen import EMPTY, FrozenDict, freeze
 from .registry import Registry
 
@@ -15,7 +15,14 @@ __all__ = ["ModelCost", "ModelDefinition", "ModelRegistry", "TokenUsage"]
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """Price of a model in US dollars per million tokens."""
+    """Price of a model.
+
+    Attributes:
+        input: US dollars per million input tokens that were not cached.
+        output: the same for output and reasoning tokens.
+        cache_read: the same for input tokens that were cached.
+        cache_write: the same for input tokens that were put into the cache.
+    """
 
     input: float
     output: float
@@ -30,8 +37,13 @@ BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")
 class TokenUsage:
     """Tokens of one or more requests, in disjoint buckets (spec, section 12).
 
-    ``input`` excludes cached tokens, ``output`` excludes ``reasoning`` where the provider reports it (both are paid at
-    the output price). ``raw`` keeps the provider's own numbers of a single request, unchanged.
+    Attributes:
+        input: input tokens that were not cached.
+        output: output tokens, without ``reasoning`` where the provider reports it.
+        cache_read: input tokens that were cached.
+        cache_write: input tokens that were put into the cache.
+        reasoning: tokens of thinking, paid at the output price.
+        raw: the provider's own numbers of a single request, unchanged.
     """
 
     input: int = 0
@@ -60,7 +72,7 @@ class TokenUsage:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The buckets and the total, as JSON output shows them."""
+        """Return the buckets and the total, as JSON output shows them."""
         return {
             "input": self.input,
             "output": self.output,
@@ -69,19 +81,6 @@ class TokenUsage:
             "reasoning": self.reasoning,
             "total": self.total,
         }
-
-
-_FIELDS: Fields = {
-    "id": (..., is_str, "a str"),
-    **dict.fromkeys(("provider", "api", "display_name"), ("", is_str, "a str")),
-    **dict.fromkeys(("context_window", "max_output_tokens"), (0, is_int, "an int")),
-    "cost": (None, lambda v: isinstance(v, ModelCost), "a ModelCost"),
-    "capabilities": (..., is_names, "a collection of names"),
-    "reasoning": (False, is_bool, "a bool"),
-    "thinking_levels": (EMPTY, is_mapping, "a mapping"),
-    "aliases": ((), is_names, "a collection of names"),
-    "options": (EMPTY, is_mapping, "a mapping"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class ModelDefinition:
     options: Mapping[str, Any] = field(default=EMPTY)
 
     def __post_init__(self) -> None:
-        check_fields(self, _FIELDS, f"model {self.id!r}")
+        check_fields(self, f"model {self.id!r}")
         set_ = object.__setattr__
         if not self.display_name:
             set_(self, "display_name", self.id)
@@ -131,7 +130,7 @@ class ModelDefinition:
         set_(self, "options", freeze(self.options))
 
     def cost_of(self, usage: TokenUsage) -> float | None:
-        """Dollars for ``usage``, or ``None`` when the price is unknown."""
+        """Return the dollars for ``usage``, or ``None`` when the price is unknown."""
         c = self.cost
         if c is None:
             return None
@@ -139,7 +138,7 @@ class ModelDefinition:
         return (paid + usage.cache_read * c.cache_read + usage.cache_write * c.cache_write) / 1_000_000
 
     def to_dict(self) -> dict[str, Any]:
-        """The definition as JSON output shows it."""
+        """Return the definition as JSON output shows it."""
         c = self.cost
         return {
             "id": self.id,
@@ -163,7 +162,7 @@ Models: TypeAlias = list[ModelDefinition]
 class ModelRegistry(Registry[ModelDefinition]):
     """The models of a host, by ``provider/id``, and by bare id or alias where that is unambiguous.
 
-    ``get`` answers ``None`` for what is unknown: a model does not have to be listed to be used.
+    :meth:`get` returns ``None`` for an unknown model: a model does not have to be listed to be used.
     """
 
     kind = "model"
@@ -180,7 +179,7 @@ class ModelRegistry(Registry[ModelDefinition]):
         super().register(f"{found.provider}/{found.id}" if found.provider else found.id, found, source)
 
     def get(self, model_id: str) -> ModelDefinition | None:  # type: ignore[override]
-        """The model called ``model_id`` (``provider/id``, id or alias), or ``None``.
+        """Return the model called ``model_id`` (``provider/id``, id or alias), or ``None``.
 
         A bare id that several providers offer resolves to the provider that registered it first.
         """
@@ -189,7 +188,7 @@ class ModelRegistry(Registry[ModelDefinition]):
         return self._short_names().get(model_id)
 
     def _short_names(self) -> dict[str, ModelDefinition]:
-        """Ids and aliases without their provider, ids first; made again when the models change."""
+        """Return the models by id and alias without a provider, ids first; made again when the models change."""
         if self._indexed != self.version:
             index: dict[str, ModelDefinition] = {}
             for model in self.items():
@@ -203,7 +202,7 @@ class ModelRegistry(Registry[ModelDefinition]):
         return self._index
 
     def find(self, query: str) -> Models:
-        """Models that match ``query``, best first: exact names, prefixes, all words contained, then close spellings."""
+        """Return the models that match ``query``, best first: exact names, prefixes, all words, then close spellings."""
         import difflib
 
         wanted = query.casefold().strip()
@@ -227,11 +226,11 @@ class ModelRegistry(Registry[ModelDefinition]):
         return [m for _, _, m in sorted(ranked, key=lambda r: r[:2])]
 
     def list_by_provider(self, provider: str) -> Models:
-        """All models of ``provider``, in the order of registration."""
+        """Return all models of ``provider``, in the order of registration."""
         return [m for m in self.items() if m.provider == provider]
 
     def calculate_cost(self, model_id: str, usage: TokenUsage) -> float:
-        """Dollars for ``usage`` of ``model_id``.
+        """Return the dollars for ``usage`` of ``model_id``.
 
         Raises:
             UnknownName: the model is not registered.

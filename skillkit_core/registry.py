@@ -15,7 +15,13 @@ Names: TypeAlias = list[str]
 
 
 class Entry(NamedTuple, Generic[T]):
-    """An item with its name and its ``source``: the plugin's name, or ``None`` for what an application added."""
+    """An item of a registry.
+
+    Attributes:
+        name: the name that the item was registered with.
+        item: the item.
+        source: the plugin's name; ``None``: an application registered the item.
+    """
 
     name: str
     item: T
@@ -28,17 +34,18 @@ class Entry(NamedTuple, Generic[T]):
 
 
 class Registry(Generic[T]):
-    """Items by name. Two plugins may offer one name: then only ``name@plugin`` says which.
+    """Items by name. Where two plugins offer one name, only ``name@plugin`` says which item is meant.
 
-    What an application registers itself (no source) is what its name means, whatever plugins offer.
-
-    Thread-safe. Listings keep the order of registration, which the host makes the order of the plugins.
+    A name that an application registers (no source) means the application's item, whatever plugins offer. A registry is
+    thread-safe. Listings keep the order of registration, which the host makes the order of the plugins.
 
     Args:
-        describe: turns a source into the words an error uses for it (distribution and version).
+        describe: turns a source into the words that an error uses for it (distribution and version).
         first_wins: the bare name of a clash means the first entry instead of being an error (tools).
 
-    ``prefer`` maps a name to the source that a distribution chose for it.
+    Attributes:
+        prefer: by name, the source that a distribution chose for it.
+        version: grows with every change.
     """
 
     kind = "item"
@@ -97,7 +104,7 @@ class Registry(Generic[T]):
         """Called for every entry that was removed or replaced."""
 
     def entry(self, name: str) -> Entry[T]:
-        """The entry called ``name`` or ``name@source``.
+        """Return the entry called ``name`` or ``name@source``.
 
         Raises:
             UnknownName: there is none; the hint lists close matches.
@@ -118,32 +125,32 @@ class Registry(Generic[T]):
             return entries[0]
 
     def unknown(self, name: str) -> UnknownName:
-        """The error for a name that is not there."""
+        """Return the error for a name that is not there."""
         return UnknownName(self.kind, name, self.list())
 
     def get(self, name: str) -> T:
-        """The item called ``name`` or ``name@source``; raises as :meth:`entry`."""
+        """Return the item called ``name`` or ``name@source``; raise as :meth:`entry`."""
         return self.entry(name).item
 
     def has(self, name: str) -> bool:
-        """Whether ``get(name)`` would find something, ambiguous or not."""
+        """Return whether there is an item called ``name``, ambiguous or not."""
         with self._lock:
             bare, _, source = name.rpartition("@")
             return name in self._entries or any(e.source == source for e in self._entries.get(bare, ()))
 
     def list(self) -> Names:
-        """The names, in the order of registration; the losers of a clash as ``name@source``."""
+        """Return the names, in the order of registration; the losers of a clash as ``name@source``."""
         return [self.name_of(e) for e in self.entries()]
 
     def name_of(self, entry: Entry[T]) -> str:
-        """The shortest name that means ``entry``."""
+        """Return the shortest name that means ``entry``."""
         entries = self._entries.get(entry.name, [])
         if len(entries) < 2 or (self._first_wins and entries[0] is entry):
             return entry.name
         return entry.address
 
     def entries(self) -> Sequence[Entry[T]]:
-        """All entries, in the order of registration."""
+        """Return all entries, in the order of registration."""
         found = self._all
         if found is None:
             with self._lock:
@@ -151,11 +158,11 @@ class Registry(Generic[T]):
         return found
 
     def items(self) -> Sequence[T]:
-        """All items, in the order of registration."""
+        """Return all items, in the order of registration."""
         return [e.item for e in self.entries()]
 
     def clashes(self) -> dict[str, Sequence[Entry[T]]]:
-        """Names that more than one source offers."""
+        """Return the names that more than one source offers, with their entries."""
         with self._lock:
             return {n: tuple(e) for n, e in self._entries.items() if len(e) > 1}
 

@@ -1,8 +1,8 @@
 """Checking tool arguments against the JSON Schema of the tool, with errors that a model and a person can act on.
 
 The core has four dependencies and none of them validates JSON Schema, so the keywords that tool schemas use are checked
-here. A keyword that is not listed in :data:`CHECKED` or :data:`IGNORED` is reported by :func:`unchecked`, so that nobody
-believes in a check that is not made.
+here. :func:`unchecked` names the keywords that are neither in :data:`CHECKED` nor in :data:`IGNORED`; a tool that uses one
+is reported when it is registered or first offered, so that nobody believes in a check that is not made.
 """
 
 from __future__ import annotations
@@ -18,15 +18,19 @@ CHECKED = frozenset(
         "type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties", "items",
         "prefixItems", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "minimum", "maximum",
         "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties", "propertyNames",
-        "anyOf", "oneOf", "allOf", "not", "$ref", "additionalItems",
+        "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "additionalItems", "contains", "minContains",
+        "maxContains", "dependentRequired", "dependentSchemas", "dependencies",
     }
 )  # fmt: skip
 IGNORED = frozenset(
     {
         "$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "default", "examples", "format",
         "deprecated", "readOnly", "writeOnly", "nullable", "$anchor", "contentEncoding", "contentMediaType",
+        "contentSchema", "discriminator", "example",
     }
 )  # fmt: skip
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
+_VALUES = frozenset({"enum", "const", "default", "example", "examples", "dependentRequired", "discriminator"})
 MAX_DEPTH = 64
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda v: isinstance(v, Mapping),
@@ -41,19 +45,19 @@ _WORDS = {"object": "an object", "array": "an array", "integer": "an integer", "
 
 
 def validate(schema: Mapping[str, Any], value: Any) -> str | None:
-    """The first thing that is wrong with ``value``, as ``path: what``, or ``None`` when it fits."""
+    """Return the first thing that is wrong with ``value``, as ``path: what``, or ``None`` when it fits."""
     return next(_check(schema, value, "", schema, 0), None)
 
 
 def unchecked(schema: Any) -> set[str]:
-    """Keywords in ``schema`` that :func:`validate` knows nothing of."""
+    """Return the keywords in ``schema`` that :func:`validate` does not check."""
     found: set[str] = set()
     if isinstance(schema, Mapping):
         for key, value in schema.items():
-            if key in ("properties", "patternProperties", "$defs", "definitions"):
+            if key in _NAMED:
                 for inner in value.values() if isinstance(value, Mapping) else ():
                     found |= unchecked(inner)
-            elif key in ("enum", "const", "default", "examples"):
+            elif key in _VALUES:
                 continue
             elif key not in CHECKED and key not in IGNORED and not key.startswith("x-"):
                 found.add(key)
@@ -162,6 +166,9 @@ def _check_combined(schema: Mapping[str, Any], value: Any, path: str, root: Any,
                 yield _at(path, f"fits {fits} of the allowed forms, but must fit exactly one")
     if "not" in schema and next(_check(schema["not"], value, path, root, depth + 1), None) is None:
         yield _at(path, "has a form that is not allowed")
+    if "if" in schema:
+        fits_if = next(_check(schema["if"], value, path, root, depth + 1), None) is None
+        yield from _check(schema.get("then" if fits_if else "else"), value, path, root, depth + 1)
 
 
 def _check_object(
@@ -194,6 +201,19 @@ def _check_object(
         if "propertyNames" in schema:
             yield from _check(schema["propertyNames"], name, where, root, depth + 1)
     yield from _check_length(schema, len(value), path, "Properties", "properties")
+    yield from _check_dependent(schema, value, path, root, depth)
+
+
+def _check_dependent(
+    schema: Mapping[str, Any], value: Mapping[str, Any], path: str, root: Any, depth: int
+) -> Iterator[str]:
+    for key in ("dependentRequired", "dependentSchemas", "dependencies"):  # the last one is the older way to write both
+        for name, needs in (schema.get(key) or {}).items():
+            if name in value and isinstance(needs, (list, tuple)):
+                for missing in [other for other in needs if other not in value]:
+                    yield _at(path, f"{missing!r} is missing, which {name!r} needs")
+            elif name in value:
+                yield from _check(needs, value, path, root, depth + 1)
 
 
 def _check_string(schema: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
@@ -214,6 +234,13 @@ def _check_array(schema: Mapping[str, Any], value: Any, path: str, root: Any, de
         sub = first[i] if i < len(first) else rest
         yield from _check(sub, inner, f"{path}[{i}]", root, depth + 1)
     yield from _check_length(schema, len(value), path, "Items", "items")
+    if "contains" in schema:
+        found = sum(next(_check(schema["contains"], v, path, root, depth + 1), None) is None for v in value)
+        low, high = schema.get("minContains", 1), schema.get("maxContains")
+        if found < low:
+            yield _at(path, f"must have at least {low} of the items that 'contains' wants, not {found}")
+        if high is not None and found > high:
+            yield _at(path, f"must have at most {high} of the items that 'contains' wants, not {found}")
     if schema.get("uniqueItems") and len({_key(v) for v in value}) < len(value):
         yield _at(path, "has an item twice")
 

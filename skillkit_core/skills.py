@@ -25,7 +25,15 @@ class EngineType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
-    """Something a loader noticed: ``code`` of the reader's rules, severity, and where."""
+    """Something that a loader noticed.
+
+    Attributes:
+        code: the rule of the reader.
+        message: what is wrong, one line.
+        severity: ``error``: the skill is not loaded.
+        path: the file.
+        line: the line in the file, from 1.
+    """
 
     code: str
     message: str = ""
@@ -36,7 +44,20 @@ class SkillProblem:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What must be there before a skill is eligible (ELIG-1)."""
+    """What must be there before a skill is eligible (ELIG-1).
+
+    Attributes:
+        bins: programs on the path, all of them.
+        any_bins: programs on the path, one of them.
+        env: environment variables.
+        config: dotted paths of settings that must be set.
+        os: operating systems, one of them.
+        python: Python distributions, each with a version range where that matters.
+        skills: names of skills.
+        tools: names of tools.
+        mcp: names of MCP servers.
+        host: version range of SkillKit.
+    """
 
     bins: tuple[str, ...] = ()
     any_bins: tuple[str, ...] = ()
@@ -72,7 +93,7 @@ class ActionArg:
     extra: Mapping[str, Any] = EMPTY
 
     def schema(self) -> dict[str, Any]:
-        """The argument's JSON Schema."""
+        """Return the argument's JSON Schema."""
         out: dict[str, Any] = {}
         kind = _JSON_TYPES.get(self.type, self.type)
         if kind:
@@ -216,7 +237,7 @@ class Skill:
         set_(self, "engine", str(self.engine))
 
     def action(self, name: str) -> SkillAction | None:
-        """The action called ``name``, or ``None``."""
+        """Return the action called ``name``, or ``None``."""
         return next((a for a in self.actions if a.name == name), None)
 
     @property
@@ -226,16 +247,16 @@ class Skill:
 
 
 class SkillRegistry(Registry[Skill]):
-    """The skills of a host. The bare name means the winner of the precedence; losers stay callable as ``source:name``."""
+    """The skills of a host. A bare name means the skill of the highest precedence; others are ``source:name``."""
 
     kind = "skill"
 
     def get_skill(self, name: str) -> Skill:
-        """As :meth:`get`."""
+        """Return the skill called ``name``; raise as :meth:`get`."""
         return self.get(name)
 
     def get_skills_for_engine(self, engine: str) -> Sequence[Skill]:
-        """All skills that run in ``engine``."""
+        """Return all skills that run in ``engine``."""
         return [s for s in self.items() if s.engine == str(engine)]
 
     def replace_all(self, skills: Sequence[tuple[str, Skill]], source: str) -> None:

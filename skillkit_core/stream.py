@@ -42,15 +42,19 @@ StreamType: TypeAlias = Literal[
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(slots=True, unsafe_hash=True)
 class StreamEvent:
     """One step of a streamed answer: the roadmap's twelve types, and ``block`` for what arrives whole.
+
+    Handlers share an event, so nobody assigns to its fields; :func:`dataclasses.replace` makes a changed one. The class does
+    not enforce this: an event is made for every delta, and making a frozen one takes a third more time.
 
     Attributes:
         type: what happened. ``done`` and ``error`` are terminal: exactly one of them ends a stream.
         content: the delta's text; for ``tool_call_delta`` a fragment of the arguments' JSON; for ``tool_result`` the
             result's text; for ``done`` (of a run) the whole answer.
-        tool_name, tool_call_id: of the tool call events.
+        tool_name: name of the tool (tool call events).
+        tool_call_id: id of the call (tool call events).
         error: what went wrong (``error``).
         index: position of the content block in the message, counted from 0, stable over the block's events.
         usage: what the provider reported (terminal events of an adapter; may also come earlier on any event).
@@ -75,52 +79,11 @@ class StreamEvent:
     raw_stop_reason: str | None = None
     response_id: str | None = None
 
-    def __init__(
-        self,
-        type: StreamType,
-        content: str = "",
-        tool_name: str | None = None,
-        tool_call_id: str | None = None,
-        error: Exception | None = None,
-        index: int | None = None,
-        usage: TokenUsage | None = None,
-        stop_reason: StopReason | None = None,
-        block: Block | None = None,
-        message: AssistantMessage | None = None,
-        raw_stop_reason: str | None = None,
-        response_id: str | None = None,
-    ) -> None:
-        # One of these is made for every delta, and assigning takes half the time of what a frozen class does instead.
-        new: Any = self
-        cls = new.__class__
-        _become(new, _Draft)
-        new.type = type
-        new.content = content
-        new.tool_name = tool_name
-        new.tool_call_id = tool_call_id
-        new.error = error
-        new.index = index
-        new.usage = usage
-        new.stop_reason = stop_reason
-        new.block = block
-        new.message = message
-        new.raw_stop_reason = raw_stop_reason
-        new.response_id = response_id
-        new.__class__ = cls
-
     @property
     def terminal(self) -> bool:
         """Whether nothing follows."""
         return self.type in ("done", "error")
 
-
-class _Draft:
-    """An event until all its fields are set: the same slots, and nothing that forbids to assign them."""
-
-    __slots__ = StreamEvent.__slots__
-
-
-_become: Callable[[StreamEvent, type], None] = object.__dict__["__class__"].__set__
 
 A = TypeVar("A")
 Converter: TypeAlias = Callable[[Any, A], tuple[Iterable[StreamEvent], A]]
@@ -148,7 +111,11 @@ class StreamTable(Generic[A]):
         self._on_unknown = on_unknown
 
     def on(self, *types: str) -> Callable[[Converter[A]], Converter[A]]:
-        """Decorator: convert events of these types with the function. A type can be given once."""
+        """Return a decorator: its function converts events of these types.
+
+        Raises:
+            ValueError: a type has a converter already.
+        """
 
         def add(function: Converter[A]) -> Converter[A]:
             for name in types:
@@ -165,7 +132,7 @@ class StreamTable(Generic[A]):
         return frozenset(self._handlers)
 
     def convert(self, event: Any, acc: A) -> tuple[Iterable[StreamEvent], A]:
-        """The SkillKit events of one provider event, and the accumulator to pass with the next."""
+        """Return the SkillKit events of one provider event, and the accumulator to pass with the next."""
         if type(event) is dict or isinstance(event, Mapping):  # the first is nearly always so, and costs a tenth
             kind = event.get(self._key)
         else:
@@ -178,7 +145,7 @@ class StreamTable(Generic[A]):
         return handler(event, acc)
 
     def replay(self, events: Iterable[Any], acc: A) -> tuple[list[StreamEvent], A]:
-        """Convert a whole recording."""
+        """Return the SkillKit events of a whole recording, and the last accumulator."""
         out: list[StreamEvent] = []
         for event in events:
             more, acc = self.convert(event, acc)
@@ -187,7 +154,7 @@ class StreamTable(Generic[A]):
 
 
 def parse_tool_args(raw: str) -> Mapping[str, Any] | None:
-    """The arguments in ``raw``; empty text is no arguments; ``None`` when it is not one strict JSON object."""
+    """Return the arguments in ``raw``: none in an empty text, ``None`` where ``raw`` is not one strict JSON object."""
     if not raw.strip():
         return EMPTY
 
@@ -214,7 +181,7 @@ _strict = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def _legal(value: Any) -> Any:
-    """A JSON value without lone surrogates, which no file and no wire takes."""
+    """Return a JSON value without lone surrogates, which no file and no wire takes."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
@@ -247,7 +214,7 @@ _DELTAS = frozenset(("text_delta", "thinking_delta", "tool_call_delta"))
 class MessageBuilder:
     """Folds the stream events of one answer into an :class:`AssistantMessage`, linear in what arrives.
 
-    ``partial`` may be asked for at any time; ``add`` after a terminal event does nothing.
+    :meth:`message` and :meth:`blocks` may be called at any time; :meth:`add` does nothing after a terminal event.
     """
 
     __slots__ = ("_blocks", "_next", "error", "raw_stop_reason", "response_id", "stop_reason", "usage")
@@ -262,7 +229,7 @@ class MessageBuilder:
         self.error: Exception | None = None
 
     def add(self, event: StreamEvent) -> None:
-        """Take one more event of the adapter."""
+        """Fold one more event of the adapter."""
         if self.stop_reason is not None:
             return
         kind = event.type
@@ -325,7 +292,7 @@ class MessageBuilder:
         return not self._blocks
 
     def blocks(self) -> tuple[Block, ...]:
-        """The content so far, in the order of the blocks; unfinished blocks as far as they got."""
+        """Return the content so far, in the order of the blocks; unfinished blocks as far as they got."""
         out: list[Block] = []
         for index in sorted(self._blocks):
             block = self._blocks[index]
@@ -346,7 +313,7 @@ class MessageBuilder:
         ts: float = 0.0,
         stop_reason: StopReason | None = None,
     ) -> AssistantMessage:
-        """The message so far."""
+        """Return the message so far."""
         return AssistantMessage(
             content=self.blocks(),
             provider=provider,

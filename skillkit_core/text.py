@@ -16,7 +16,7 @@ _CREDENTIALS = ("authorization", "api-key", "cookie", "-token", "-secret")  # ho
 
 
 def clean(text: str) -> str:
-    """``text`` with lone surrogates replaced by U+FFFD; legal text comes back as it is."""
+    """Return ``text`` with lone surrogates replaced by U+FFFD; legal text comes back as it is."""
     if text.isascii():
         return text
     try:
@@ -27,7 +27,7 @@ def clean(text: str) -> str:
 
 
 def limit_text(text: str, room: int) -> str:
-    """``text`` in at most about ``room`` characters; the middle is left out, with a note that says how much."""
+    """Return ``text`` in at most about ``room`` characters: the middle is left out, and a line says how much."""
     if len(text) <= room:
         return text
     half = max(0, room - 60) // 2
@@ -36,7 +36,7 @@ def limit_text(text: str, room: int) -> str:
 
 
 def without_secrets(message: M, redact: Callable[[str], str]) -> M:
-    """``message`` with ``redact(text)`` for its texts: the very same one where that changes nothing."""
+    """Return ``message`` with ``redact(text)`` for its texts, or ``message`` itself where that changes nothing."""
     if all(type(b) is not TextBlock or redact(b.text) == b.text for b in message.content):
         return message
     content = tuple(replace(b, text=redact(b.text)) if type(b) is TextBlock else b for b in message.content)

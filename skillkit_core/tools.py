@@ -6,15 +6,17 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
-from .fields import Fields, check_fields, is_bool, is_int, is_mapping, is_number, is_str, one_of
+from .fields import Schema, Seconds, check_fields
 from .frozen import EMPTY, FrozenDict, freeze
 from .messages import Block, blocks_of
 from .models import TokenUsage
 
 if TYPE_CHECKING:
     from .abort import AbortSignal
+    from .agent.runner import AgentRunner
+    from .contracts.user_interface import UserInterface
 
 __all__ = ["NO_PARAMETERS", "Tool", "ToolContext", "ToolFunction", "ToolOutput", "ToolSet"]
 
@@ -73,23 +75,19 @@ class ToolContext(Protocol):
     def agent_path(self) -> tuple[str, ...]:
         """``("main",)`` or deeper for a nested run."""
 
+    @property
+    def agent(self) -> AgentRunner:
+        """The agent whose run called the tool."""
+
+    @property
+    def ui(self) -> UserInterface | None:
+        """How a person is asked and told; ``None``: there is nobody."""
+
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
-        """Show output while the tool runs (``tool_execution_update``). Dropped after the call has settled."""
+        """Show output while the tool runs (``tool_execution_update``); after the call has its result, do nothing."""
 
 
 ToolFunction: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable["ToolOutput | str"]]
-
-
-_FIELDS: Fields = {
-    "description": ("", is_str, "a str"),
-    "execute": (..., lambda v: callable(v) or is_str(v), "a function or its import string"),
-    "parameters": (NO_PARAMETERS, is_mapping, "a mapping, which is a JSON Schema"),
-    **dict.fromkeys(("strict", "opt_in", "sequential"), (False, is_bool, "a bool")),
-    "replay": ("never", one_of("never", "safe"), "never or safe"),
-    "timeout": (None, is_number, "a number of seconds"),
-    "max_output": (100_000, is_int, "an int"),
-    "annotations": (EMPTY, is_mapping, "a mapping"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,8 @@ class Tool:
     Attributes:
         name: ``[A-Za-z0-9_-]{1,64}``.
         description: for the model: what it does, when to use it.
-        parameters: JSON Schema of the arguments, an object schema.
+        parameters: JSON Schema of the arguments, an object schema. Keywords that the core does not check are a warning of
+            ``skillkit plugins doctor``.
         execute: ``async (args, ctx) -> ToolOutput | str``, or its import string ``"module:function"``. ``args`` are
             validated and immutable. Raise :class:`~skillkit_core.errors.ToolError` for a failure the model should read.
         strict: ask the provider to enforce the schema where it can.
@@ -111,25 +110,26 @@ class Tool:
         annotations: facts for programs (``skill``, ``action``, ``keywords``, ``examples``); never sent to a model.
 
     Raises:
-        ValueError: a name that no wire takes, or parameters that are no object schema. UsageError: a value is of a wrong type.
+        ValueError: no wire takes the name, or the parameters are no object schema.
+        UsageError: a value is of a wrong type.
     """
 
     name: str
     description: str
-    execute: ToolFunction | str
-    parameters: Mapping[str, Any] = NO_PARAMETERS
+    execute: Annotated[ToolFunction | str, "a function or its import string"]
+    parameters: Schema = NO_PARAMETERS
     strict: bool = False
     opt_in: bool = False
     sequential: bool = False
     replay: Literal["never", "safe"] = "never"
-    timeout: float | None = None
+    timeout: Seconds | None = None
     max_output: int = 100_000
     annotations: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.match(self.name):
             raise ValueError(f"tool name {self.name!r} must match [A-Za-z0-9_-]{{1,64}}")
-        check_fields(self, _FIELDS, f"tool {self.name!r}")
+        check_fields(self, f"tool {self.name!r}")
         if self.parameters.get("type", "object") != "object":
             raise ValueError(f"tool {self.name!r}: the parameters must be an object schema")
         for name in ("parameters", "annotations"):
@@ -139,10 +139,12 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSet:
-    """Tools that depend on the moment: ``factory(agent) -> Sequence[Tool]``, asked before every request.
+    """Tools that depend on the moment.
 
-    Return the same tuple while nothing changed. ``factory`` may be an import string. ``agent`` is the
-    :class:`~skillkit_core.agent.runner.AgentRunner`.
+    Attributes:
+        name: unique among the tool sets.
+        factory: ``(agent) -> Sequence[Tool]``, or its import string, called before every request with the
+            :class:`~skillkit_core.AgentRunner`. It returns the same tuple while nothing has changed.
     """
 
     name: str

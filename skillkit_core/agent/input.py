@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from .scheduler import Scheduler
 
 __all__ = ["Delivery", "Input", "Kind", "QueueItem", "Queues", "Receipt"]
+
+_COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|\Z)")  # "/compact now", but not "/etc/hosts looks wrong"
 
 
 class Receipt:
@@ -239,7 +242,7 @@ class Input(Part):
         With a ``receipt`` it is queued also while nothing runs.
         """
         agent, scheduler = self._agent, self._agent.scheduler
-        if text.startswith("/"):
+        if _COMMAND.match(text):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
         accepted = await self._asked(agent, text, images, delivery)
         if isinstance(accepted, Handled):

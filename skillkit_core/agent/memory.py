@@ -64,7 +64,10 @@ class MemoryStore(SessionStore):
             return MemorySession(header, entries, True)
         writer = self._writers.get(session_id)
         if writer is not None and not writer.closed:
-            raise SessionLocked(f"session {session_id!r} is being written")
+            raise SessionLocked(
+                f"session {session_id!r} is being written by this process already",
+                hint="close the agent or session that has it open, or open it read-only",
+            )
         handle = self._writers[session_id] = MemorySession(header, entries)
         return handle
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..contracts.session_store import (
     ENTRY_TYPES,
-    NOTES,
+    OFF_PATH,
     SessionEntry,
     SessionHandle,
     SessionHeader,
+    SessionNote,
     SessionStore,
     new_session_id,
     no_collection,
 )
-from ..errors import SessionCorrupt, SessionError
+from ..errors import SessionCorrupt, SessionError, UsageError
 from ..frozen import EMPTY, FrozenDict, freeze
 from ..messages import (
     AgentMessage,
@@ -32,7 +35,9 @@ from .suspension import Suspension, find_suspension
 
 __all__ = ["NO_THINKING", "ModelChoice", "Session", "SessionView", "new_session_id"]
 
-ON_PATH = ENTRY_TYPES - NOTES  # types that move the leaf; the others are notes beside the path
+ON_PATH = ENTRY_TYPES - OFF_PATH  # types that move the leaf
+MAX_NOTE = 64 * 1024  # characters of JSON
+_NOTE_TYPE = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+\Z")
 SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
 
 
@@ -285,7 +290,15 @@ class Session:
         When this returns, the entry is where it is kept.
         With ``sync`` it waits for the disk, too. Who is cancelled there, or told that the disk failed, finds the entry in the
         session all the same: it is written, and a reload would find it.
+
+        Raises:
+            UsageError: no session has entries of this type. SessionError: the session cannot be written.
         """
+        if kind not in ENTRY_TYPES:  # with one in it, the session could only be read from then on
+            raise UsageError(
+                f"unknown type {kind!r} of a session's entry",
+                hint="a plugin writes session.note('<plugin>.<what>', data)",
+            )
         self._seq += 1
         data = data if type(data) in (MessageData, FrozenDict) else freeze(data)
         ts = self._clock() if ts is None else ts
@@ -376,6 +389,41 @@ class Session:
         self.context_ids.append(entry_id)
         return entry_id
 
+    async def note(self, kind: str, data: Mapping[str, Any], *, sync: bool = False) -> str:
+        """Keep what a plugin must know again on this branch; give the entry's id. No model sees a note.
+
+        Args:
+            kind: ``<plugin>.<what>``, for example ``planning.step``.
+            data: small, and JSON: at most 64 KiB. Large content belongs into the plugin's folder of the host's data.
+            sync: wait until the note is on the disk.
+
+        Raises:
+            UsageError: the type has no plugin in front, or the data are too large or no JSON object. SessionError: the session
+            cannot be written.
+        """
+        if not _NOTE_TYPE.match(kind):
+            raise UsageError(f"{kind!r} is no type of a note", hint="write '<plugin>.<what>'")
+        try:
+            size = len(json.dumps(data, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"note {kind!r}: its data are no JSON: {error}") from None
+        if not isinstance(data, Mapping) or "custom_type" in data:
+            raise UsageError(f"note {kind!r}: its data must be a mapping without 'custom_type'")
+        if size > MAX_NOTE:
+            hint = "keep it in a file of the plugin's, and the file's name in the note"
+            raise UsageError(f"note {kind!r} has {size} characters of JSON; at most {MAX_NOTE} are kept", hint=hint)
+        return await self.append("custom", {"custom_type": kind, **data}, sync=sync)
+
+    def notes(self, kind: str | None = None) -> list[SessionNote]:
+        """Return the notes on the way from the root to the leaf, newest last; of one type, or of all plugins."""
+        found = []
+        for entry in self.path():
+            name = entry.data.get("custom_type") if entry.type == "custom" else None
+            if isinstance(name, str) and (name == kind if kind is not None else _NOTE_TYPE.match(name)):
+                data = freeze({key: value for key, value in entry.data.items() if key != "custom_type"})
+                found.append(SessionNote(name, data, entry.id, entry.ts))
+        return found
+
     async def label(self, entry_id: str, text: str) -> None:
         """Give an entry a name (an empty one takes it away); raises :class:`SessionError`: there is no such entry."""
         self.require(entry_id)
@@ -460,6 +508,10 @@ class SessionView:
     def path(self, leaf_id: str | None = None) -> Sequence[SessionEntry]:
         """The entries from the root to ``leaf_id``; default: to the current leaf."""
         return self._session.path(leaf_id)
+
+    def notes(self, kind: str | None = None) -> Sequence[SessionNote]:
+        """Return the notes on the way from the root to the leaf, newest last; of one type, or of all plugins."""
+        return self._session.notes(kind)
 
     def suspension(self) -> Suspension | None:
         """The calls that wait for a decision, if the current branch ends with some."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
-from ..contracts.session_store import NOTES, SessionEntry
+from ..contracts.session_store import OFF_PATH, SessionEntry
 from ..errors import SessionCorrupt, UsageError, close_matches
 from ..frozen import freeze
 from ..messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
@@ -116,7 +116,7 @@ def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
             continue
         if entry.type == "suspension":
             return True
-        if wanted is None and entry.type in NOTES and entry.type != "leaf":
+        if wanted is None and entry.type in OFF_PATH and entry.type != "leaf":
             continue
         wanted = entry.data.get("entry_id") if entry.type == "leaf" else entry.parent_id
         if wanted is None or _goes_on(entry):

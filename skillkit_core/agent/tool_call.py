@@ -448,10 +448,12 @@ class CallContext:
         "signal",
         "tool_call_id",
         "tool_name",
+        "ui",
     )
 
     def __init__(self, run: Run, tool_name: str, call_id: str, updates: ToolUpdates) -> None:
         self.agent: AgentRunner = run.agent
+        self.ui = run.agent.config.ui
         self.tool_name = tool_name
         self.tool_call_id = call_id
         self.signal: AbortSignal = run.signal

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..containment import in_words
 from ..descriptors import load_object
+from ..host.registries import note_unchecked
 from ..registry import Entry, Registry
 from ..tools import Tool, ToolSet
 from .part import Part
@@ -104,6 +105,9 @@ class Toolbox(Part):
             for name, (tool, _) in by_name.items()
             if (not tool.opt_in or name in allowed) and all(only is None or name in only for only in self._only)
         )
+        for name in names:
+            if self._by_name.get(name) is not by_name[name][0]:
+                note_unchecked(self._host, *by_name[name])
         self._by_name = {name: by_name[name][0] for name in names}
         self._sources = {name: by_name[name][1] for name in names}
         self._tools = tuple(self._by_name.values())

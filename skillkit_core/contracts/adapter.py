@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ..abort import AbortSignal
-from ..fields import Fields, check_fields, is_bool, is_int, is_mapping, is_names, is_number, is_str, one_of
+from ..fields import Schema, Seconds, check_fields
 from ..frozen import EMPTY
 from ..messages import AssistantMessage, LLMMessage
 from ..models import ModelDefinition
@@ -24,12 +24,24 @@ OnRequest: TypeAlias = Callable[
 OnResponse: TypeAlias = Callable[[int, Mapping[str, str]], Awaitable[None]]
 
 
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (tuple, list))
+
+
+def _has_tools(extra: Mapping[str, Any]) -> bool:
+    tools = extra.get("tools", ())
+    return isinstance(tools, (tuple, list)) and all(isinstance(tool, Mapping) for tool in tools)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """How a model should answer. ``None`` leaves the choice to the provider.
 
     Attributes:
         max_tokens: most tokens of the answer.
+        temperature: how much chance there is in the answer, in the provider's range.
+        top_p: share of the likeliest tokens that are considered, 0 to 1.
+        stop: texts that end the answer.
         thinking: how hard to think.
         tool_choice: ``auto``, ``none``, ``required``, or the name of a tool.
         parallel_tool_calls: whether one message may hold several calls.
@@ -40,53 +52,23 @@ class ModelSettings:
             stream) is not replaced by them.
 
     Raises:
-        UsageError: a value is of a wrong type, or ``thinking`` no level. What a server makes of such a value, or where it
-            breaks on the way there, says less. Ranges depend on the wire, and its adapter refuses them.
+        UsageError: a value is of a wrong type, or ``thinking`` is no level. Ranges depend on the wire: its adapter refuses them.
     """
 
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
-    stop: tuple[str, ...] = ()
+    stop: Annotated[tuple[str, ...], "a tuple or list of str", _is_sequence] = ()
     thinking: ThinkingLevel | None = None
     tool_choice: str | None = None
     parallel_tool_calls: bool | None = None
-    response_schema: Mapping[str, Any] | None = None
-    timeout: float | None = None
+    response_schema: Schema | None = None
+    timeout: Seconds | None = None
     headers: Mapping[str, str] = EMPTY
-    extra: Mapping[str, Any] = EMPTY
+    extra: Annotated[Mapping[str, Any], "a mapping, and tools in it a list of mappings", _has_tools] = EMPTY
 
     def __post_init__(self) -> None:
-        check_fields(self, _FIELDS)
-
-
-_LEVELS = get_args(ThinkingLevel)
-
-
-def _is_headers(value: Any) -> bool:
-    return is_mapping(value) and all(isinstance(v, str) for pair in value.items() for v in pair)
-
-
-def _is_extra(value: Any) -> bool:
-    if not is_mapping(value):
-        return False
-    tools = value.get("tools", ())
-    return isinstance(tools, (tuple, list)) and all(isinstance(t, Mapping) for t in tools)
-
-
-_FIELDS: Fields = {
-    "max_tokens": (None, is_int, "an int"),
-    "temperature": (None, is_number, "a number"),
-    "top_p": (None, is_number, "a number"),
-    "stop": ((), lambda v: isinstance(v, (tuple, list)) and is_names(v), "a tuple or list of str"),
-    "thinking": (None, one_of(*_LEVELS), f"one of {', '.join(_LEVELS)}"),
-    "tool_choice": (None, is_str, "a str"),
-    "parallel_tool_calls": (None, is_bool, "a bool"),
-    "response_schema": (None, is_mapping, "a mapping, which is a JSON Schema"),
-    "timeout": (None, is_number, "a number of seconds"),
-    "headers": (EMPTY, _is_headers, "a mapping of str to str"),
-    "extra": (EMPTY, _is_extra, "a mapping, and tools in it a list of mappings"),
-}
+        check_fields(self)
 
 
 @dataclass(slots=True)
@@ -100,11 +82,13 @@ class LLMRequest:
             serialised in ``scratch``.
         tools: what may be called, sorted by name; the same set is the identical tuple.
         system: the system prompt.
+        settings: how the model should answer.
         stream: ask the wire for a stream; the events are the same either way.
-        signal: when it is set, close the connection at once and end with an ``error`` event of kind ``aborted``.
+        signal: set when the run is aborted: close the connection at once, and end with an ``error`` event of kind ``aborted``.
         on_request: awaited with the final payload and redacted-free headers before anything is sent; send what it returns.
         on_response: awaited with status and headers when they arrive.
         scratch: a dict that lives as long as the session, for this adapter's caches alone.
+        session_id: the session, if there is one.
     """
 
     model: ModelDefinition
@@ -143,7 +127,7 @@ class LLMAdapter(ABC):
         """
 
     async def complete(self, request: LLMRequest) -> AssistantMessage:
-        """The collected answer of :meth:`stream`.
+        """Return the collected answer of :meth:`stream`.
 
         Raises:
             ProviderError: the stream ended in an error event.
@@ -156,11 +140,11 @@ class LLMAdapter(ABC):
         return builder.message(provider=self.provider, api=self.api, model=request.model.id)
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
-        """Why this wire would refuse the request (I6), one line each; empty when it is fine. For tests and ``--debug``."""
+        """Return why this wire would refuse the request (I6), one line each; none when it is fine. For tests and ``--debug``."""
         return ()
 
     async def list_models(self) -> Sequence[ModelDefinition]:
-        """The models that the endpoint offers, if it can say; the default knows none."""
+        """Return the models that the endpoint offers, if it says so. The default returns none."""
         return ()
 
     async def close(self) -> None:

@@ -7,12 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..errors import UsageError
+
 __all__ = ["ApprovalDecision", "ApprovalRequest", "Approver", "Question"]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one guard wants to know; ``key`` makes an answer sticky for (tool, key), ``None`` for this call alone."""
+    """What one guard wants to know.
+
+    Attributes:
+        text: what a person reads.
+        plugin: who asks.
+        key: the answer may be remembered for the tool and this key; ``None``: it holds for this call alone.
+    """
 
     text: str
     plugin: str | None = None
@@ -21,7 +29,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """One call and everything the guards ask about it. ``args`` are what will run."""
+    """One call and everything the guards ask about it.
+
+    Attributes:
+        tool_name: the tool that was called.
+        tool_call_id: the call.
+        args: what will run.
+        questions: what the guards ask, in their order.
+        agent_path: ``("main",)``, or deeper for a call of a nested run.
+    """
 
     tool_name: str
     tool_call_id: str
@@ -32,11 +48,27 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """The answer: allow runs exactly the arguments that were shown; defer suspends the run."""
+    """What was decided about a call.
+
+    Attributes:
+        decision: ``allow`` runs exactly the arguments that were shown, ``deny`` gives the model a result that says so,
+            ``defer`` suspends the run.
+        reason: why, for the model and the session.
+        remember: the decision also holds for later calls of the tool whose questions have the same key.
+        answer: what a person answered besides, by id of the question: :class:`~skillkit_core.Answers`, or other JSON.
+
+    Raises:
+        UsageError: ``answer`` is no mapping.
+    """
 
     decision: Literal["allow", "deny", "defer"]
     reason: str = ""
     remember: bool = False
+    answer: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.answer is not None and not isinstance(self.answer, Mapping):
+            raise UsageError(f"decision: answer is of type {type(self.answer).__name__}; it must be a mapping")
 
 
 class Approver(ABC):
@@ -44,4 +76,8 @@ class Approver(ABC):
 
     @abstractmethod
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Decide one call. It is cancelled when the run is aborted."""
+        """Decide one call. It is cancelled when the run is aborted.
+
+        An approver that asks a person does so through the front end's :class:`~skillkit_core.UserInterface`. An exception is a
+        denial.
+        """

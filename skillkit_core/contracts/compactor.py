@@ -20,11 +20,15 @@ class CompactionRequest:
 
     Attributes:
         messages: the whole context, oldest first, legal.
+        model: the model that answers next.
         reason: why now.
-        tokens: estimate of the next request; ``window``: the model's; ``budget``: what should be left at most.
-        estimate: tokens of any messages.
-        complete: asks the run's model with a prompt behind some of the messages, made legal first, and gives its text (the
-            usage goes to the books).
+        tokens: estimate of the next request.
+        window: tokens of the model's window.
+        budget: most tokens that the shorter context should have.
+        signal: set when the run is aborted.
+        estimate: returns the tokens of any messages.
+        complete: asks the run's model with a prompt behind some of the messages, made legal first, and returns its text. The
+            usage is counted.
     """
 
     messages: Sequence[AgentMessage]
@@ -40,9 +44,14 @@ class CompactionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """A shorter context: ``summary`` stands for everything before ``keep_from`` (an index into the messages).
+    """A shorter context.
 
-    ``keep_from`` never lies between a tool call and its result; the core moves it back where it does.
+    Attributes:
+        summary: stands for everything before ``keep_from``.
+        keep_from: index of the first message that is kept. Where the index lies between a tool call and its result, the core
+            moves it back.
+        usage: tokens that were spent without ``complete``.
+        details: for people and programs (JSON), kept in the session.
     """
 
     summary: str
@@ -56,4 +65,4 @@ class Compactor(ABC):
 
     @abstractmethod
     async def compact(self, request: CompactionRequest) -> CompactionResult | None:
-        """The shorter history, or ``None`` when nothing can be left out. Never an empty history."""
+        """Return the shorter history, never an empty one, or ``None`` when nothing can be left out."""

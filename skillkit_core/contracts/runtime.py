@@ -20,12 +20,16 @@ class ExecutionResult:
     """How a command ended.
 
     Attributes:
-        stdout, stderr: decoded output; beyond the runtime's cap the middle is left out and ``truncated`` is set.
+        stdout: decoded output; beyond the runtime's cap the middle is left out, and ``truncated`` is set.
+        stderr: the same of the other stream.
         exit_code: exit status; negative: ended by that signal; ``None``: it never ran or was killed.
-        timed_out, aborted: why it was killed.
+        timed_out: the command was killed because it took too long.
+        aborted: the command was killed because the run was aborted.
         truncated: ``stdout`` or ``stderr`` is not everything.
-        stdout_path, stderr_path: files with the whole output, where it was spilled.
-        stdout_bytes, stderr_bytes: how much was written.
+        stdout_path: file with the whole output, where the runtime wrote one.
+        stderr_path: the same of the other stream.
+        stdout_bytes: how much the command wrote.
+        stderr_bytes: the same of the other stream.
         duration: seconds.
     """
 
@@ -64,7 +68,7 @@ class SkillRuntime(ABC):
         stdin: bytes | None = None,
         max_output: int = 256 * 1024,
     ) -> ExecutionResult:
-        """Run ``command`` and wait for it and everything it started.
+        """Run ``command``, and wait for the command and every process that it started.
 
         Args:
             command: a string is given to the shell; a sequence is an argv that no shell ever sees.
@@ -72,7 +76,7 @@ class SkillRuntime(ABC):
             env: the complete environment; ``None``: the runtime's small allow-list, never the host's environment.
             timeout: seconds; then the whole process tree is ended.
             on_output: called with decoded stdout as it arrives.
-            on_error_output: the same for stderr; default: ``on_output``.
+            on_error_output: called with decoded stderr as it arrives; default: ``on_output``.
             signal: ends the process tree when it is set.
             stdin: what the command reads; default: nothing.
             max_output: characters of each stream that the result keeps.

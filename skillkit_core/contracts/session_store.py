@@ -9,18 +9,19 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import SessionCorrupt, SessionError, UnknownSession, UsageError
 from ..frozen import EMPTY
 
 __all__ = [
     "ENTRY_TYPES",
-    "NOTES",
+    "OFF_PATH",
     "SESSION_VERSION",
     "SessionEntry",
     "SessionHandle",
     "SessionHeader",
+    "SessionNote",
     "SessionStore",
     "foreign_to",
     "fork_entries",
@@ -29,8 +30,8 @@ __all__ = [
 ]
 
 SESSION_VERSION = 1
-NOTES = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them
-ENTRY_TYPES = NOTES | {
+OFF_PATH = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them
+ENTRY_TYPES = OFF_PATH | {
     "message",
     "model_change",
     "thinking_level_change",
@@ -43,7 +44,7 @@ ENTRY_TYPES = NOTES | {
 
 
 def new_session_id(now: float) -> str:
-    """A session id that sorts by time: seconds in hex, then 40 random bits."""
+    """Return a session id that sorts by time: seconds in hex, then 40 random bits."""
     return f"{int(now):08x}-{os.urandom(5).hex()}"
 
 
@@ -65,8 +66,9 @@ class SessionEntry:
 
     Attributes:
         seq: position in the session, counted from 1.
-        id: unique in the session. ``parent_id``: the entry it follows; ``None`` for the root.
-        type: one of ``ENTRY_TYPES``; a session with others, or of a newer format, opens read-only (:func:`foreign_to`).
+        id: unique in the session.
+        parent_id: the entry that this one follows; ``None`` for the root.
+        type: one of ``ENTRY_TYPES``. A session with others, or of a newer format, opens read-only (:func:`foreign_to`).
         ts: seconds since the epoch.
         data: the rest of the entry, JSON values only.
     """
@@ -79,8 +81,30 @@ class SessionEntry:
     data: Mapping[str, Any] = EMPTY
 
 
+class SessionNote(NamedTuple):
+    """What a plugin keeps in a session: a ``custom`` entry that :meth:`Session.note` wrote.
+
+    Attributes:
+        type: ``<plugin>.<what>``.
+        data: JSON values only.
+        entry_id: the entry that holds the note.
+        ts: seconds since the epoch.
+    """
+
+    type: str
+    data: Mapping[str, Any]
+    entry_id: str
+    ts: float
+
+
 class SessionHandle(ABC):
-    """One open session. ``read_only`` sessions refuse ``append``."""
+    """One open session.
+
+    Attributes:
+        header: what the session is.
+        location: where the session is kept, if that is a place.
+        read_only: ``append`` refuses entries.
+    """
 
     header: SessionHeader
     location: str | None = None
@@ -89,6 +113,8 @@ class SessionHandle(ABC):
     @abstractmethod
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
         """Write ``entry`` at the end; with ``sync`` it is on the disk when this returns.
+
+        Its type is one of ``ENTRY_TYPES``: :meth:`Session.append` refuses others before the store sees them.
 
         Raises:
             SessionError: the session is read-only, closed, or the disk refuses.
@@ -105,11 +131,11 @@ class SessionHandle(ABC):
 
     @abstractmethod
     def entries(self) -> Sequence[SessionEntry]:
-        """All entries in the order they were written."""
+        """Return all entries in the order in which they were written."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Flush, give the writer's lock back. Idempotent."""
+        """Flush, and give the writer's lock back. Idempotent."""
 
 
 class SessionStore(ABC):
@@ -117,7 +143,7 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def create(self, header: SessionHeader) -> SessionHandle:
-        """Start a session; it exists on the disk before the first entry.
+        """Start a session, which exists on the disk before its first entry, and return it open for writing.
 
         Raises:
             SessionError: the id exists, or the place cannot be written.
@@ -125,17 +151,18 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def open(self, session_id: str, *, read_only: bool = False) -> SessionHandle:
-        """Open an existing session for writing (one writer at a time); what is foreign to this version opens read-only.
+        """Open an existing session for writing, one writer at a time; a session foreign to this version opens read-only.
 
         Raises:
-            SessionError: there is no such session. SessionLocked: another process writes it. SessionCorrupt: a line in
-            its middle is broken.
+            SessionError: there is no such session.
+            SessionLocked: somebody else writes the session.
+            SessionCorrupt: a line in the middle is broken.
         """
 
     async def restore(self, header: SessionHeader, entries: Sequence[SessionEntry]) -> SessionHandle:
-        """Write a whole session, a fork or an imported one, and open it for writing; never over another one.
+        """Write a whole session, a fork or an imported one, and return it open for writing; never over another one.
 
-        Stores on a disk write it whole or not at all. This default appends one entry after the other.
+        Stores on a disk write the session whole or not at all. This default appends one entry after the other.
 
         Raises:
             SessionError: the id exists, or the place cannot be written.
@@ -146,7 +173,7 @@ class SessionStore(ABC):
         return handle
 
     async def fork(self, session_id: str, entry_id: str | None, *, new_id: str | None = None) -> SessionHandle:
-        """A new session with what leads from the root to ``entry_id``, open for writing; see :func:`fork_entries`.
+        """Return a new session, open for writing, with what leads from the root to ``entry_id``; see :func:`fork_entries`.
 
         Args:
             session_id: the session to fork; it may be open elsewhere.
@@ -154,8 +181,8 @@ class SessionStore(ABC):
             new_id: default: a new one.
 
         Raises:
-            SessionError: no such session or entry, the new id exists, or the place cannot be written. SessionCorrupt: the
-            way to the root is broken.
+            SessionError: no such session or entry, the new id exists, or the place cannot be written.
+            SessionCorrupt: the way to the root is broken.
         """
         source = await self.open(session_id, read_only=True)
         try:
@@ -177,21 +204,22 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
-        """Known sessions, newest first: ``id, created, updated, cwd, title, messages, suspended, location``.
+        """Return the known sessions, newest first: ``id, created, updated, cwd, title, messages, suspended, location``.
 
         ``suspended``: calls of it wait for a decision (:func:`skillkit_core.agent.suspension.suspended_at_end`). Broken
         ones have ``error`` besides.
         """
 
     async def ids(self) -> Sequence[str]:
-        """The ids of all sessions, in no certain order. This default lists them."""
+        """Return the ids of all sessions, in no certain order. This default lists the sessions."""
         return [str(row["id"]) for row in await self.list()]
 
     async def find(self, name: str) -> str:
-        """The id of the session called ``name``, or of the only one whose id starts so: what people type.
+        """Return the id of the session called ``name``, or of the only one whose id starts with ``name``: what people type.
 
         Raises:
-            UnknownSession: there is none; close matches are named. UsageError: there are several.
+            UnknownSession: there is none; close matches are named.
+            UsageError: there are several.
         """
         ids = await self.ids()
         if name in ids:
@@ -206,7 +234,7 @@ class SessionStore(ABC):
 
     @abstractmethod
     def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
-        """Entries whose text contains ``query``, in any case: ``session_id, entry_id, ts, excerpt``.
+        """Yield the entries whose text contains ``query``, in any case: ``session_id, entry_id, ts, excerpt``.
 
         Newest session first, or best hit first where the store ranks. An empty query finds nothing. At the end come
         sessions that could not be searched, or not all of them: ``session_id`` and ``error``, the rest is ``None``; the
@@ -218,7 +246,7 @@ class SessionStore(ABC):
 
 
 def foreign_to(header: SessionHeader, entries: Iterable[SessionEntry]) -> str | None:
-    """Why this version of the program must not write to a session, or ``None``."""
+    """Return why this version of the program must not write to a session, or ``None``."""
     if header.version > SESSION_VERSION:
         return f"it has format version {header.version}, and this program knows {SESSION_VERSION}"
     unknown = {entry.type for entry in entries} - ENTRY_TYPES
@@ -228,14 +256,15 @@ def foreign_to(header: SessionHeader, entries: Iterable[SessionEntry]) -> str | 
 
 
 def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where: str) -> list[SessionEntry]:
-    """The entries from the root to ``entry_id`` and the labels on them, in the order they were written.
+    """Return the entries from the root to ``entry_id`` and the labels on them, in the order in which they were written.
 
     They keep ``id`` and ``seq``, so references among them hold. The ledger stays behind: the old session has paid. A label
-    that was written on another branch follows the entry that it names. ``entry_id`` may name a note (a usage entry, a
-    label, ...): then the entry that it was written after ends the path, for a leaf the one that it points to.
+    that was written on another branch follows the entry that it names. ``entry_id`` may name an entry off the path (a usage
+    entry, a label, ...): then the entry that it was written after ends the path, for a leaf the one that it points to.
 
     Raises:
-        SessionError: there is no such entry. SessionCorrupt: a parent is missing, or the way is a circle.
+        SessionError: there is no such entry.
+        SessionCorrupt: a parent is missing, or the way is a circle.
     """
     every = list(entries)
     by_id = {entry.id: entry for entry in every}
@@ -260,7 +289,7 @@ def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where
 
 
 def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str) -> list[SessionEntry]:
-    """The entries from the root to ``entry_id``, without the notes between them."""
+    """Return the entries from the root to ``entry_id``, without those off the path."""
     way: list[SessionEntry] = []
     seen: set[str] = set()
     current = entry_id
@@ -272,7 +301,7 @@ def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str)
         if entry is None:
             raise SessionCorrupt(f"entry {current!r}, which another one follows, is missing", where=where)
         current = entry.data.get("entry_id") if entry.type == "leaf" else entry.parent_id
-        if entry.type not in NOTES:
+        if entry.type not in OFF_PATH:
             way.append(entry)
     way.reverse()
     return way
@@ -280,7 +309,7 @@ def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str)
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """No collection inside: it would look at everything that was made again and again, and find nothing."""
+    """Let the garbage collector rest: it would look at everything that is made, again and again, and find nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -20,7 +20,8 @@ class SkillSource:
     Attributes:
         name: unique, for listings (``user``, ``project``, ``bundled``, ``extra:docs``).
         kind: the precedence class; project beats user beats plugin beats bundled beats extra.
-        path: a directory whose sub-folders hold ``SKILL.md`` files; or ``package``: an importable package that is one.
+        path: a directory whose sub-folders hold ``SKILL.md`` files.
+        package: an importable package that is such a directory, instead of ``path``.
         trusted: whether hooks and dynamic commands of its skills may ever run.
         loader: name of the loader; ``None``: the first loader that accepts the source.
     """
@@ -46,8 +47,8 @@ class SkillLoader(ABC):
 
     @abstractmethod
     def accepts(self, source: SkillSource) -> bool:
-        """Whether this loader understands the source."""
+        """Return whether this loader understands the source."""
 
     @abstractmethod
     def load(self, source: SkillSource) -> LoadedSkills:
-        """Everything in the source. Never raises for a bad skill: that is a problem of its own."""
+        """Return everything in the source. A bad skill is a problem of the answer, never an exception."""

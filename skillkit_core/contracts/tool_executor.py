@@ -12,10 +12,7 @@ __all__ = ["ToolExecutor"]
 
 
 class ToolExecutor(ABC):
-    """Runs the body of a tool. Schema check, guards, limits and results are the core's; this is only the place.
-
-    The default runs it in this process.
-    """
+    """Runs the body of a tool, after the core has checked arguments and asked the guards. The default is this process."""
 
     @abstractmethod
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:

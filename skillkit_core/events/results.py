@@ -23,7 +23,6 @@ __all__ = [
     "EventResult",
     "Handled",
     "InputResult",
-    "Merge",
     "MessageEndResult",
     "ProviderRequestResult",
     "ReplaceArgs",

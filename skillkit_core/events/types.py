@@ -32,8 +32,6 @@ from .results import (
 )
 
 __all__ = [
-    "ALIASES",
-    "EVENTS",
     "AfterProviderResponseEvent",
     "AgentEndEvent",
     "AgentSettledEvent",
@@ -71,7 +69,6 @@ __all__ = [
     "TurnEndEvent",
     "TurnStartEvent",
     "UsageEvent",
-    "event_type",
 ]
 
 

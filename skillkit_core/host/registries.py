@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .manager import Host
     from .plugins import Plugins
 
-__all__ = ["FactoryRegistry", "Registries", "ask", "item_types", "make"]
+__all__ = ["FactoryRegistry", "Registries", "ask", "item_types", "make", "note_unchecked"]
 
 T = TypeVar("T")
 
@@ -142,6 +142,18 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
     return answer
 
 
+def note_unchecked(host: Host, tool: Any, source: str | None) -> None:
+    """Say once which keywords of a tool's parameters nobody checks; a :class:`~skillkit_core.tools.ToolSet` has none yet."""
+    from ..schema import unchecked
+
+    if not (found := unchecked(getattr(tool, "parameters", None))):
+        return
+    plugin, names = source or "application", ", ".join(repr(name) for name in sorted(found))
+    message = f"tool {tool.name!r}: nobody checks {names} in its parameters"
+    if (plugin, message) not in [(problem.plugin, problem.message) for problem in host.problems]:
+        host.note(plugin, message, stage="register_tools", remedy="use other keywords, or check it in the tool")
+
+
 _MADE_LATER = ("runtimes", "compactors", "session_stores", "skill_loaders", "credentials")
 
 
@@ -203,6 +215,8 @@ class Registries:
                         registry.register(item, None, name)
                     else:
                         registry.register(item.name, item, name)
+                        if kind == "tools":
+                            note_unchecked(self._host, item, name)
         except Failure as failure:
             registry.unregister_by_source(name)
             self._host.report(failure.diagnostic)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from ..config import Limits, RetryPolicy
 
 __all__ = ["CoreSettings"]
 
@@ -31,26 +34,20 @@ class SessionSettings(_Strict):
     store: str | None = Field(default=None, description="session store to use; default: the first that is installed")
 
 
-class LimitSettings(_Strict):
-    """Bounds of one run."""
-
-    turns: int | None = Field(default=200, ge=1, description="most rounds with the model")
-    requests: int | None = Field(default=None, ge=1, description="most requests, retries included")
-    tool_calls: int | None = Field(default=None, ge=0, description="most tool calls")
-    tokens: int | None = Field(default=None, ge=1, description="most tokens, all buckets together")
-    cost: float | None = Field(default=None, ge=0, description="most US dollars")
-    depth: int = Field(default=4, ge=0, description="how deep agents may be nested")
-
-
-class RetrySettings(_Strict):
-    """When a request is made again after a failure that may pass."""
-
-    attempts: int = Field(default=4, ge=1, description="how often one request is made at most")
-    base_delay: float = Field(default=0.5, ge=0, description="seconds before the second attempt; doubled for each more")
-    max_delay: float = Field(default=30.0, ge=0, description="most seconds between two attempts")
-    max_server_delay: float = Field(
-        default=60.0, ge=0, description="most seconds that a server may ask to wait; more fails at once"
+def _section(values: type[Any]) -> type[_Strict]:
+    """Return the settings that a dataclass declares: its fields, their defaults, bounds and descriptions."""
+    types = get_type_hints(values)
+    settings: Any = {f.name: (types[f.name], Field(default=f.default, **f.metadata)) for f in fields(values)}
+    made: type[_Strict] = create_model(
+        f"{values.__name__}Settings", __base__=_Strict, __doc__=values.__doc__, **settings
     )
+    return made
+
+
+if TYPE_CHECKING:
+    from ..config import Limits as LimitSettings, RetryPolicy as RetrySettings
+else:
+    LimitSettings, RetrySettings = _section(Limits), _section(RetryPolicy)
 
 
 class ToolSettings(_Strict):

@@ -1,4 +1,4 @@
-"""What tests of the core need: a scripted model, a clock that only moves when told.
+"""What tests of the core need: a scripted model, a scripted person, a clock that only moves when told.
 
 Plugin authors find more in ``skillkit-testkit``.
 """
@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from .clock import VirtualClock
 from .scripted import Call, Fail, Hang, Raw, Reply, ScriptedModel
+from .user import ScriptedUser
 
-__all__ = ["Call", "Fail", "Hang", "Raw", "Reply", "ScriptedModel", "VirtualClock"]
+__all__ = ["Call", "Fail", "Hang", "Raw", "Reply", "ScriptedModel", "ScriptedUser", "VirtualClock"]

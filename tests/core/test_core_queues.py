@@ -29,13 +29,27 @@ def test_follow_ups_wait_for_stop_hooks(kit: Any, go: Any) -> None:
     go(main)
 
 
+@pytest.mark.parametrize("text", ["/etc/hosts looks wrong", "/etc/hosts", "/ is full", "/2 of them", "//", " /compact"])
+def test_text_that_only_begins_like_a_command_can_be_queued(kit: Any, go: Any, text: str) -> None:
+    async def main() -> None:
+        async def act(args: Any, ctx: Any) -> str:
+            await ctx.agent.steer(text)
+            return "x"
+
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", act)])
+        await agent.chat("go")
+        assert [m.text for m in agent.messages if m.role == "user"] == ["go", text]
+
+    go(main)
+
+
 @pytest.mark.spec("9.17")
 def test_commands_and_empty_messages_cannot_be_queued_and_input_is_asked_once(kit: Any, go: Any) -> None:
     async def main() -> None:
         problems: list[str] = []
 
         async def act(args: Any, ctx: Any) -> str:
-            for text in ("/compact", ""):
+            for text in ("/compact", "/skill:add 1\n2", ""):
                 try:
                     await ctx.agent.steer(text)
                 except UsageError as error:
@@ -52,7 +66,7 @@ def test_commands_and_empty_messages_cannot_be_queued_and_input_is_asked_once(ki
 
         agent.events.on("input", shout)
         await agent.chat("go")
-        assert len(problems) == 2
+        assert len(problems) == 3 and problems[0] == "a command cannot be queued into a run; wait for its end"
         assert inputs == [("go", "prompt"), ("", "steer"), ("shout", "steer")]
         assert [m.text for m in agent.messages if m.role == "user"] == ["go!", "shout!"]
 

@@ -118,15 +118,55 @@ def test_any_value_fits_the_schema_that_its_own_shape_gives(value: Any) -> None:
     assert validate(schema, [value]) is not None or value == []
 
 
+IF = {
+    "if": {"properties": {"mode": {"const": "write"}}, "required": ["mode"]},
+    "then": {"required": ["path"]},
+    "else": {"maxProperties": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "problem"),
+    [
+        (IF, {"mode": "write"}, "'path' is missing"),
+        (IF, {"mode": "read", "path": "x"}, "must have at most 1 properties, not 2"),
+        (IF, {"mode": "write", "path": "x"}, None),
+        ({"if": False, "then": False}, 1, None),
+        ({"then": False, "else": False}, 1, None),
+        ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1, "b": 2}, "'c' is missing, which 'a' needs"),
+        ({"dependentRequired": {"a": ["b"]}}, {"c": 1}, None),
+        ({"dependentSchemas": {"a": {"properties": {"b": {"const": 1}}}}}, {"a": 1, "b": 2}, "b: must be 1, not 2"),
+        ({"dependencies": {"a": ["b"], "b": {"maxProperties": 2}}}, {"a": 1}, "'b' is missing, which 'a' needs"),
+        ({"dependencies": {"b": {"maxProperties": 1}}}, {"a": 1, "b": 2}, "must have at most 1 properties, not 2"),
+        ({"contains": {"const": 1}}, [2, 3], "must have at least 1 of the items that 'contains' wants, not 0"),
+        ({"contains": {"const": 1}}, [2, 1], None),
+        ({"contains": {"const": 1}, "minContains": 0}, [], None),
+        (
+            {"contains": {"const": 1}, "minContains": 2, "maxContains": 2},
+            [1, 1, 1],
+            "must have at most 2 of the items that 'contains' wants, not 3",
+        ),
+        ({"properties": {"list": {"contains": {"const": 1}}}}, {"list": []}, "list: must have at least 1 of the items"),
+        ({"minProperties": 1}, {}, "must have at least 1 properties, not 0"),
+    ],
+)
+def test_conditions_dependencies_and_contained_items_are_checked(schema: Any, value: Any, problem: str | None) -> None:
+    found = validate(schema, value)
+    assert found is None if problem is None else str(found).startswith(problem)
+    assert unchecked(schema) == set()
+
+
 def test_keywords_that_are_not_checked_are_named() -> None:
     schema = {
         "type": "object",
-        "properties": {"if": {"dependentRequired": {}}},
-        "if": {},
+        "properties": {"unevaluatedItems": {"requires": {}}},
+        "dependentRequired": {"a": ["b"]},
+        "dependentSchemas": {"a": {"$dynamicRef": "#x"}},
+        "unevaluatedProperties": False,
         "x-note": 1,
         "enum": [{"unknown": 1}],
     }
-    assert unchecked(schema) == {"dependentRequired", "if"}
+    assert unchecked(schema) == {"requires", "$dynamicRef", "unevaluatedProperties"}
 
 
 def test_ten_thousand_unique_items_are_checked_without_comparing_all_with_all() -> None:

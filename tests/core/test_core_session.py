@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from skillkit_core import (
     SessionError,
     SessionLocked,
     UnknownName,
+    UsageError,
     UserMessage,
 )
 from skillkit_core.agent.memory import MemoryStore
-from skillkit_core.agent.session import SUMMARY_PREFIX, Session, new_session_id
+from skillkit_core.agent.session import SUMMARY_PREFIX, Session, SessionView, new_session_id
 from skillkit_core.messages import (
     DocumentBlock,
     ImageBlock,
@@ -99,6 +101,68 @@ def test_a_branch_starts_at_an_earlier_entry_and_the_leaf_survives_a_reload(go: 
         assert texts(reload(session)) == ["a new root"] and session.entries[-1].parent_id is None
         with pytest.raises(SessionError, match="e99"):
             await session.move_to("e99")
+
+    go(main)
+
+
+def test_an_entry_of_an_unknown_type_is_refused_and_the_session_stays_writable(go: Any) -> None:
+    async def main() -> None:
+        store = MemoryStore()
+        session = await Session.create(store, lambda: 1.0, session_id="s")
+        with pytest.raises(
+            UsageError, match=r"unknown type 'plan' .*; a plugin writes session\.note\('<plugin>\.<what>', data\)"
+        ):
+            await session.append("plan", {"step": 1})
+        await session.close()
+        again = await Session.open(store, "s", lambda: 1.0)
+        await again.append_message(user("a"))
+        assert [(e.seq, e.id, e.type) for e in again.entries] == [(1, "e1", "message")]
+
+    go(main)
+
+
+def test_notes_of_plugins_follow_the_branch_and_survive_a_reload(go: Any) -> None:
+    async def main() -> None:
+        session = await talk("a")
+        first = await session.note("planning.step", {"n": 1})
+        await session.append("custom", {"custom_type": "skills_dirs", "dirs": []})
+        await session.append("custom", {"of": "nobody"})
+        await session.note("files.seen", {"paths": ["x"]}, sync=True)
+        await session.move_to(first)
+        await session.note("planning.step", {"n": 2})
+        for kept in (session, reload(session), SessionView(session)):
+            assert [(n.type, n.data) for n in kept.notes()] == [
+                ("planning.step", {"n": 1}),
+                ("planning.step", {"n": 2}),
+            ]
+            assert kept.notes("planning.step")[0] == ("planning.step", {"n": 1}, first, 1.0)
+            assert kept.notes("planning.step")[1].entry_id == session.leaf_id
+            assert kept.notes("files.seen") == []
+        assert texts(session) == texts(reload(session)) == ["a"]
+        with pytest.raises(TypeError):
+            session.notes()[0].data["n"] = 3
+
+    go(main)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "said"),
+    [
+        ("plan", {}, "'plan' is no type of a note; write '<plugin>.<what>'"),
+        ("a.b ", {}, "is no type of a note"),
+        ("a.b", {"x": object()}, "note 'a.b': its data are no JSON"),
+        ("a.b", {"x": float("nan")}, "note 'a.b': its data are no JSON"),
+        ("a.b", [1], "note 'a.b': its data must be a mapping without 'custom_type'"),
+        ("a.b", {"custom_type": "x"}, "note 'a.b': its data must be a mapping without 'custom_type'"),
+        ("a.b", {"x": "y" * 70_000}, "note 'a.b' has 70009 characters of JSON; at most 65536 are kept"),
+    ],
+)
+def test_a_note_that_no_session_should_keep_is_refused(go: Any, kind: str, data: Any, said: str) -> None:
+    async def main() -> None:
+        session = await talk("a")
+        with pytest.raises(UsageError, match=re.escape(said)):
+            await session.note(kind, data)
+        assert len(session.entries) == 1
 
     go(main)
 
@@ -235,7 +299,7 @@ def test_one_writer_at_a_time_and_readers_beside_it(go: Any) -> None:
         store = MemoryStore()
         session = await Session.create(store, lambda: 1.0, session_id="s", cwd="/w")
         await session.append_message(user("needle in here"))
-        with pytest.raises(SessionLocked):
+        with pytest.raises(SessionLocked, match="by this process already; close the agent or session that has it open"):
             await Session.open(store, "s", lambda: 1.0)
         reader = await Session.open(store, "s", lambda: 1.0, read_only=True)
         assert texts(reader) == ["needle in here"]

@@ -108,3 +108,29 @@ def test_tools_that_come_in_another_order_after_every_reconnect_are_the_same_byt
         assert [r.outcome for r in kit.results(agent)] == ["ok", "ok"]
 
     go(main)
+
+
+def test_keywords_that_nobody_checks_are_told_once_with_tool_and_plugin(kit: Any, go: Any) -> None:
+    strange = {"type": "object", "unevaluatedProperties": False, "properties": {"a": {"requires": ["b"]}}}
+
+    class Plugin:
+        @hookimpl
+        def register_tools(self, register: Any) -> None:
+            register(kit.tool("fine", "x", parameters={"type": "object", "if": {}, "dependentRequired": {"a": ["b"]}}))
+            register(kit.tool("plain", "x", parameters=strange))
+            register(ToolSet("more", lambda agent: [kit.tool("later", "x", parameters=strange)]))
+
+    async def main() -> None:
+        host = kit.host(("p", Plugin()))
+        assert "plain" in host.tools
+        assert [(p.plugin, p.stage, p.severity) for p in host.problems] == [("p", "register_tools", "warning")]
+        for _ in range(2):
+            agent = kit.agent("hi", repeat=True, host=host, tools=[kit.tool("own", "x", parameters=strange)])
+            await agent.chat("go")
+            await agent.chat("go")
+        assert [(p.plugin, p.message) for p in host.problems] == [
+            (plugin, f"tool {name!r}: nobody checks 'requires', 'unevaluatedProperties' in its parameters")
+            for plugin, name in (("p", "plain"), ("p", "later"), ("application", "own"))
+        ]
+
+    go(main)

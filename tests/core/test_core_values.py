@@ -248,6 +248,8 @@ def model(**fields: Any) -> ModelDefinition:
         (AgentConfig, {"stream": "no"}, "stream is 'no'; it must be a bool"),
         (AgentConfig, {"abort_grace": "5"}, "abort_grace is '5'; it must be a number of seconds"),
         (AgentConfig, {"cwd": 5}, "cwd is of type int; it must be a Path"),
+        (AgentConfig, {"approver": "yes"}, "approver is 'yes'; it must be an Approver"),
+        (AgentConfig, {"executor": print}, "executor is of type builtin_function_or_method; it must be a ToolExecutor"),
         (AgentConfig, {"options": []}, "options is of type list; it must be a mapping"),
         (tool, {"timeout": "5"}, "tool 'a': timeout is '5'; it must be a number of seconds"),
         (tool, {"execute": None}, "tool 'a': execute is of type NoneType; it must be a function or its import string"),

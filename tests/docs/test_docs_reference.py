@@ -70,6 +70,9 @@ def test_every_setting_of_the_core_is_documented_with_its_default():
         assert row is not None, f"{key} is not in reference/configuration.md"
         shown = "none" if value in (None, [], "") else f"{value:g}" if isinstance(value, float) else str(value)
         assert f"| {shown} |" in row.replace("`", ""), f"the default of {key} is {shown}"
+    for section in ("limits", "retry"):
+        for name, field in CoreSettings.model_fields[section].annotation.model_fields.items():
+            assert re.search(rf"^\| `{section}\.{name}` \| .* \| {re.escape(field.description)} \|$", page, re.M), name
     assert set(CoreSettings.model_fields) <= set(re.findall(r"^\| `(\w+)", page, re.M))
 
 

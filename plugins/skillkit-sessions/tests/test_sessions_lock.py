@@ -63,7 +63,7 @@ def opens(store: JsonlStore, go) -> bool:
 
 @pytest.mark.spec("9.40", "I18")
 def test_a_second_process_is_told_who_writes(store, go, holder):
-    with pytest.raises(SessionLocked, match=f"process {holder.pid}"):
+    with pytest.raises(SessionLocked, match=f"process {holder.pid}; end that process"):
         go(store.open("s1"))
 
 
@@ -89,8 +89,9 @@ def test_a_killed_owner_is_followed_at_once(store, go, holder):
 def test_a_second_handle_of_the_same_process_is_refused_too(store, go, header):
     async def scenario():
         handle = await store.create(header)
-        with pytest.raises(SessionLocked, match=f"this process \\({os.getpid()}\\)"):
+        with pytest.raises(SessionLocked, match=f"this process \\({os.getpid()}\\)") as caught:
             await store.open("s1")
+        assert caught.value.hint == "close the agent or session that has it open, or open it read-only"
         await handle.close()
         await (await store.open("s1")).close()
 
@@ -282,8 +283,9 @@ def test_without_hard_links_a_lock_is_a_file_of_its_own(tmp_path, go, header, mo
         handle = await store.create(header)
         assert (tmp_path / "s1.lock").stat().st_nlink == 1
         assert json.loads((tmp_path / "s1.lock").read_text())["pid"] == os.getpid()
-        with pytest.raises(SessionLocked, match=f"this process \\({os.getpid()}\\)"):
+        with pytest.raises(SessionLocked, match=f"this process \\({os.getpid()}\\)") as caught:
             await store.open("s1")
+        assert caught.value.hint == "close the agent or session that has it open, or open it read-only"
         await handle.close()
         assert not (tmp_path / "s1.lock").exists()
         await (await store.open("s1")).close()

@@ -19,6 +19,7 @@ from skillkit_testkit.conformance import (
     RuntimeConformance,
     SessionStoreConformance,
     SkillLoaderConformance,
+    UserInterfaceConformance,
 )
 
 from skillkit_core import (
@@ -33,10 +34,12 @@ from skillkit_core import (
     SkillLoader,
     SkillRuntime,
     SkillSource,
+    UserInterface,
 )
 from skillkit_core.errors import ToolError
 from skillkit_core.messages import AssistantMessage, ToolResultMessage
 from skillkit_core.skills import SkillProblem
+from skillkit_core.testing import ScriptedUser
 
 HERE = Path(__file__).parent
 
@@ -155,6 +158,16 @@ class TestKeepHalf(CompactorConformance):
     @pytest.fixture
     def compactor(self) -> Compactor:
         return KeepHalf()
+
+
+class TestScriptedUser(UserInterfaceConformance):
+    @pytest.fixture
+    def make_ui(self) -> Callable[..., UserInterface]:
+        return ScriptedUser
+
+    @pytest.fixture
+    def idle_ui(self) -> UserInterface:
+        return ScriptedUser(*[lambda survey: asyncio.get_running_loop().create_future()] * 2)
 
 
 class TestSmallStore(SessionStoreConformance):

@@ -102,6 +102,19 @@ def test_doctor_names_plugin_distribution_version_stage_and_remedy_of_each_kind(
     assert twice["remedy"] == "uninstall one of them: pip uninstall rival-good"
 
 
+def test_doctor_names_the_keywords_of_a_tool_that_nobody_checks(site: Any) -> None:
+    site.plugin(
+        "lax",
+        "from skillkit_core.tools import Tool\n@hookimpl\ndef register_tools(register):\n"
+        "    register(Tool('act', 'acts', 'm:f', {'type': 'object', 'unevaluatedProperties': False}))",
+    )
+    done = site.run("plugins", "doctor", "--json")
+    assert done.code == 0
+    (problem,) = done.json["problems"]
+    assert (problem["plugin"], problem["distribution"], problem["severity"]) == ("lax", "acme-lax", "warning")
+    assert problem["message"] == "tool 'act': nobody checks 'unevaluatedProperties' in its parameters"
+
+
 @pytest.mark.spec("9.48")
 def test_no_disabled_or_shadowed_plugin_is_ever_imported(broken: Any) -> None:
     for command in (["plugins", "doctor"], ["doctor"], ["plugins", "info", "quiet"], ["--help"], ["config", "show"]):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from skillkit_core import Limits, RetryPolicy
 
 SECTION = """
 @hookimpl
@@ -67,6 +70,13 @@ def test_every_setting_is_shown_with_its_default(acme: Any) -> None:
     assert list(found) == sorted(found)
     narrow = acme.run("config", "show", "acme.inner", "--json").json
     assert list(narrow) == ["acme.inner.depth", "acme.inner.names"]
+
+
+def test_limits_and_retries_are_settings_with_the_defaults_that_programs_get(acme: Any) -> None:
+    found = shown(acme)
+    for section, value in (("limits", Limits()), ("retry", RetryPolicy())):
+        shown_keys = {key.partition(".")[2]: row for key, row in found.items() if key.startswith(f"{section}.")}
+        assert shown_keys == {name: (default, "default") for name, default in asdict(value).items()}
 
 
 def test_layers_lie_above_each_other_and_every_value_names_where_it_was_set(acme: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skillkit_core.agent.suspension import find_suspension
-from skillkit_core.contracts.session_store import NOTES, SessionEntry
+from skillkit_core.contracts.session_store import OFF_PATH, SessionEntry
 from skillkit_core.errors import SessionCorrupt, UnknownName, UsageError
 
 __all__ = ["START", "Branches", "role_of"]
@@ -27,7 +27,7 @@ class Branches:
     Attributes:
         entries: all of them, in the order they were written. by_id: the same by id.
         children: the entries that follow an entry, by its id; below ``None`` the first ones. Notes (labels, usage, ...) are
-            not in it; what follows a note follows the entry that the note was written after.
+            not in it; what follows an entry off the path follows the entry that this one was written after.
         labels: text by the id of the entry that it is on; the last one counts.
         title: what the last ``session_info`` calls the session, if any does.
         leaf: the entry that the next one will follow; ``None``: none yet.
@@ -45,7 +45,7 @@ class Branches:
         for entry in self.entries:
             parent = entry.parent_id
             above = self._above.get(parent, parent) if parent is not None else None
-            if entry.type not in NOTES:
+            if entry.type not in OFF_PATH:
                 self.children.setdefault(above, []).append(entry)
                 leaf = entry.id
                 continue
@@ -64,11 +64,11 @@ class Branches:
         self.leaf = self.above(leaf)
 
     def above(self, entry_id: str | None) -> str | None:
-        """``entry_id``, or for a note the entry that it was written after."""
+        """``entry_id``, or for an entry off the path the one that it was written after."""
         return self._above.get(entry_id, entry_id) if entry_id is not None else None
 
     def path(self, entry_id: str | None = None) -> list[SessionEntry]:
-        """The entries from the root to ``entry_id`` (default: the leaf), without notes.
+        """The entries from the root to ``entry_id`` (default: the leaf), without those off the path.
 
         Raises:
             SessionCorrupt: a parent is missing, or the way is a circle.

@@ -137,10 +137,12 @@ class WriterLock:
             raise
 
     def _locked(self, owner: Owner | None) -> SessionLocked:
+        hint = "end that process, or open the session read-only"
         if owner is None:
             who = "another process"
         elif owner.pid == os.getpid():
             who = f"this process ({owner.pid}) already"
+            hint = "close the agent or session that has it open, or open it read-only"
         elif owner.alive:
             who = f"process {owner.pid}"
         else:
@@ -148,7 +150,7 @@ class WriterLock:
         return SessionLocked(
             f"session {self._session_id!r} is being written by {who}",
             where=self._name,
-            hint="end that process, or open the session read-only",
+            hint=hint,
         )
 
     def _unusable(self, error: OSError) -> SessionError:

@@ -21,6 +21,7 @@ _WHERE = {
     "Scripting": "adapter_case",
     "SessionStoreConformance": "session_store",
     "SkillLoaderConformance": "skill_loader",
+    "UserInterfaceConformance": "user_interface",
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from skillkit_core import UNSET, AgentRunner, SkillKitError, Tool, UsageError, __version__
 from skillkit_core.agent.target import Target
 from skillkit_core.agent.tool_call import IN_PROCESS
-from skillkit_core.contracts.session_store import NOTES
+from skillkit_core.contracts.session_store import OFF_PATH
 from skillkit_core.events.subscriptions import HandlerRecord
 from skillkit_core.events.types import Event
 
@@ -317,7 +317,7 @@ class Recorder:
     def _place(self, entry_id: str | None) -> int | str | None:
         """An entry, counted among those of its session: notes beside the path, which a replay may not write, do not count."""
         session = self.agent.open_session
-        path = [e.id for e in session.entries if e.type not in NOTES] if session is not None else []
+        path = [e.id for e in session.entries if e.type not in OFF_PATH] if session is not None else []
         return path.index(entry_id) if entry_id in path else entry_id
 
 

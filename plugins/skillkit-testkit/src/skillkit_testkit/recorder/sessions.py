@@ -10,7 +10,7 @@ from skillkit_core.agent.clock import Clock
 from skillkit_core.agent.conversation import Conversation
 from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import Session
-from skillkit_core.contracts.session_store import NOTES, SessionEntry, SessionHeader
+from skillkit_core.contracts.session_store import OFF_PATH, SessionEntry, SessionHeader
 from skillkit_core.frozen import freeze
 
 from .records import Kept, Talked
@@ -31,7 +31,7 @@ def entry_at(agent: AgentRunner, place: int | str | None) -> str | None:
     """The id of an entry whose place was recorded; raises :class:`SessionError`: there is none there."""
     if not isinstance(place, int):
         return place
-    path = [entry.id for entry in agent.session.entries if entry.type not in NOTES]
+    path = [entry.id for entry in agent.session.entries if entry.type not in OFF_PATH]
     if place >= len(path):
         raise SessionError(f"the session of the replay has no entry {place + 1}")
     return path[place]

@@ -1,0 +1,51 @@
+"""A person who answers by script: the user interface contract without a front end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import Any, TypeAlias
+
+from ..contracts.user_interface import Answers, NoticeLevel, Survey, UserInterface
+from ..errors import UsageError
+
+__all__ = ["ScriptedUser"]
+
+Given: TypeAlias = Mapping[str, Any] | None
+
+
+class ScriptedUser(UserInterface):
+    """Answers one survey after the other.
+
+    Args:
+        answers: for each survey the answers by id of the question, ``None`` for a person who declines, or a function of the
+            survey that gives one of both, now or when it is awaited.
+
+    Attributes:
+        surveys: what was asked.
+        notices: what was shown, as (level, text).
+
+    Raises:
+        UsageError: (``ask``) the script has no further answer, or its answer does not fit the survey.
+    """
+
+    def __init__(self, *answers: Given | Callable[[Survey], Given | Awaitable[Given]]) -> None:
+        self._answers = answers
+        self.surveys: list[Survey] = []
+        self.notices: list[tuple[NoticeLevel, str]] = []
+
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Give the next answer of the script."""
+        self.surveys.append(survey)
+        if len(self.surveys) > len(self._answers):
+            raise UsageError(f"the script has no answer {len(self.surveys)}")
+        given: Any = self._answers[len(self.surveys) - 1]
+        if callable(given):
+            given = given(survey)
+        if isawaitable(given):
+            given = await given
+        return None if given is None else survey.answer(given)
+
+    async def notify(self, text: str, level: NoticeLevel = "info") -> None:
+        """Keep the text in ``notices``."""
+        self.notices.append((level, text))
