@@ -1,11 +1,11 @@
-"""The errors of SkillKit: each names what happened, where, and what to do about it."""
+"""The errors of SkillKit, and the problems of plugins: each names what happened, where, and what to do about it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from .agent.response import AgentResponse
@@ -16,6 +16,7 @@ __all__ = [
     "AmbiguousName",
     "AsyncHandlerError",
     "ConfigError",
+    "Diagnostic",
     "ErrorKind",
     "EventRecursionError",
     "HandlerTimeout",
@@ -288,3 +289,43 @@ class ProviderError(SkillKitError):
     def to_dict(self) -> dict[str, Any]:
         """Return the error as the ``error`` object of ``--json`` output."""
         return {**super().to_dict(), "kind": self.kind.value, "status": self.status, "retry_after": self.retry_after}
+
+
+class Diagnostic(NamedTuple):
+    """One thing that is wrong with a plugin.
+
+    Attributes:
+        plugin: the plugin's name. distribution, version: where it comes from, if it was installed.
+        stage: where it failed: ``discovery``, ``import``, ``api``, ``hooks``, ``config``, or the name of a hook.
+        message: what happened, one line. remedy: what to do.
+        severity: ``error``: the plugin (or this hook of it) is out; ``warning``: it works, but not as it seems.
+        traceback: for ``--debug``.
+    """
+
+    plugin: str
+    stage: str
+    message: str
+    remedy: str = ""
+    distribution: str | None = None
+    version: str | None = None
+    severity: Literal["error", "warning"] = "error"
+    traceback: str | None = None
+
+    def __str__(self) -> str:
+        owner = f"plugin {self.plugin!r}"
+        if self.distribution:
+            owner += f" ({self.distribution} {self.version or '?'})"
+        text = f"{owner}, {self.stage}: {self.message}"
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The diagnostic as ``--json`` shows it."""
+        return {
+            "plugin": self.plugin,
+            "distribution": self.distribution,
+            "version": self.version,
+            "stage": self.stage,
+            "severity": self.severity,
+            "message": self.message,
+            "remedy": self.remedy,
+        }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .markers import hookspec
 
 if TYPE_CHECKING:
-    from ..host.diagnostics import Diagnostic
+    from ..errors import Diagnostic
     from ..host.manager import Host
 
 

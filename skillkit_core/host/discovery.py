@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .diagnostics import Diagnostic
+from ..errors import Diagnostic
 
 __all__ = ["DISTRIBUTIONS", "PLUGINS", "SKILLS", "EntryPoint", "Wrong", "explain", "scan", "spare_pydantic"]
 

@@ -14,10 +14,9 @@ from typing import Any
 from pluggy import HookCaller, PluginManager, PluginValidationError
 
 from .. import API_VERSION
-from ..errors import PluginError, SkillKitError
+from ..errors import Diagnostic, PluginError, SkillKitError
 from ..fields import is_number
 from ..hookspecs.markers import EXTRAS, PROJECT
-from .diagnostics import Diagnostic
 from .discovery import EntryPoint
 
 __all__ = [

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import KINDS
-from ..errors import PluginError
+from ..errors import Diagnostic, PluginError
 from .plan import Decision, Plan, Selection
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..settings.config import Config
     from ..skills import SkillProblem, SkillRegistry
     from .adapters import AdapterRegistry
-    from .diagnostics import Diagnostic
     from .discovery import EntryPoint
     from .distribution import Distribution
     from .plugins import LoadedPlugin, Plugins
@@ -287,8 +286,6 @@ class Host(Access):
 
     def note(self, plugin: str, message: str, *, stage: str = "note", remedy: str = "") -> None:
         """Let a plugin add a warning to ``skillkit plugins doctor``."""
-        from .diagnostics import Diagnostic
-
         self.report(Diagnostic(plugin, stage, message, remedy, **self.owner(plugin), severity="warning"))
 
     def owner(self, plugin: str) -> dict[str, Any]:
@@ -583,8 +580,6 @@ class Host(Access):
         if self._shut:
             return
         import asyncio
-
-        from .diagnostics import Diagnostic
 
         made = self._registries.made if self._registries is not None else lambda kind: None
         adapters, stores = made("adapters"), made("session_stores")

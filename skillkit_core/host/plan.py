@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os.path import join
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import ConfigError, UnknownName, UsageError
+from ..errors import ConfigError, Diagnostic, UnknownName, UsageError
 from ..settings.config import Config, Layer, environment_layer, flag_layer
 from ..settings.documents import read_document
 from ..settings.paths import platform_paths
@@ -15,7 +15,6 @@ from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, scan
 
 if TYPE_CHECKING:
     from ..descriptors import ConfigSection
-    from .diagnostics import Diagnostic
     from .distribution import Distribution
 
 __all__ = ["Decision", "Plan", "Selection", "decide", "preferred", "unknown_plugin"]
@@ -303,8 +302,6 @@ class Plan:
 
     def problems(self) -> list[Diagnostic]:
         """What is wrong with the plan itself: entry points, plugins that are listed and missing, names that are taken."""
-        from .diagnostics import Diagnostic
-
         off = {(d.entry.distribution, d.name) for d in self.decisions if not d.enabled}
         out = [p for p in self.malformed if (p.distribution, p.plugin) not in off]
         known = {e.name for e in self.entries_of(PLUGINS)}
@@ -323,8 +320,6 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _duplicate(entry: EntryPoint, other: EntryPoint) -> Diagnostic:
-    from .diagnostics import Diagnostic
-
     return Diagnostic(
         entry.name,
         "discovery",

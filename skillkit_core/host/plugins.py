@@ -9,13 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import KINDS
-from ..errors import ConfigError, PluginError
+from ..errors import ConfigError, Diagnostic, PluginError
 from .loading import Failure, SkillKitPluginManager, check_hooks, isolated, new_manager
 from .probe import called
 
 if TYPE_CHECKING:
     from ..events.types import Event
-    from .diagnostics import Diagnostic
     from .discovery import EntryPoint
     from .manager import Host
 
