@@ -9,13 +9,14 @@ import inspect
 import re
 import sys
 import textwrap
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
 
 from skillkit_core.events.results import EventResult
 from skillkit_core.events.types import ALIASES, EVENTS, Event
 from skillkit_core.hookspecs import host, lifecycle, registration, resolution
+from skillkit_core.host.loading import must_be_plain
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 KINDS = (
@@ -37,9 +38,9 @@ out parameters that it does not need. A plugin that implements a hook that nobod
 
 | kind | called | answers | async |
 | --- | --- | --- | --- |
-| [host](#host-hooks) | by the host, over its life | none | no |
+| [host](#host-hooks) | by the host, over its life | none | no, except `host_closing` |
 | [registration](#registration-hooks) | once per plugin and kind, when the kind is first needed | none: items go to `register` | no |
-| [resolution](#resolution-hooks) | when a name is looked up | the first that is not `None`, after awaiting | may be, except `resolve_secret` |
+| [resolution](#resolution-hooks) | when a name is looked up | the first that is not `None`, after awaiting | may be |
 | [lifecycle](#lifecycle-hooks) | while agents run | combined as each hook says | may be; `wrap_*` must be |
 """
 
@@ -85,8 +86,10 @@ Events are frozen dataclasses, and payloads are shared: a handler answers, it ne
 {rows}
 
 `on()` also takes these names: {aliases}. `emit()` takes the names of the table.
+Events that a plugin [defines](../how-to/define-hooks.md) are known to the agents of the hosts that have this plugin.
 
-`agent.events.observe(handler)` sees every event after everybody else and has no say. `on_tool_call`, `on_tool_result`, `on_streaming`,
+`agent.events.observe(handler)` sees every event of an agent after everybody else and has no say; a plugin that implements the hook
+[`event`](hooks.md#event) sees those of all agents of the host. `on_tool_call`, `on_tool_result`, `on_streaming`,
 `on_response` and `on_tool_output` are short for `on(...)`. A handler takes `(event)` or `(event, ctx)`, and may be sync or async. `ctx` is
 the `HandlerContext`: `agent`, `signal`, `session`, `ui`, `steer()`, `follow_up()`, `abort()`, `when_idle()`.
 """
@@ -121,13 +124,11 @@ def example_and_text(docstring: str) -> tuple[str, str]:
     return re.sub(r"\n{3,}", "\n\n", rest).strip(), textwrap.dedent(match[1]).strip()
 
 
-def asynchronous(module: ModuleType, name: str) -> str:
+def asynchronous(name: str) -> str:
     """Whether implementations may be coroutines."""
     if name.startswith("wrap_"):
         return "must be"
-    if module in (host, registration) or name == "resolve_secret":
-        return "no"
-    return "may be"
+    return "no" if must_be_plain(name) else "may be"
 
 
 def failing(module: ModuleType, name: str) -> str:
@@ -142,17 +143,18 @@ def failing(module: ModuleType, name: str) -> str:
         return "a diagnostic; counts as `None`"
     if name.startswith("wrap_"):
         return "what it wraps fails"
+    guard = EVENTS[name].guard if name in EVENTS else ""
     return {
         "always": "every implementation fails closed: the call is blocked",
         "phase": "in phase `guard` it fails closed; else it is reported as `handler_error` and the answer is discarded",
         "": "reported as `handler_error`; the answer is discarded",
-    }[EVENTS[name].guard]
+    }[guard]
 
 
 def merging(answer: type[EventResult]) -> list[str]:
     """A line for each field of a result type that says how several answers become one."""
     rows = []
-    for kind in (answer, *answer.__subclasses__()):
+    for kind in answer_types(answer):
         rows += [f"`{kind.__name__}.{f.name}` {f.metadata['merge']}" for f in fields(kind) if "merge" in f.metadata]
     return list(dict.fromkeys(rows))
 
@@ -164,7 +166,7 @@ def entry(module: ModuleType, function: FunctionType) -> str:
     text, _, since = text.rpartition("Since ")
     lines = [f"### `{name}`", "", "```py", signature(function), "```", "", markdown(text).strip(), ""]
     facts = [
-        f"Async: {asynchronous(module, name)}",
+        f"Async: {asynchronous(name)}",
         f"If it fails: {failing(module, name)}",
         f"Since {since.rstrip('.')}",
     ]
@@ -197,11 +199,14 @@ def summary(documented: object) -> str:
     return text.split(". ")[0].rstrip(".")
 
 
-def answers(result: type[EventResult] | None) -> list[str]:
-    """The names of what a handler may answer."""
-    if result is None:
-        return []
-    return list(dict.fromkeys(kind.__name__ for kind in result.__subclasses__())) or [result.__name__]
+def answer_types(result: type[EventResult]) -> list[type[EventResult]]:
+    """The classes of what a handler may answer: ``result`` itself, or its subclasses where it is only their base.
+
+    A class that has a subclass for another event stays the answer to its own.
+    """
+    if is_dataclass(result) and "__dataclass_fields__" in vars(result):
+        return [result]
+    return list({kind.__name__: kind for kind in result.__subclasses__()}.values())
 
 
 def own_fields(event: type[Event]) -> str:
@@ -219,7 +224,8 @@ def events_page() -> str:
             if event.answer
             else "observe"
         )
-        answer = ", ".join(f"`{name}`" for name in answers(event.answer)) or "-"
+        kinds = answer_types(event.answer) if event.answer is not None else ()
+        answer = ", ".join(f"`{kind.__name__}`" for kind in kinds) or "-"
         cells = (f"[`{name}`](hooks.md#{name})", f"`{event.__name__}`", kind, own_fields(event), answer)
         rows.append(f"| {' | '.join(cells)} |")
     aliases = ", ".join(f"`{alias}` for `{name}`" for alias, name in ALIASES.items())

@@ -45,7 +45,6 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .frozen import *
     from .hookspecs.markers import Phase as Phase, hookimpl as hookimpl, hookspec as hookspec
     from .host.adapters import AdapterRegistry as AdapterRegistry
-    from .host.diagnostics import *
     from .host.manager import Host as Host
     from .messages import *
     from .models import *
@@ -73,7 +72,7 @@ contracts.tool_executor: ToolExecutor
 contracts.user_interface: AnswerValue Answers NoticeLevel QuestionKind Survey SurveyOption SurveyQuestion
     UserInterface
 descriptors: Command ConfigSection ContextProvider Factory Provider TokenEstimator
-errors: AgentBusy AgentError AmbiguousName AsyncHandlerError ConfigError ErrorKind EventRecursionError
+errors: AgentBusy AgentError AmbiguousName AsyncHandlerError ConfigError Diagnostic ErrorKind EventRecursionError
     HandlerTimeout NoActiveRun PluginError ProviderError ReentrancyError RunAborted SessionCorrupt SessionError
     SessionLocked SkillKitError ToolError UnknownName UnknownSession UsageError
 events.bus: EventBus
@@ -93,7 +92,6 @@ events.types: AfterProviderResponseEvent AgentEndEvent AgentSettledEvent AgentSt
 frozen: FrozenDict FrozenList freeze thaw
 hookspecs.markers: Phase hookimpl hookspec
 host.adapters: AdapterRegistry
-host.diagnostics: Diagnostic
 host.manager: Host
 messages: AgentMessage AssistantMessage Block ContextTransformer CustomMessage DocumentBlock ImageBlock LLMMessage
     Outcome ProviderBlock RefusalBlock StopReason TextBlock ThinkingBlock ToolCall ToolResultMessage UserMessage

@@ -89,8 +89,10 @@ class AgentConfig:
         tools: tools of this agent alone, besides those of the plugins.
         allow_tools: names of opt-in tools (such as ``bash``) that the model may have.
         only_tools: names of the only tools that the model may have; ``None``: all that are allowed.
-        limits: bounds of a run.
-        retry: when a failed request is repeated.
+        limits: bounds of a run, besides those that the configuration of the host sets. Of a bound that both set the lower one
+            counts, so that a cap is never lost; ``None``: what the configuration says, else ``Limits()``.
+        retry: when a failed request is repeated. A policy that is given counts as a whole; ``None``: what the configuration
+            says, else ``RetryPolicy()``.
         steer_policy: what a steering message does to calls that have not started.
         queue_mode: whether queued messages enter one at a time or all at once.
         abort_grace: seconds in which tools may end after an abort.
@@ -119,8 +121,8 @@ class AgentConfig:
     tools: tuple[Tool, ...] = ()
     allow_tools: frozenset[str] | tuple[str, ...] = frozenset()
     only_tools: frozenset[str] | None = None
-    limits: Limits = field(default_factory=Limits)
-    retry: RetryPolicy = RetryPolicy()
+    limits: Limits | None = None
+    retry: RetryPolicy | None = None
     steer_policy: Literal["skip_remaining", "after_batch"] = "skip_remaining"
     queue_mode: Literal["one_at_a_time", "all"] = "one_at_a_time"
     abort_grace: Seconds = 5.0

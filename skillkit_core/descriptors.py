@@ -29,6 +29,7 @@ KINDS = (
     "session_stores",
     "token_estimators",
     "context_providers",
+    "executors",
     "credentials",
     "commands",
     "config",

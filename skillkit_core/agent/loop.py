@@ -148,7 +148,7 @@ class Loop:
                 model=target.model,
                 provider=target.provider,
                 tools=tuple(tool.name for tool in agent.toolbox.tools()),
-                limits=freeze(asdict(run.config.limits)),
+                limits=freeze(asdict(run.limits)),
             )
         return later
 

@@ -79,7 +79,7 @@ class ModelCall:
             LimitReached: a limit forbids another request.
         """
         run, bus = self._run, self._bus
-        attempt = 1
+        attempt, refreshed = 1, False
         while True:
             builder = await self._attempt(turn)
             error = builder.error
@@ -89,6 +89,9 @@ class ModelCall:
                 return self._message(builder)
             await run.checkpoint()
             delay = self._delay(error, attempt) if isinstance(error, ProviderError) else None
+            if delay is None and not refreshed and isinstance(error, ProviderError) and error.kind is ErrorKind.auth:
+                refreshed = await run.agent.selection.refresh()
+                delay = 0.0 if refreshed else None  # the refusal says nothing of the fresh secret: at once, and once
             if delay is None:
                 if attempt > 1:
                     await bus.fire(RetryEndEvent, attempt=attempt, success=False)
@@ -114,7 +117,7 @@ class ModelCall:
 
     def _delay(self, error: ProviderError, attempt: int) -> float | None:
         """Return the seconds to wait before the next attempt, ``None`` when there must be none."""
-        policy = self._run.config.retry
+        policy = self._run.retry
         if not error.retryable or attempt >= policy.attempts:
             return None
         if error.retry_after:  # "at once" is no answer to a server that has just refused: our own delay, as the SDKs do

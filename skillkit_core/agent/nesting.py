@@ -101,7 +101,7 @@ class Nesting(Part):
         if parent is None:
             return None
         runs = list(parent.run.ancestors())
-        deepest = runs[-1].config.limits.depth
+        deepest = runs[-1].limits.depth
         if len(runs) > deepest:
             path = " > ".join((*parent.run.agent.agent_path, "..."))
             raise AgentError(

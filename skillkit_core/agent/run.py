@@ -83,7 +83,9 @@ class Run:
         self.redact = agent.redact
         self.signal = AbortSignal()
         self.loop = asyncio.get_running_loop()
-        self.ledger = UsageLedger(agent.events, agent.config.limits, parent)
+        self.limits = agent.limits
+        self.retry = agent.retry
+        self.ledger = UsageLedger(agent.events, self.limits, parent)
         self.executor: ToolExecutor | None = agent.config.executor
         if self.executor is None and parent is not None:
             self.executor = parent.run.executor

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..abort import AbortSignal
-from ..config import AgentConfig
+from ..config import AgentConfig, Limits, RetryPolicy
 from ..errors import AgentError, NoActiveRun, UsageError
 from ..events.bus import EventBus
 from ..events.context import HandlerContext
@@ -127,6 +127,16 @@ class AgentRunner:
         """The conversation so far."""
         session = self.conversation.session
         return session.messages if session is not None else ()
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds of a run: those of the agent's configuration and those of the host's, the lower ones of both."""
+        return self.host.config.limits(self.config.limits)
+
+    @property
+    def retry(self) -> RetryPolicy:
+        """When to ask again: the agent's policy, else the host's configuration."""
+        return self.host.config.retry(self.config.retry)
 
     @property
     def signal(self) -> AbortSignal:

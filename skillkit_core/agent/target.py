@@ -40,17 +40,17 @@ async def resolve_target(host: Host, config: AgentConfig) -> Target:
     """
     model, provider = await _find_model(host, config)
     found = await host.resolve("resolve_adapter", provider=provider, api=config.api or model.api or None, config=config)
-    adapter = found if found is not None else _adapter(host, config, provider, model)
+    adapter = found if found is not None else await _adapter(host, config, provider, model)
     model = replace(model, provider=model.provider or provider, api=model.api or adapter.api)
     return Target(model, adapter, provider)
 
 
-def _adapter(host: Host, config: AgentConfig, provider: str, model: ModelDefinition) -> LLMAdapter:
+async def _adapter(host: Host, config: AgentConfig, provider: str, model: ModelDefinition) -> LLMAdapter:
     api = config.api
     item = host.adapters.provider(provider)
     if api is None and item is not None and host.adapters.api_of(item, model.api) is not None:
         api = model.api
-    return host.adapters.resolve(provider, api, base_url=config.base_url, api_key=config.api_key)
+    return await host.adapters.find(provider, api, base_url=config.base_url, api_key=config.api_key)
 
 
 async def _find_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition, str]:
@@ -60,7 +60,7 @@ async def _find_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition,
     if isinstance(asked, ModelDefinition):
         return asked, provider or _provider_for(host, config, asked.provider, asked.id)
     if asked is None:
-        return _default_model(host, config)
+        return await _default_model(host, config)
     found = await host.resolve("resolve_model", name=asked, provider=provider)
     if found is None and provider is not None:
         found = host.models.get(f"{provider}/{asked}")
@@ -69,7 +69,7 @@ async def _find_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition,
             found = known if known is not None and known.provider == provider else None
         return found or ModelDefinition(asked.removeprefix(f"{provider}/"), provider), provider
     if found is None and config.base_url is None:
-        found = _known(host, asked)
+        found = await _known(host, asked)
     if found is not None and config.base_url is None:
         return found, provider or _provider_for(host, config, found.provider, found.id)
     head, _, rest = asked.partition("/")
@@ -81,7 +81,7 @@ async def _find_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition,
     raise UnknownName("model", asked, host.models.list(), hint=_model_hint(host, asked))
 
 
-def _known(host: Host, name: str) -> ModelDefinition | None:
+async def _known(host: Host, name: str) -> ModelDefinition | None:
     """The registered model of a bare name; among several providers, one that can be asked right now comes first."""
     first = host.models.get(name)
     if first is None or "/" in name:
@@ -89,7 +89,7 @@ def _known(host: Host, name: str) -> ModelDefinition | None:
     same = [m for m in host.models.items() if m.id == first.id]
     for model in same:
         item = host.adapters.provider(model.provider) if model.provider in host.adapters else None
-        if item is not None and item.api_key_env and host.adapters.usable(item):
+        if item is not None and item.api_key_env and await host.adapters.find_usable(item):
             return model
     return first
 
@@ -120,10 +120,10 @@ def _generic(host: Host, api: str | None) -> str:
     )
 
 
-def _default_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition, str]:
+async def _default_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition, str]:
     provider = config.provider
     if provider is None:
-        provider = _generic(host, config.api) if config.base_url is not None else host.adapters.default()
+        provider = _generic(host, config.api) if config.base_url is not None else await host.adapters.find_default()
     if provider is None:
         raise UsageError(
             "no provider can be asked", hint=f"{host.adapters.way_out()}, or name a provider with --provider"
@@ -172,6 +172,15 @@ class TargetSelection(Part):
             self.changed = self.changed or self._asked
         self._asked = True
         return self.target
+
+    async def refresh(self) -> bool:
+        """Answer with a fresh secret from the next request on, after that of the target was refused; whether there is one."""
+        target = self.target
+        adapter = await self._agent.host.adapters.refresh(target.adapter) if target is not None else None
+        if target is None or adapter is None:
+            return False
+        self.target = replace(target, adapter=adapter)
+        return True
 
     def take_change(self) -> None:
         """The change has been told."""

@@ -28,6 +28,7 @@ def _check_names(host: Host) -> None:
         ("runtime", host.runtimes),
         ("compactor", host.compactors),
         ("session.store", host.session_stores),
+        ("tools.executor", host.executors),
     ):
         host.named(key, registry)
     known = {*host.plugins, *(decision.name for decision in host.decisions)}

@@ -80,12 +80,10 @@ def info(state: Any, name: str, as_json: bool) -> None:
     if not decisions:
         raise UnknownName("plugin", name, [d.name for d in host.decisions])
     host.collect_all()
-    from ..descriptors import KINDS
-
     decision = decisions[0]
     loaded = host.plugins.get(name)
     problems = [p for p in host.problems if p.plugin == name]
-    items = {kind: host.names_from(kind, name) for kind in KINDS}
+    items = {kind: host.names_from(kind, name) for kind in host.kinds}
     data = _row(decision) | {
         "entry_point": decision.entry.value,
         "location": decision.entry.location,

@@ -17,3 +17,6 @@ class ToolExecutor(ABC):
     @abstractmethod
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         """Run ``tool`` with exactly ``args``. An exception becomes the call's error result."""
+
+    async def close(self) -> None:
+        """End what was started: processes, connections. Called once, when the host closes; at most five seconds."""

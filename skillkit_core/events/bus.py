@@ -207,7 +207,7 @@ class EventBus(Subscriptions):
             raise UsageError(f"{event!r} is an alias", hint=f"emit {ALIASES[event]!r}")
         values = dict(data) if isinstance(data, Mapping) else {} if data is None else {"data": data}
         values = {k: freeze(v) if isinstance(v, (dict, list)) else v for k, v in values.items()}
-        cls = event_type(event, aliases=False)
+        cls = event_type(event, aliases=False, known=self.known)
         try:
             return self.make(cls, **values)
         except TypeError as error:

@@ -106,8 +106,8 @@ def _takes_ctx(function: HandlerFunction) -> bool:
     return len(required) == 2 or (len(positional) >= 2 and positional[1].name == "ctx")
 
 
-def from_impl(impl: Any, event: str) -> HandlerRecord:
-    """The record of a plugin's implementation of a lifecycle hook."""
+def from_impl(impl: Any, event: type[Event], *, observes: bool = False) -> HandlerRecord:
+    """The record of a plugin's implementation of a lifecycle hook; ``observes``: of the hook ``event``, which has no say."""
     extras = getattr(impl.function, EXTRAS, None) or {}
     phase = extras.get("phase") or ("first" if impl.tryfirst else "last" if impl.trylast else "normal")
     names = tuple(impl.argnames)
@@ -125,7 +125,7 @@ def from_impl(impl: Any, event: str) -> HandlerRecord:
         function,
         names != ("event",),
         _is_async(impl.function),
-        PHASES[phase],
+        OBSERVER if observes else PHASES[phase],
         timeout if timeout is not None else _default_timeout(event, phase),
         impl.plugin_name,
         _tool_names(extras.get("tools")),
@@ -134,7 +134,7 @@ def from_impl(impl: Any, event: str) -> HandlerRecord:
 
 def from_function(
     function: HandlerFunction,
-    event: str,
+    event: type[Event],
     phase: str | None,
     tools: Iterable[str] | None = None,
     timeout: float | None = None,
@@ -159,10 +159,10 @@ def _tool_names(tools: Iterable[str] | None) -> frozenset[str] | None:
     return frozenset((tools,) if isinstance(tools, str) else tools)
 
 
-def _default_timeout(event: str, phase: str) -> float:
-    if event == "session_shutdown":
+def _default_timeout(event: type[Event], phase: str) -> float:
+    if event.type == "session_shutdown":
         return SHUTDOWN_SECONDS
-    guards = phase == "guard" or EVENTS[event].guard == "always"
+    guards = phase == "guard" or event.guard == "always"
     return GUARD_SECONDS if guards else INTERCEPTOR_SECONDS
 
 
@@ -197,6 +197,11 @@ class Subscriptions:
         self.agent_path: tuple[str, ...] = ("main",)
         self._children: WeakSet[Subscriptions] | None = None
         self.table: _Table = {}
+
+    @property
+    def known(self) -> Mapping[str, type[Event]]:
+        """Every event that may be emitted here, by name: the core's, and those that plugins of the host define."""
+        return EVENTS if self._host is None else self._host.event_types
 
     def has(self, event: str) -> bool:
         """Whether anybody listens to the event of this (canonical) name."""
@@ -262,12 +267,14 @@ class Subscriptions:
                 return function
 
             return decorate
-        name = event_type(event).type
+        cls = event_type(event, known=self.known)
+        name = cls.type
         if phase not in PHASES:
             raise UsageError(f"unknown phase {phase!r}", hint=f"one of {', '.join(PHASES)}")
         if timeout is not None and not is_number(timeout):
             raise UsageError(f"timeout is {timeout!r}; it must be a number of seconds")
-        record = from_function(handler, name, phase, tools, timeout, answers_only=event == "response")
+        record = from_function(handler, cls, phase, tools, timeout, answers_only=event == "response")
+        record.plugin = self._adding_plugin()
         with self._lock:
             self._handlers.setdefault(name, []).append(record)
             self._compile(name)
@@ -286,12 +293,15 @@ class Subscriptions:
 
         Observers see the final form of an event, also when a handler stopped the others or a guard failed.
         """
-        names = tuple(EVENTS) if events is None else tuple({event_type(e).type for e in events})
-        records = {name: from_function(handler, name, None) for name in names}
+        known = self.known
+        wanted = known.values() if events is None else {event_type(e, known=known) for e in events}
+        records = {cls.type: from_function(handler, cls, None) for cls in wanted}
+        plugin = self._adding_plugin()
         with self._lock:
             for name, record in records.items():
+                record.plugin = plugin
                 self._observers.setdefault(name, []).append(record)
-            self._compile(*names)
+            self._compile(*records)
 
         def unsubscribe() -> None:
             with self._lock:
@@ -299,7 +309,7 @@ class Subscriptions:
                     if record.alive:
                         record.alive = False
                         self._observers[name].remove(record)
-                self._compile(*names)
+                self._compile(*records)
 
         return unsubscribe
 
@@ -329,9 +339,13 @@ class Subscriptions:
             return
         shared: tuple[_Impls, _Table] | None = self._host.handler_records
         if shared is None:  # made once for a set of plugins, shared by all buses of the host
-            self._host.load()  # plugins may bring events
-            found = {name: {impl: from_impl(impl, name) for impl in self._host.impls(name)} for name in EVENTS}
-            found = {name: impls for name, impls in found.items() if impls}
+            observers = self._host.impls("event")
+            found: dict[str, dict[Any, HandlerRecord]] = {}
+            for name, cls in self.known.items():
+                impls = {impl: from_impl(impl, cls) for impl in self._host.impls(name)}
+                impls |= {impl: from_impl(impl, cls, observes=True) for impl in observers}
+                if impls:
+                    found[name] = impls
             shared = self._host.handler_records = (found, {name: _in_turn(i.values()) for name, i in found.items()})
         records, table = shared
         with self._lock:
@@ -340,7 +354,21 @@ class Subscriptions:
                     record.alive = impl in records.get(name, {})  # an emit that goes on must not call what is gone
             self._impls, self.table = records, table
             if self._handlers or self._observers or self.parent is not None or self._children:
-                self._compile(*EVENTS)
+                self._compile(*self.known)
+
+    def forget(self, plugin: str) -> None:
+        """Remove every handler and observer that code of ``plugin`` added here."""
+        with self._lock:
+            for added in (self._handlers, self._observers):
+                for name, records in added.items():
+                    for record in [r for r in records if r.plugin == plugin]:
+                        record.alive = False
+                        records.remove(record)
+                        self._compile(name)
+
+    def _adding_plugin(self) -> str | None:
+        """The plugin whose code adds a handler right now, ``None`` for the application."""
+        return None if self._host is None else self._host.acting_plugin()
 
     def inherit(self, parent: Subscriptions | None, agent_path: tuple[str, ...]) -> None:
         """Take part in the guards and observers of the parent's bus, for as long as it is set.
@@ -359,14 +387,14 @@ class Subscriptions:
         elif old is not None and self.probe is old.probe:
             self.probe = None
         with self._lock:
-            self._compile(*EVENTS)
+            self._compile(*self.known)
 
     def _inherited(self, name: str, own: Iterable[HandlerRecord]) -> list[HandlerRecord]:
         """The records of the parent that count here, too; the same plugins' are here already."""
         if self.parent is None:
             return []
         known = set(own)
-        cls = EVENTS.get(name)
+        cls = self.known.get(name)
         every = cls is not None and cls.guard == "always"
         records = self.parent.table.get(name, ())
         return [r for r in records if r not in known and (every or r.phase >= GUARD)]

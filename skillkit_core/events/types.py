@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from ..abort import AbortSignal
-from ..errors import UnknownName
+from ..errors import PluginError, UnknownName
 from ..frozen import EMPTY
 from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResultMessage
 from ..models import ModelDefinition, TokenUsage
@@ -524,7 +524,7 @@ def _all(cls: type[Event]) -> list[type[Event]]:
     return [c for s in cls.__subclasses__() for c in (s, *_all(s))]
 
 
-EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in _all(Event)}
+EVENTS: Mapping[str, type[Event]] = {cls.type: cls for cls in _all(Event)}
 ALIASES: dict[str, str] = {
     "tool_call": "before_tool_call",
     "tool_result": "after_tool_result",
@@ -533,18 +533,51 @@ ALIASES: dict[str, str] = {
 }
 
 
-def event_type(event: str | type[Event], *, aliases: bool = True) -> type[Event]:
-    """The event class for a name, an alias or the class itself.
+def event_type(
+    event: str | type[Event], *, aliases: bool = True, known: Mapping[str, type[Event]] = EVENTS
+) -> type[Event]:
+    """Return the event class for a name, an alias or the class itself.
+
+    Args:
+        aliases: whether the names of :data:`ALIASES` count.
+        known: the events by name: the core's, or those of one host (:attr:`Host.event_types`).
 
     Raises:
         UnknownName: there is no such event.
     """
     if isinstance(event, type):
-        if not issubclass(event, Event) or event.type not in EVENTS:
-            raise UnknownName("event class", event.__name__, [c.__name__ for c in EVENTS.values()])
+        if not issubclass(event, Event) or event.type not in known:
+            raise UnknownName("event class", event.__name__, [c.__name__ for c in known.values()])
         return event
     name = ALIASES.get(event, event) if aliases else event
-    cls = EVENTS.get(name)
+    cls = known.get(name)
     if cls is None:
-        raise UnknownName("event", event, [*EVENTS, *(ALIASES if aliases else ())])
+        raise UnknownName("event", event, [*known, *(ALIASES if aliases else ())])
     return cls
+
+
+def added_events(space: Any, known: Mapping[str, type[Event]]) -> list[type[Event]]:
+    """Return the event classes that a plugin defines in a module or class.
+
+    Args:
+        space: the module or class.
+        known: the events that there are already, by name.
+
+    Raises:
+        PluginError: a class has no name of its own, or the name is taken.
+    """
+    found = [v for v in vars(space).values() if isinstance(v, type) and issubclass(v, Event)]
+    found = [cls for cls in found if cls is not Event and not cls.__module__.startswith(__package__ or "")]
+    for cls in found:
+        where = f"event class {cls.__qualname__!r}"
+        name = cls.__dict__.get("type")
+        if not isinstance(name, str) or not name.isidentifier():
+            raise PluginError("an event needs a type: the name of its hook", where=where)
+        other = known.get(ALIASES.get(name, name))
+        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise PluginError(
+                f"there is an event {name!r} already ({other.__module__}.{other.__qualname__})",
+                where=where,
+                hint="give it another name",
+            )
+    return found

@@ -1,10 +1,12 @@
-"""Host hooks: the life of the host itself. Synchronous, called in the order of the plugins.
+"""Host hooks: the life of the host itself. Plain functions but for ``host_closing``, called in the order of the plugins.
 
-An exception in one plugin becomes a diagnostic of that plugin; the others are called.
+An exception in one plugin becomes a diagnostic of that plugin; the others are called. An async implementation of a hook that
+must be a plain function is left out, with a diagnostic.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from .markers import hookspec
@@ -16,10 +18,16 @@ if TYPE_CHECKING:
 
 @hookspec
 def register_hookspecs(add: Any, host: Host) -> None:
-    """Define hooks of your own: ``add(module_or_class)`` with functions marked ``@hookspec``.
+    """Define hooks of your own: ``add(module_or_class, kinds=None)`` with functions marked ``@hookspec``.
 
-    Event classes in it (subclasses of ``Event`` whose ``type`` is the name of such a function) become events of every agent:
-    ``agent.events.emit(agent.events.make(MyEvent, ...))`` asks plugins and handlers alike, ``on`` and ``observe`` know them.
+    Event classes in it (subclasses of ``Event`` whose ``type`` is the name of such a function) become events of every agent of
+    this host: ``agent.events.emit(agent.events.make(MyEvent, ...))`` asks plugins and handlers alike, ``on`` and ``observe`` know
+    them.
+
+    ``kinds={"engines": Engine}`` makes a kind of items of its own: other plugins register objects of class ``Engine`` (a tuple
+    takes several classes; each item has a ``name``) in ``register_engines(register, host, config)``, which must be one of the
+    hookspecs, and ``host.registry("engines")`` has them. With :class:`~skillkit_core.descriptors.Factory` as the class
+    ``get(name)`` gives what the factory makes, as for the core's own kinds.
 
     When: right after the plugin was imported, before any plugin's implementations are checked. Whoever implements
     another plugin's hook marks it ``optionalhook=True``.
@@ -61,6 +69,23 @@ def host_started(host: Host) -> None:
         @hookimpl
         def host_started(host):
             ...
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def host_closing(host: Host) -> Awaitable[None] | None:
+    """The host is about to close: end what must be awaited. May be async.
+
+    When: ``Host.aclose()``, before adapters, executors and session stores are closed and before ``host_shutdown``; the last
+    plugin first. At most five seconds each, then the host goes on. ``Host.close()``, which cannot wait, leaves it out.
+
+    Example::
+
+        @hookimpl
+        async def host_closing(host):
+            await connections.close()
 
     Since 0.1.
     """

@@ -718,6 +718,25 @@ def handler_error(event: e.HandlerErrorEvent, ctx: HandlerContext) -> Awaitable[
 
 
 @hookspec
+def event(event: e.Event, ctx: HandlerContext) -> Awaitable[None] | None:
+    """Observe every event of every agent, those that plugins define included: for traces, logs and bridges.
+
+    When: after everybody else who listens to the event, in its final form. ``event.type`` is its name. The implementation takes
+    a ``timeout``, but neither a phase nor ``tools``. A host where no plugin implements it pays nothing for it.
+
+    Returns: nothing; events are only observed here.
+
+    Example::
+
+        @hookimpl
+        def event(event):
+            log.info("%s %s", event.type, event_to_dict(event))
+
+    Since 0.1.
+    """
+
+
+@hookspec
 def wrap_model_call(request: Any, call_next: Callable[[], Awaitable[Any]], ctx: HandlerContext) -> Awaitable[Any]:  # type: ignore[empty-body]
     """Stand around one step with the model: caching, retries of your own, measurements. Async only.
 

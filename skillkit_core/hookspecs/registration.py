@@ -2,8 +2,9 @@
 
 Every hook here works alike. It is called for one plugin at a time, in the order of the plugins, when the kind is first
 needed. What is handed to ``register`` carries the plugin's name as its ``source``: an exception rolls back what this plugin
-registered in this hook, becomes a diagnostic, and the other plugins go on. Implementations return nothing. They create
-nothing heavy: items are descriptors with a name and an import string.
+registered in this hook, becomes a diagnostic, and the other plugins go on. Implementations are plain functions (an async
+one is left out, with a diagnostic) and return nothing. They create nothing heavy: items are descriptors with a name and an
+import string.
 
 A plugin may leave parameters out. ``config`` is the plugin's validated section (see :func:`register_config`), ``None``
 if it has none; ``host`` is the :class:`~skillkit_core.Host`.
@@ -188,8 +189,25 @@ def register_context_providers(register: Callable[[ContextProvider], None], host
 
 
 @hookspec
+def register_executors(register: Callable[[Factory], None], host: Host, config: Any) -> None:
+    """Offer places where tools run: :class:`~skillkit_core.contracts.tool_executor.ToolExecutor`, made as ``create(host)``.
+
+    When: before an executor is first looked up. Which one is used: ``tools.executor`` in the configuration, else none, and
+    tools run in this process. What was made is closed with the host.
+
+    Example::
+
+        @hookimpl
+        def register_executors(register):
+            register(Factory("container", "skillkit_container.executor:ContainerExecutor"))
+
+    Since 0.1.
+    """
+
+
+@hookspec
 def register_credentials(register: Callable[[Factory], None], host: Host, config: Any) -> None:
-    """Offer sources of secrets: ``create(host)`` gives an object with ``get(name: str) -> str | None``.
+    """Offer sources of secrets: ``create(host)`` gives an object with ``get(name: str) -> str | None``, sync or async.
 
     When: a secret is not in the environment. Sources are asked in plugin order.
 

@@ -14,8 +14,10 @@ from .markers import hookspec
 if TYPE_CHECKING:
     from ..config import AgentConfig
     from ..contracts.adapter import LLMAdapter
+    from ..contracts.approver import Approver
     from ..contracts.compactor import CompactionRequest, Compactor
     from ..contracts.runtime import SkillRuntime
+    from ..contracts.tool_executor import ToolExecutor
     from ..host.manager import Host
     from ..models import ModelDefinition
 
@@ -76,16 +78,69 @@ def resolve_runtime(name: str | None, host: Host) -> SkillRuntime | Awaitable[Sk
 
 
 @hookspec
-def resolve_secret(name: str, host: Host) -> str | None:
-    """Give the secret that an environment variable of this name would hold. Synchronous.
+def resolve_executor(name: str | None, host: Host) -> ToolExecutor | Awaitable[ToolExecutor | None] | None:
+    """Give the executor that runs the bodies of tools; ``name`` is ``None`` when nobody asked for a certain one.
 
-    When: the environment has no such variable. Stops at the first non-None answer.
+    When: an agent without an executor of its own, or of the run that it is part of, is about to run tools. Stops at the first
+    non-None answer; none: ``tools.executor`` of the configuration, else this process.
 
     Example::
 
         @hookimpl
-        def resolve_secret(name):
-            return keyring.get_password("skillkit", name)
+        def resolve_executor(name, host):
+            return host.executors.get("container") if name is None else None
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def resolve_approver(config: AgentConfig, host: Host) -> Approver | Awaitable[Approver | None] | None:
+    """Give the approver of an agent that has none, neither of its own nor of the run that it is part of.
+
+    When: a guard asks. Stops at the first non-None answer; none: what would be asked is denied.
+
+    Example::
+
+        @hookimpl
+        def resolve_approver(config, host):
+            return host.registry("approvers").get("slack")
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def resolve_secret(name: str, host: Host) -> str | Awaitable[str | None] | None:
+    """Give the secret that an environment variable of this name would hold.
+
+    When: the environment has no such variable. Stops at the first non-None answer. An async implementation is awaited where a
+    model's adapter is chosen, and by ``await host.find_secret(name)``. ``host.secret(name)`` cannot wait inside an event loop:
+    there its last answer counts, and a diagnostic says so when there is none.
+
+    Example::
+
+        @hookimpl
+        async def resolve_secret(name):
+            return await vault.read("skillkit", name)
+
+    Since 0.1.
+    """
+
+
+@hookspec
+def refresh_secret(name: str, stale: str, host: Host) -> str | Awaitable[str | None] | None:
+    """Give another value for a secret whose value ``stale`` was refused, such as a token that is over.
+
+    When: a provider refused a request for its key (an ``auth`` failure), and the key is the secret ``name``. Stops at the first
+    non-None answer. The request is made once more with it, and it counts in place of ``stale`` from then on. An answer that
+    equals ``stale``, or none: the run fails.
+
+    Example::
+
+        @hookimpl
+        async def refresh_secret(name, stale):
+            return await login.renew(stale) if name == "ACME_TOKEN" else None
 
     Since 0.1.
     """

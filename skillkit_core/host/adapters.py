@@ -97,6 +97,22 @@ class AdapterRegistry(Registry[Item]):
                 return api
         return None
 
+    async def refresh(self, adapter: LLMAdapter) -> LLMAdapter | None:
+        """The adapter to use after ``adapter`` was refused for its key: the same with the secret that ``refresh_secret`` gives.
+
+        ``None``: nobody gives another one, or the key is no secret of the provider's variables.
+        """
+        made = next((key for key, known in self._made.items() if known is adapter), None)
+        entry = next((e for e in self.entries() if made is not None and id(e) == made[0]), None)
+        if made is None or entry is None or self._host is None:
+            return None
+        _, api, base_url, stale = made
+        name = self._host.secret_name(stale) if stale else None
+        if name not in cast("Provider", entry.item).api_key_env:
+            return None
+        fresh = await self._host.refresh_secret(name, stale)
+        return self.resolve(entry.address, api, base_url=base_url, api_key=fresh) if fresh else None
+
     def _required_host(self) -> Host:
         if self._host is None:
             raise UsageError("a registry without a host cannot make adapters", hint="register a finished adapter")
@@ -108,11 +124,29 @@ class AdapterRegistry(Registry[Item]):
             return None
         return self._host.environ.get(item.base_url_env) or None
 
+    async def find(
+        self, name: str, api: str | None = None, *, base_url: str | None = None, api_key: str | None = None
+    ) -> LLMAdapter:
+        """As :meth:`resolve`, and waits for a key that an async plugin holds."""
+        item = self.entry(name).item
+        if api_key is None and isinstance(item, Provider):
+            api_key = await self.find_key(item)
+        return self.resolve(name, api, base_url=base_url, api_key=api_key)
+
     def api_key(self, item: Provider) -> str | None:
         """The provider's key: the first of its variables that is set, else what a credentials plugin holds."""
         if self._host is None:
             return None
         return next((key for name in item.api_key_env if (key := self._host.secret(name))), None)
+
+    async def find_key(self, item: Provider) -> str | None:
+        """As :meth:`api_key`, and waits for async plugins."""
+        if self._host is None:
+            return None
+        for name in item.api_key_env:
+            if key := await self._host.find_secret(name):
+                return key
+        return None
 
     def usable(self, item: Provider) -> bool:
         """Whether the provider can be asked without further settings."""
@@ -120,23 +154,29 @@ class AdapterRegistry(Registry[Item]):
             return True
         return self._own_base_url(item) is not None or self.api_key(item) is not None
 
+    async def find_usable(self, item: Provider) -> bool:
+        """As :meth:`usable`, and waits for a key that an async plugin holds."""
+        return not item.api_key_env or self._own_base_url(item) is not None or await self.find_key(item) is not None
+
+    def _ranked(self) -> list[tuple[str, Provider]]:
+        """The providers that a bare run may choose, best first."""
+        entries = [(self.name_of(e), e.item) for e in self.entries() if isinstance(e.item, Provider)]
+        return sorted((pair for pair in entries if pair[1].rank is not None), key=lambda pair: pair[1].rank or 0)
+
     def default(self) -> str | None:
         """The provider of a bare run: the usable one with the lowest rank, ``None`` when there is none."""
-        ranked = [
-            (e.item.rank, i, self.name_of(e))
-            for i, e in enumerate(self.entries())
-            if isinstance(e.item, Provider) and e.item.rank is not None and self.usable(e.item)
-        ]
-        return min(ranked)[2] if ranked else None
+        return next((name for name, item in self._ranked() if self.usable(item)), None)
+
+    async def find_default(self) -> str | None:
+        """As :meth:`default`, and waits for keys that async plugins hold."""
+        for name, item in self._ranked():
+            if await self.find_usable(item):
+                return name
+        return None
 
     def way_out(self) -> str:
         """What to do where :meth:`default` finds nobody: the variables whose keys would change that, best first."""
-        lacking = [
-            (e.item.rank, i, e.item.api_key_env[0])
-            for i, e in enumerate(self.entries())
-            if isinstance(e.item, Provider) and e.item.rank is not None and e.item.api_key_env
-        ]
-        keys = " or ".join(name for *_, name in sorted(lacking))
+        keys = " or ".join(item.api_key_env[0] for _, item in self._ranked() if item.api_key_env)
         return f"set {keys}" if keys else "install the plugin of a provider"
 
     def _forget(self, entry: Entry[Item]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ..errors import Diagnostic
@@ -232,13 +233,17 @@ def explain(file: str, distribution: str, version: str, wrong: Iterable[Wrong]) 
 
 
 def spare_pydantic() -> None:
-    """Keep pydantic from looking for plugins of its own, if the metadata of somebody's would end the search in an error.
+    """Let pydantic look for plugins of its own now, if the metadata of somebody's ends that search in an error.
 
-    The first model of a process would fail with it, whoever made that.
+    It looks once in a process, when the first model is made, and that model fails with the error, whoever makes it. So this
+    makes one that nobody needs. Nothing outside of pydantic is changed: no variable that other processes would inherit.
     """
     from importlib.metadata import entry_points
 
     try:
         entry_points(group="pydantic")
     except (OSError, TypeError, ValueError):
-        os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+        from pydantic import create_model
+
+        with suppress(OSError, TypeError, ValueError):
+            create_model("FirstOfTheProcess")

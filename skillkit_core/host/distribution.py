@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import isfile, join
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ def _expect(document: Document, key: str, value: Any, kind: type, what: str) -> 
     return value
 
 
-def _no_unknown(document: Document, given: Mapping[str, Any], known: Sequence[str], prefix: str = "") -> None:
+def _no_unknown(document: Document, given: Iterable[str], known: Sequence[str], prefix: str = "") -> None:
     for key in given:
         if key not in known:
             close = close_matches(str(key), known, 1)
@@ -133,7 +133,13 @@ def _check_head(document: Document) -> str:
 
 def _overrides(document: Document, plugins: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
     overrides: Mapping[str, Any] = _expect(document, "overrides", document.data.get("overrides", {}), dict, "a mapping")
-    _no_unknown(document, overrides, KINDS, "overrides.")
+    if not overrides.keys() <= set(KINDS):
+        from difflib import get_close_matches
+
+        misspelt = [kind for kind in overrides if get_close_matches(str(kind), KINDS, 1, 0.75)]
+        _no_unknown(
+            document, misspelt, KINDS, "overrides."
+        )  # others may be kinds of plugins, which are not imported yet
     for kind, chosen in overrides.items():
         _expect(document, f"overrides.{kind}", chosen, dict, "a mapping of names to plugins")
         for name, plugin in chosen.items():

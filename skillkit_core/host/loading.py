@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType, ModuleType
 from typing import Any
@@ -181,11 +182,37 @@ def check_api(name: str, plugin: Any, distribution: str | None = None, version: 
         raise PluginError(f"it is written for plugin API {wanted!r}, this is {API_VERSION}", hint=hint)
 
 
-def check_hooks(manager: PluginManager, plugin: Any, callers: Iterable[HookCaller]) -> None:
+def must_be_plain(hook: str) -> bool:
+    """Whether implementations of a hook of the core cannot be async: host hooks but ``host_closing``, registration hooks."""
+    from ..hookspecs import host, registration
+
+    return hook != "host_closing" and (hasattr(host, hook) or hasattr(registration, hook))
+
+
+def refuse_async(hook: str) -> PluginError:
+    """The error for an async implementation of a hook whose answer nobody awaits."""
+    return PluginError(
+        f"hook {hook!r} must be a plain function, this one is async: it would never run",
+        hint="write 'def'; what must be awaited belongs in host_closing or in a lifecycle hook such as session_start",
+    )
+
+
+def refuse_awaitable(hook: str, answer: Any) -> None:
+    """Raise :class:`PluginError` for the answer of a plain hook that would have to be awaited."""
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise refuse_async(hook)
+
+
+def check_hooks(
+    manager: PluginManager, plugin: Any, callers: Iterable[HookCaller], events: Callable[[], Mapping[str, Any]]
+) -> None:
     """Refuse implementations of hooks that nobody defined, wrappers of lifecycle hooks, and phases that are none.
 
     Args:
         callers: the hooks that ``plugin`` implements.
+        events: gives the events that are known, by name; asked only where events were imported.
 
     Raises:
         PluginError: names the hook, and close matches.
@@ -200,8 +227,8 @@ def check_hooks(manager: PluginManager, plugin: Any, callers: Iterable[HookCalle
             close = close_matches(caller.name, [name for name, hook in hooks.items() if hook.has_spec()], 2)
             hint = f"did you mean {' or '.join(close)}?" if close else "mark it optionalhook=True if it may be absent"
             raise PluginError(f"unknown hook {caller.name!r}", hint=hint)
-        types = sys.modules.get("skillkit_core.events.types")  # where plugins' own events are known, too
-        dispatched = hasattr(lifecycle, caller.name) or (types is not None and caller.name in types.EVENTS)
+        imported = "skillkit_core.events.types" in sys.modules  # else no plugin can have defined an event
+        dispatched = hasattr(lifecycle, caller.name) or (imported and caller.name in events())
         if (impl.wrapper or impl.hookwrapper) and dispatched:
             raise PluginError(
                 f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
@@ -210,5 +237,7 @@ def check_hooks(manager: PluginManager, plugin: Any, callers: Iterable[HookCalle
         phase, timeout = extras.get("phase"), extras.get("timeout")
         if phase not in (None, "rewrite", "first", "normal", "last", "guard"):
             raise PluginError(f"hook {caller.name!r}: unknown phase {phase!r}")
+        if caller.name == "event" and (phase is not None or extras.get("tools") is not None):
+            raise PluginError("hook 'event' observes every event, after all others: it has neither phase nor tools")
         if timeout is not None and not is_number(timeout):
             raise PluginError(f"hook {caller.name!r}: timeout is {timeout!r}; it must be a number of seconds")

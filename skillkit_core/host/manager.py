@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from pathlib import Path
     from weakref import WeakSet
 
+    from ..config import AgentConfig
+    from ..contracts.approver import Approver
     from ..contracts.compactor import Compactor
     from ..contracts.runtime import SkillRuntime
     from ..contracts.session_store import SessionStore
     from ..contracts.skill_loader import SkillLoader
+    from ..contracts.tool_executor import ToolExecutor
     from ..descriptors import Command, ConfigSection
     from ..events.bus import EventBus
+    from ..events.types import Event
     from ..models import ModelRegistry
     from ..registry import Registry
     from ..settings.config import Config
@@ -79,6 +83,12 @@ class Access:
     def skill_loaders(self) -> FactoryRegistry[SkillLoader]:
         """Skill loaders."""
         found: FactoryRegistry[SkillLoader] = self.registry("skill_loaders")
+        return found
+
+    @property
+    def executors(self) -> FactoryRegistry[ToolExecutor]:
+        """Tool executors."""
+        found: FactoryRegistry[ToolExecutor] = self.registry("executors")
         return found
 
     @property
@@ -174,7 +184,7 @@ class Host(Access):
         self.handler_records: Any = None  # the dispatcher's, compiled once for a set of plugins
         self._learned = -1
         self.generation = 0  # grows when a plugin comes or goes
-        self._shut = False
+        self._shut = self._closing = False
         for plugin in plugins:
             name, obj = plugin if isinstance(plugin, tuple) else (None, plugin)
             self.add_plugin(obj, name=name)
@@ -327,11 +337,25 @@ class Host(Access):
                     except Failure as failure:
                         self.report(failure.diagnostic)
             loading.add_all([*candidates, *((name, plugin, None) for name, plugin in self._embedded)])
+            self._check_overrides(loading)
             for name in list(loading.loaded):
                 loading.call(name, "host_configure", config=self._section_of(name))
             for name in list(loading.loaded):
                 loading.call(name, "host_started")
         return self._plugins
+
+    def _check_overrides(self, loading: Plugins) -> None:
+        """Say which choices of the distribution decide nothing: kinds that neither the core nor a plugin has."""
+        found = self.distribution
+        if found is None:
+            return
+        for kind, chosen in found.overrides.items():
+            if kind not in KINDS and kind not in loading.kinds:
+                message = f"distribution {found.name!r} has overrides.{kind}, and no plugin that runs defines this kind"
+                for plugin in sorted(set(chosen.values())):
+                    self.report(
+                        Diagnostic(plugin, "discovery", message, "install the plugin that does", severity="warning")
+                    )
 
     def _section_of(self, name: str) -> Callable[[], Any]:
         return lambda: self.config.section(name)
@@ -340,6 +364,20 @@ class Host(Access):
     def plugins(self) -> Mapping[str, LoadedPlugin]:
         """The plugins that run, in order."""
         return self.load().loaded
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of things that :meth:`registry` knows: the core's, then those that plugins define."""
+        return (*KINDS, *self.load().kinds)
+
+    @property
+    def event_types(self) -> Mapping[str, type[Event]]:
+        """The events of this host by name: the core's, and those that its plugins define."""
+        return self.load().events
+
+    def acting_plugin(self) -> str | None:
+        """The plugin whose code is running right now, ``None`` for the core and the application."""
+        return self._plugins.acting() if self._plugins is not None else None
 
     def impls(self, hook: str) -> list[Any]:
         """Pluggy's implementations of a hook, in the order of the plugins."""
@@ -388,7 +426,7 @@ class Host(Access):
         self._changed()
 
     def remove_plugin(self, name: str) -> None:
-        """Unload a plugin: its hooks, everything it registered, and everything that was made from that.
+        """Unload a plugin: its hooks, everything it registered and that was made from it, and every handler that it added.
 
         While an agent of this host runs, the plugin goes when the run is over: what has begun ends as it began.
 
@@ -406,14 +444,18 @@ class Host(Access):
                 return
         loading.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
         if self._registries is not None:
-            self._registries.forget(name)
+            self._registries.forget(name, loading.loaded[name].kinds)
         loading.drop(name)
         self._embedded = [(n, p) for n, p in self._embedded if n != name]
+        for bus in list(self._buses or ()):
+            bus.forget(name)
         self._changed()
 
     def _changed(self) -> None:
         self.handler_records = None
         self.generation += 1
+        if self._secrets is not None:
+            self._secrets.forget_awaited()
         if self._skills is not None:
             self.reload_skills()
         for bus in list(self._buses or ()):
@@ -454,7 +496,11 @@ class Host(Access):
     # --- what plugins bring -----------------------------------------------------------------------------------
 
     def registry(self, kind: str) -> Any:
-        """The registry of a kind, filled by the plugins when it is first asked for."""
+        """The registry of a kind (:attr:`kinds`), filled by the plugins when it is first asked for.
+
+        Raises:
+            UnknownName: there is no such kind.
+        """
         loading = self.load()
         if self._registries is None:
             from .registries import Registries
@@ -467,7 +513,7 @@ class Host(Access):
         from ..settings.config import section_model
         from .loading import Failure, isolated
 
-        for kind in KINDS:
+        for kind in self.kinds:
             self.registry(kind)
         for entry in self.registry("config").entries():
             plugin = entry.source or "application"
@@ -516,6 +562,30 @@ class Host(Access):
             raise UsageError("no runtime is installed", hint="install a plugin that brings one")
         return self.runtimes.get(name)
 
+    async def find_executor(self, name: str | None = None) -> ToolExecutor | None:
+        """The executor that runs the bodies of tools, ``None`` for this process.
+
+        What ``resolve_executor`` gives; else the one called ``name``; else ``tools.executor`` of the configuration. An executor
+        that is only installed runs nothing: where tools run is decided by whoever sets the host up.
+
+        Raises:
+            UnknownName: nobody offers that name.
+        """
+        from ..contracts.tool_executor import ToolExecutor
+
+        found: ToolExecutor | None = await self.load().first_answer("resolve_executor", ToolExecutor, name=name)
+        if found is not None:
+            return found
+        name = name or self.named("tools.executor", self.executors)
+        return self.executors.get(name) if name is not None else None
+
+    async def find_approver(self, config: AgentConfig) -> Approver | None:
+        """The approver that ``resolve_approver`` gives for an agent that has none of its own; ``None`` when nobody does."""
+        from ..contracts.approver import Approver
+
+        found: Approver | None = await self.load().first_answer("resolve_approver", Approver, config=config)
+        return found
+
     def named(self, key: str, registry: Registry[Any]) -> str | None:
         """The name of something in ``registry`` that the setting ``key`` gives, if it gives one.
 
@@ -555,9 +625,26 @@ class Host(Access):
     def secret(self, name: str) -> str | None:
         """A secret by the name of the environment variable that would hold it.
 
-        The environment is asked first, then ``resolve_secret``, then the registered credential sources.
+        The environment is asked first, then ``resolve_secret``, then the registered credential sources. An async plugin is
+        waited for where no event loop runs; inside one its answer counts if :meth:`find_secret` got it before, and is
+        missed with a diagnostic if not.
         """
         return self.secrets.find(name)
+
+    async def find_secret(self, name: str) -> str | None:
+        """As :meth:`secret`, and waits for plugins that are async."""
+        return await self._vault.wait_for(name)
+
+    def secret_name(self, value: str) -> str | None:
+        """The name of the secret that :meth:`secret` or :meth:`find_secret` gave ``value`` for."""
+        return self._vault.name_of(value)
+
+    async def refresh_secret(self, name: str, stale: str) -> str | None:
+        """Another value for a secret whose value ``stale`` was refused: what ``refresh_secret`` gives, ``None`` if nobody does.
+
+        It counts in place of ``stale`` from then on.
+        """
+        return await self._vault.refresh(name, stale)
 
     def remember_secret(self, value: str) -> None:
         """Have ``value`` replaced wherever text leaves for events, sessions or errors."""
@@ -576,15 +663,19 @@ class Host(Access):
     # --- the end ----------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Close adapters and stores, then call ``host_shutdown``. Idempotent."""
-        if self._shut:
+        """Call ``host_closing``, close what was made (adapters, stores, executors), then call ``host_shutdown``. Idempotent."""
+        if self._shut or self._closing:
             return
+        self._closing = True
         import asyncio
 
-        made = self._registries.made if self._registries is not None else lambda kind: None
-        adapters, stores = made("adapters"), made("session_stores")
-        closing: list[Any] = [*(adapters.made() if adapters is not None else ())]
-        closing += stores.made() if stores is not None else ()
+        if self._plugins is not None:
+            for name in reversed(list(self._plugins.loaded)):
+                await self._plugins.call_closing(name, min(SHUTDOWN_SECONDS, self.hook_seconds))
+        closing: list[Any] = []
+        for kind in ("adapters", "executors", "session_stores"):
+            registry = self._registries.made(kind) if self._registries is not None else None
+            closing += registry.made() if registry is not None else ()
         for thing in closing:
             try:
                 await asyncio.wait_for(thing.close(), SHUTDOWN_SECONDS)
@@ -595,14 +686,16 @@ class Host(Access):
         self.close()
 
     def close(self) -> None:
-        """Call ``host_shutdown`` of every plugin, each within its time, the last first. Idempotent."""
+        """Call ``host_shutdown`` of every plugin, each within its time, the last first. Idempotent.
+
+        Nothing is awaited here: :meth:`aclose` also calls ``host_closing`` and closes what was made.
+        """
         if self._shut:
             return
         self._shut = True
         if self._plugins is not None:
             for name in reversed(list(self._plugins.loaded)):
                 self._plugins.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
-                self._plugins.loaded[name].remove_events()
 
 
 def _current_directory() -> str:

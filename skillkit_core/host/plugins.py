@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import KINDS
 from ..errors import ConfigError, Diagnostic, PluginError
-from .loading import Failure, SkillKitPluginManager, check_hooks, isolated, new_manager
+from .loading import (
+    Failure,
+    SkillKitPluginManager,
+    check_hooks,
+    isolated,
+    must_be_plain,
+    new_manager,
+    refuse_async,
+    refuse_awaitable,
+)
 from .probe import called
 
 if TYPE_CHECKING:
@@ -26,10 +37,13 @@ class LoadedPlugin:
 
     Attributes:
         entry: where it was installed; ``None``: it was embedded.
-        hooks: the hooks that it implements. defines: the hooks that it defines itself. events: the events.
+        hooks: the hooks that it implements.
+        defines: the hooks that it defines itself.
+        events: the event classes that it defines.
+        kinds: the kinds of items that it defines, each with the type of its items.
     """
 
-    __slots__ = ("defines", "entry", "events", "hooks", "name", "plugin")
+    __slots__ = ("defines", "entry", "events", "hooks", "kinds", "name", "plugin")
 
     def __init__(self, name: str, plugin: Any, entry: EntryPoint | None) -> None:
         self.name = name
@@ -38,21 +52,13 @@ class LoadedPlugin:
         self.hooks: tuple[str, ...] = ()
         self.defines: set[str] = set()
         self.events: list[type[Event]] = []
+        self.kinds: dict[str, tuple[type[Any], ...]] = {}
 
     @property
     def owner(self) -> dict[str, Any]:
         """Distribution and version, as the diagnostics name them."""
         entry = self.entry
         return {"distribution": entry.distribution if entry else None, "version": entry.version if entry else None}
-
-    def remove_events(self) -> None:
-        """Take back the events that the plugin brought."""
-        if self.events:
-            from ..events.added import remove_event
-
-            for event in self.events:
-                remove_event(event)
-            self.events = []
 
 
 class Plugins:
@@ -68,6 +74,29 @@ class Plugins:
         self.seconds = seconds
         self._host = host
         self._report = report
+        self._events: Mapping[str, type[Event]] | None = None
+        self._authors: Authors | None = None
+
+    @property
+    def events(self) -> Mapping[str, type[Event]]:
+        """Every event by its name: the core's, and those that the plugins define."""
+        if self._events is None:
+            from ..events.types import EVENTS
+
+            added = {cls.type: cls for loaded in self.loaded.values() for cls in loaded.events}
+            self._events = {**EVENTS, **added} if added else EVENTS
+        return self._events
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[type[Any], ...]]:
+        """The kinds of items that the plugins define, each with the type of its items."""
+        return {kind: types for loaded in self.loaded.values() for kind, types in loaded.kinds.items()}
+
+    def acting(self) -> str | None:
+        """The plugin whose code is running, as the stack tells; ``None`` for the core and the application."""
+        if self._authors is None:
+            self._authors = Authors(self.loaded.values())
+        return self._authors.running()
 
     # --- coming and going -------------------------------------------------------------------------------------
 
@@ -109,24 +138,39 @@ class Plugins:
                     self._forget(loaded)
                     raise
             self.loaded[name] = loaded
+            self._authors = None
             if self.call(name, "register_hookspecs", add=lambda: self._specs_of(loaded)):
                 return True
             self.drop(name)
         return False
 
-    def _specs_of(self, loaded: LoadedPlugin) -> Callable[[Any], None]:
-        def add(space: Any) -> None:
+    def _specs_of(self, loaded: LoadedPlugin) -> Callable[..., None]:
+        def add(space: Any, kinds: Mapping[str, type[Any] | tuple[type[Any], ...]] | None = None) -> None:
             before = self._defined()
             try:
                 self.pm.add_hookspecs(space)
             finally:  # what fails half-way is taken back as well
                 loaded.defines |= self._defined() - before
             if "skillkit_core.events.types" in sys.modules:  # else nobody can have defined any
-                from ..events.added import add_events
+                from ..events.types import added_events
 
-                loaded.events += add_events(space)
+                loaded.events += added_events(space, self.events)
+                self._events = None
+            for kind, types in (kinds or {}).items():
+                loaded.kinds[kind] = self._kind(kind, types)
 
         return add
+
+    def _kind(self, kind: str, types: Any) -> tuple[type[Any], ...]:
+        """Check a kind of items that a plugin defines; gives the types of its items."""
+        where, allowed = f"kind {kind!r}", types if isinstance(types, tuple) else (types,)
+        if kind in KINDS or kind in self.kinds:
+            raise PluginError("there is such a kind already", where=where, hint="give it another name")
+        if f"register_{kind}" not in self._defined():
+            raise PluginError(f"it needs a hookspec 'register_{kind}'", where=where, hint="define it beside the others")
+        if not allowed or not all(isinstance(t, type) for t in allowed):
+            raise PluginError(f"its items need a type, not {types!r}", where=where, hint="name the class of the items")
+        return allowed
 
     def _defined(self) -> set[str]:
         return {name for name, caller in vars(self.pm.hook).items() if getattr(caller, "spec", None) is not None}
@@ -137,13 +181,26 @@ class Plugins:
         callers = self.pm.get_hookcallers(loaded.plugin) or []
         try:
             with isolated(name, "hooks", **loaded.owner):
-                check_hooks(self.pm, loaded.plugin, callers)
+                check_hooks(self.pm, loaded.plugin, callers, lambda: self.events)
         except Failure as failure:
             self.drop(name)
             self._report(failure.diagnostic)
             return False
-        loaded.hooks = tuple(sorted(caller.name for caller in callers))
+        self._drop_async(loaded, callers)
+        loaded.hooks = tuple(sorted(c.name for c in callers if any(i.plugin is loaded.plugin for i in c._hookimpls)))
         return True
+
+    def _drop_async(self, loaded: LoadedPlugin, callers: Iterable[Any]) -> None:
+        """Leave out the async implementations of hooks whose answer nobody awaits, and say so."""
+        kinds = self.kinds
+        for caller in callers:
+            if not (must_be_plain(caller.name) or caller.name.removeprefix("register_") in kinds):
+                continue
+            for impl in [i for i in caller.get_hookimpls() if i.plugin is loaded.plugin]:
+                if inspect.iscoroutinefunction(impl.function) or inspect.isasyncgenfunction(impl.function):
+                    caller._hookimpls.remove(impl)
+                    wrong = refuse_async(caller.name)
+                    self._report(Diagnostic(loaded.name, caller.name, wrong.message, wrong.hint or "", **loaded.owner))
 
     def drop(self, name: str) -> None:
         """Forget a plugin, its implementations and the hooks that it defined."""
@@ -154,7 +211,7 @@ class Plugins:
     def _forget(self, loaded: LoadedPlugin) -> None:
         """Take a plugin out of pluggy, also one whose registration ended half-way."""
         pm, plugin = self.pm, loaded.plugin
-        loaded.remove_events()
+        self._events = self._authors = None
         if pm.get_plugin(loaded.name) is plugin:
             pm.unregister(name=loaded.name)
         for name, caller in list(vars(pm.hook).items()):
@@ -215,7 +272,7 @@ class Plugins:
                 arguments = {"host": lambda: self._host, **lazy}
                 for impl in impls:
                     given = {n: arguments[n]() for n in impl.argnames}
-                    called(self._host, hook, impl, partial(impl.function, **given))
+                    refuse_awaitable(hook, called(self._host, hook, impl, partial(impl.function, **given)))
         except Failure as failure:
             self._report(failure.diagnostic)
             return False
@@ -231,32 +288,124 @@ class Plugins:
                 with isolated(impl.plugin_name, hook, seconds=self.seconds, **self.owner(impl.plugin_name)):
                     arguments = {"host": self._host, **values}
                     given = {n: arguments[n] for n in impl.argnames}
-                    called(self._host, hook, impl, partial(impl.function, **given))
+                    refuse_awaitable(hook, called(self._host, hook, impl, partial(impl.function, **given)))
             except Failure as failure:
                 problems.append(failure.diagnostic)
         return problems
 
-    async def first_answer(self, hook: str, **values: Any) -> Any:
-        """The first answer to a hook that is not ``None`` after awaiting, or ``None``; failures are reported."""
-        import inspect
+    async def first_answer(self, hook: str, wanted: type[Any] = object, **values: Any) -> Any:
+        """The first answer to a hook that is not ``None`` after awaiting, or ``None``; failures are reported.
 
+        Args:
+            wanted: what an answer must be; another one is a failure.
+        """
         for impl in self.impls(hook):
             arguments = {"host": self._host, **values}
+            given = {n: arguments[n] for n in impl.argnames}
+            call = partial(called, self._host, hook, impl, partial(impl.function, **given))
             try:
-                with isolated(impl.plugin_name, hook, seconds=0, **self.owner(impl.plugin_name)):
-                    given = {n: arguments[n] for n in impl.argnames}
-                    answer = called(self._host, hook, impl, partial(impl.function, **given))
-                    if inspect.isawaitable(answer):
-                        answer = await answer
+                answer = await self.awaited(impl.plugin_name, hook, call, wanted=wanted)
             except Failure as failure:
-                import asyncio
-
-                if isinstance(failure.__cause__, asyncio.CancelledError):
-                    raise failure.__cause__ from None
                 self._report(failure.diagnostic)
                 continue
             if answer is not None:
                 return answer
+        return None
+
+    async def awaited(
+        self,
+        plugin: str,
+        hook: str,
+        call: Callable[[], Any],
+        seconds: float | None = None,
+        wanted: type[Any] = object,
+    ) -> Any:
+        """What ``call()`` of a plugin gives, awaited where it is awaitable, at most ``seconds`` from when it first waits.
+
+        Raises:
+            Failure: it failed, took too long, or gave neither a ``wanted`` nor ``None``. A cancellation passes unchanged.
+        """
+        import asyncio
+
+        from ..events.bus import drive
+
+        try:
+            with isolated(plugin, hook, seconds=0, **self.owner(plugin)):
+                answer = call()
+                answer = await drive(answer, seconds) if inspect.isawaitable(answer) else answer
+                if answer is not None and not isinstance(answer, wanted):
+                    raise PluginError(f"{hook} gives {wanted.__name__} or None, not {type(answer).__name__}")
+                return answer
+        except Failure as failure:
+            if isinstance(failure.__cause__, asyncio.CancelledError):
+                raise failure.__cause__ from None
+            raise
+
+    async def call_closing(self, name: str, seconds: float) -> None:
+        """Call one plugin's implementations of ``host_closing`` and wait for them; failures are reported."""
+        for impl in self.own_impls(name, "host_closing"):
+            given = dict.fromkeys(impl.argnames, self._host)
+            call = partial(called, self._host, "host_closing", impl, partial(impl.function, **given))
+            try:
+                await self.awaited(name, "host_closing", call, seconds)
+            except Failure as failure:
+                self._report(failure.diagnostic)
+
+
+class Authors:
+    """Tells which plugin's code is running.
+
+    Code of an installed plugin, or of a module that was embedded, is known by its module. The methods of an embedded object,
+    and the functions in them, are known by their names, and of several objects of one class by the object that they hold.
+    """
+
+    def __init__(self, plugins: Iterable[LoadedPlugin]) -> None:
+        self._modules: dict[
+            str, list[tuple[str, LoadedPlugin]]
+        ] = {}  # module: (start of the names in it, whose they are)
+        self._codes: dict[CodeType, LoadedPlugin] = {}  # functions that an object was given
+        for loaded in plugins:
+            plugin = loaded.plugin
+            if isinstance(plugin, ModuleType):
+                module, names = plugin.__name__, ""
+            else:
+                kind = plugin if isinstance(plugin, type) else type(plugin)
+                module, names = kind.__module__, "" if loaded.entry is not None else f"{kind.__qualname__}."
+            self._modules.setdefault(module, []).append((names, loaded))
+            package = module.rpartition(".")[0]
+            if loaded.entry is not None and getattr(sys.modules.get(package), "__file__", None):
+                self._modules.setdefault(package, []).append(("", loaded))
+            if not isinstance(plugin, ModuleType):
+                given = getattr(plugin, "__dict__", {}).values()
+                self._codes |= {f.__code__: loaded for f in given if isinstance(f, FunctionType)}
+
+    def running(self) -> str | None:
+        """The plugin of the innermost call on the stack that is a plugin's, up to the event loop."""
+        frame = sys._getframe(1) if self._modules else None
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if module == "asyncio.events":  # whoever runs the loop did not write what runs in it
+                return None
+            found = self._of(frame, module)
+            if found is not None:
+                return found
+            frame = frame.f_back
+        return None
+
+    def _of(self, frame: FrameType, module: str) -> str | None:
+        if frame.f_code in self._codes:
+            return self._codes[frame.f_code].name
+        name, inside = frame.f_code.co_qualname, module
+        while inside:
+            known = self._modules.get(inside)
+            if known is not None:
+                whose = [p for names, p in known if name.startswith(names)]
+                if len(whose) > 1:
+                    held = {id(value) for value in frame.f_locals.values()}
+                    whose = [p for p in whose if id(p.plugin) in held]
+                if whose:
+                    return whose[0].name
+            inside = inside.rpartition(".")[0]
         return None
 
 
@@ -283,7 +432,7 @@ def check_required(host: Host) -> None:
     if not required:
         return
     host.load()
-    for kind in KINDS:
+    for kind in host.kinds:
         host.registry(kind)
     where = host.config.origin("plugins.required")
     broken = [p for p in host.problems if p.severity == "error" and _came_up_short(p)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..descriptors import (
@@ -17,10 +17,11 @@ from ..descriptors import (
     load_object,
     singular,
 )
-from ..errors import PluginError, SkillKitError
+from ..errors import PluginError, SkillKitError, UnknownName
+from ..frozen import EMPTY
 from ..registry import Entry, Registry
 from ..settings.config import CORE_KEYS
-from .loading import Failure, isolated
+from .loading import Failure, isolated, refuse_awaitable
 from .probe import called
 
 if TYPE_CHECKING:
@@ -89,8 +90,10 @@ class FactoryRegistry(Registry[Any], Generic[T]):
         return [obj for _, obj in self._made.values()]
 
 
-def item_types(name: str) -> tuple[type[Any], ...]:
-    """The descriptor types that ``register_<name>`` accepts, imported when they are needed."""
+def item_types(name: str, families: Mapping[str, tuple[type[Any], ...]] = EMPTY) -> tuple[type[Any], ...]:
+    """The types that ``register_<name>`` accepts, imported when they are needed; ``families``: of the kinds of plugins."""
+    if name in families:
+        return families[name]
     if name == "models":
         from ..models import ModelDefinition
 
@@ -117,15 +120,17 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
     """What ``plugin`` hands to ``register`` in its implementation of ``register_<kind>``.
 
     Raises:
-        PluginError: an item has the wrong type. Whatever the plugin raises passes.
+        PluginError: an item has the wrong type, or the hook is async. Whatever the plugin raises passes.
     """
-    types = item_types(kind)
+    types = item_types(kind, host.load().kinds)
     items: list[Any] = []
 
     def register(item: Any) -> None:
         if not isinstance(item, types):
             names = " or ".join(t.__name__ for t in types)
             raise PluginError(f"register_{kind} takes {names}, not {type(item).__name__}")
+        if kind not in KINDS and not (isinstance(getattr(item, "name", None), str) and item.name):
+            raise PluginError(f"register_{kind}: a {type(item).__name__} without a name cannot be found again")
         if kind == "config" and item.name in CORE_KEYS:
             raise PluginError(f"section {item.name!r} is the core's", hint="name it after the plugin")
         items.append(item)
@@ -135,7 +140,7 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
         arguments["config"] = host.config.section(plugin)
 
     def call() -> list[Any]:
-        impl.function(**{name: arguments[name] for name in impl.argnames})
+        refuse_awaitable(f"register_{kind}", impl.function(**{name: arguments[name] for name in impl.argnames}))
         return items
 
     answer: list[Any] = called(host, f"register_{kind}", impl, call)
@@ -154,7 +159,7 @@ def note_unchecked(host: Host, tool: Any, source: str | None) -> None:
         host.note(plugin, message, stage="register_tools", remedy="use other keywords, or check it in the tool")
 
 
-_MADE_LATER = ("runtimes", "compactors", "session_stores", "skill_loaders", "credentials")
+_MADE_LATER = ("runtimes", "compactors", "session_stores", "skill_loaders", "executors", "credentials")
 
 
 class Registries:
@@ -170,10 +175,18 @@ class Registries:
         return self._registries.get(kind)
 
     def get(self, kind: str, plugins: Plugins) -> Any:
-        """The registry of a kind, filled by the plugins."""
+        """The registry of a kind, filled by the plugins.
+
+        Raises:
+            UnknownName: neither the core nor a plugin has such a kind.
+        """
         registry = self._registries.get(kind)
         if registry is None:
-            registry = self._registries[kind] = self._new(kind)
+            families = plugins.kinds
+            if kind not in KINDS and kind not in families:
+                raise UnknownName("kind of registry", kind, [*KINDS, *families])
+            made_later = kind in _MADE_LATER or families.get(kind) == (Factory,)
+            registry = self._registries[kind] = self._new(kind, made_later)
         if kind not in self._filled:
             self._filled.add(kind)
             for name in list(plugins.loaded):
@@ -181,7 +194,7 @@ class Registries:
             self._report_clashes(kind)
         return registry
 
-    def _new(self, kind: str) -> Any:
+    def _new(self, kind: str, made_later: bool) -> Any:
         host = self._host
         if kind == "adapters":
             from .adapters import AdapterRegistry
@@ -191,7 +204,7 @@ class Registries:
             from ..models import ModelRegistry
 
             registry = ModelRegistry(host.describe)
-        elif kind in _MADE_LATER:
+        elif made_later:
             registry = FactoryRegistry(host, singular(kind), host.describe)
         else:
             registry = Registry(host.describe, first_wins=kind == "tools")
@@ -223,15 +236,18 @@ class Registries:
 
     def collect_late(self, name: str, plugins: Plugins) -> None:
         """Ask a plugin that came late for the kinds that the others have been asked for."""
-        for kind in KINDS:
+        for kind in self._host.kinds:
             if kind in self._filled:
                 self._collect(kind, name, plugins)
                 self._report_clashes(kind, name)
 
-    def forget(self, name: str) -> None:
-        """Take back everything that a plugin registered."""
+    def forget(self, name: str, kinds: Iterable[str] = ()) -> None:
+        """Take back everything that a plugin registered, and the registries of the ``kinds`` that it defines."""
         for registry in self._registries.values():
             registry.unregister_by_source(name)
+        for kind in kinds:
+            self._registries.pop(kind, None)
+            self._filled.discard(kind)
 
     def _report_clashes(self, kind: str, only: str | None = None) -> None:
         """Say which tools and sections those of another plugin hide, and which commands those of the core."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .loading import Failure, isolated
 from .probe import called
@@ -22,6 +24,10 @@ class Secrets:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._values: set[str] = set()
+        self._awaited: dict[tuple[Any, str], Any] = {}  # what async plugins answered, for those that cannot wait
+        self._fresh: dict[str, tuple[str, str]] = {}  # name: the value that was refused, and what counts in its place
+        self._names: dict[str, str] = {}
+        self._missed: set[tuple[Any, str]] = set()
 
     def remember(self, value: str) -> None:
         """Have ``value`` replaced by :meth:`redact` from now on."""
@@ -41,37 +47,123 @@ class Secrets:
                 text = text.replace(value, "***")
         return text
 
+    def forget_awaited(self) -> None:
+        """Ask again whoever was awaited: plugins came or went."""
+        self._awaited.clear()
+
     def find(self, name: str) -> str | None:
         """The environment is asked first, then ``resolve_secret``, then the registered credential sources."""
-        value = self._host.environ.get(name) or self._from_hooks(name) or self._from_sources(name)
+        value = self._host.environ.get(name)
+        for asker in () if value else self._askers(name):
+            key = (asker.key, name)
+            found = self._awaited[key] if key in self._awaited else self._ask(asker)
+            value = self._waited(asker, name, found) if inspect.isawaitable(found) else _text(found)
+            if value:
+                break
+        return self._given(name, value)
+
+    async def wait_for(self, name: str) -> str | None:
+        """As :meth:`find`, and what is awaitable is awaited; :meth:`find` knows these answers from then on."""
+        value = self._host.environ.get(name)
+        for asker in () if value else self._askers(name):
+            found = self._ask(asker)
+            if inspect.isawaitable(found):
+                found = self._awaited[asker.key, name] = await self._await(asker, found)
+            value = _text(found)
+            if value:
+                break
+        return self._given(name, value)
+
+    async def refresh(self, name: str, stale: str) -> str | None:
+        """Another value than ``stale``: one that is known by now, else what ``refresh_secret`` gives."""
+        known = await self.wait_for(name)
+        if known and known != stale:
+            return known
+        found = _text(await self._host.resolve("refresh_secret", name=name, stale=stale))
+        if not found or found == stale:
+            return None
+        first, newest = self._fresh.get(name, (stale, stale))
+        self._fresh[name] = (first if newest == stale else stale, found)
+        self.remember(found)
+        return found
+
+    def _given(self, name: str, value: str | None) -> str | None:
+        stale, fresh = self._fresh.get(name, (None, None))
+        value = fresh if value and value == stale else value
         if value:
             self.remember(value)
-        return value
+            self._names[value] = name
+        return value or None
 
-    def _from_hooks(self, name: str) -> str | None:
+    def name_of(self, value: str) -> str | None:
+        """The name under which a value was given out."""
+        return self._names.get(value)
+
+    def _askers(self, name: str) -> Iterator[_Asker]:
+        """Who may know a secret, in turn."""
+        arguments: dict[str, Any] = {"host": self._host, "name": name}
         for impl in self._host.impls("resolve_secret"):
-            arguments: dict[str, Any] = {"host": self._host, "name": name}
             call = partial(impl.function, **{n: arguments[n] for n in impl.argnames})
-            found = self._ask(impl.plugin_name, partial(called, self._host, "resolve_secret", impl, call))
-            if found:
-                return found
-        return None
-
-    def _from_sources(self, name: str) -> str | None:
+            yield _Asker(impl, impl.plugin_name, partial(called, self._host, "resolve_secret", impl, call))
         sources = self._host.registry("credentials")
         for entry in sources.entries():
-            found = self._ask(entry.source, lambda entry=entry: sources.get(entry.address).get(name))
-            if found:
-                return found
-        return None
+            address = entry.address
+            yield _Asker(address, entry.source, partial(lambda a: sources.get(a).get(name), address))
 
-    def _ask(self, plugin: str | None, function: Any) -> str | None:
-        """What one plugin knows; that it fails is its problem, not that of whoever needs the secret."""
-        name = plugin or "application"
+    def _ask(self, asker: _Asker) -> Any:
+        """What one plugin answers; that it fails is its problem, not that of whoever needs the secret."""
         try:
-            with isolated(name, "resolve_secret", seconds=self._host.hook_seconds, **self._host.owner(name)):
-                found = function()
+            with isolated(
+                asker.plugin, "resolve_secret", seconds=self._host.hook_seconds, **self._host.owner(asker.plugin)
+            ):
+                return asker.call()
         except Failure as failure:
             self._host.report(failure.diagnostic)
             return None
-        return str(found) if found else None
+
+    async def _await(self, asker: _Asker, answer: Any) -> Any:
+        try:
+            return await self._host.load().awaited(
+                asker.plugin, "resolve_secret", lambda: answer, self._host.hook_seconds
+            )
+        except Failure as failure:
+            self._host.report(failure.diagnostic)
+            return None
+
+    def _waited(self, asker: _Asker, name: str, answer: Any) -> str | None:
+        """The awaited answer where no loop runs; inside one nothing can wait for it, and the plugin's owner is told."""
+        import asyncio
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return _text(asyncio.run(self._await(asker, answer)))
+        if inspect.iscoroutine(answer):
+            answer.close()
+        if (asker.key, name) not in self._missed:
+            self._missed.add((asker.key, name))
+            self._host.note(
+                asker.plugin,
+                f"resolve_secret is async, and {name} was asked for where nothing can be awaited: its answer was left out",
+                stage="resolve_secret",
+                remedy=f"'await host.find_secret({name!r})' before, or answer without waiting",
+            )
+        return None
+
+
+class _Asker(NamedTuple):
+    """One plugin that may know a secret. ``key`` tells it from the others."""
+
+    key: Any
+    source: str | None
+    call: Callable[[], Any]
+
+    @property
+    def plugin(self) -> str:
+        """Its name, for diagnostics."""
+        return self.source or "application"
+
+
+def _text(found: Any) -> str | None:
+    """An answer as text, ``None`` for an empty one."""
+    return str(found) if found else None

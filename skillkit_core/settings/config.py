@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError, PluginError, close_matches
@@ -11,6 +12,7 @@ from ..errors import ConfigError, PluginError, close_matches
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from ..config import Limits, RetryPolicy
     from ..descriptors import ConfigSection
 
 __all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer", "misspelt_variables", "section_model"]
@@ -162,6 +164,8 @@ class Config:
         self._valid: dict[str, Any] = {}
         self._checked = False
         self._data: dict[str, Any] | None = None
+        self._limits: dict[Limits | None, Limits] = {}
+        self._retry: RetryPolicy | None = None
 
     def put_below(self, layers: Sequence[Layer]) -> None:
         """Add layers under all that are there."""
@@ -223,6 +227,40 @@ class Config:
                 break
             found = found.get(part) if isinstance(found, Mapping) else getattr(found, part, None)
         return default if found is None else found
+
+    def limits(self, own: Limits | None = None) -> Limits:
+        """Return the bounds of a run: those that the configuration sets, and those of the agent.
+
+        Args:
+            own: the agent's; ``None``: it has none of its own. Of a bound that both set the lower one counts.
+        """
+        found = self._limits.get(own)
+        if found is None:
+            from ..config import Limits
+
+            settings = self.core.limits
+            if own is None:
+                found = Limits(**{f.name: getattr(settings, f.name) for f in fields(Limits)})
+            else:
+                found = Limits(**{f.name: self._lower(f.name, getattr(own, f.name)) for f in fields(Limits)})
+            self._limits[own] = found
+        return found
+
+    def _lower(self, bound: str, own: Any) -> Any:
+        """The lower one of an agent's own bound and the configured one."""
+        configured = self.get(f"limits.{bound}") if self.origin(f"limits.{bound}") is not None else None
+        return own if configured is None else configured if own is None else min(own, configured)
+
+    def retry(self, own: RetryPolicy | None = None) -> RetryPolicy:
+        """Return when to ask again: the agent's ``own`` policy as a whole, else the configured one."""
+        if own is not None:
+            return own
+        if self._retry is None:
+            from ..config import RetryPolicy
+
+            settings = self.core.retry
+            self._retry = RetryPolicy(**{f.name: getattr(settings, f.name) for f in fields(RetryPolicy)})
+        return self._retry
 
     def check(self) -> None:
         """Validate everything: the core's keys, every section, and that there are no unknown keys.

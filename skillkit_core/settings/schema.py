@@ -51,9 +51,12 @@ else:
 
 
 class ToolSettings(_Strict):
-    """Which tools a model may have."""
+    """Which tools a model may have, and where they run."""
 
     allow: list[str] = Field(default=[], description="opt-in tools that the model may have, for example bash")
+    executor: str | None = Field(
+        default=None, description="executor that runs tools; default: they run in this process"
+    )
 
 
 class CoreSettings(_Strict):

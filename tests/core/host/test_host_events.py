@@ -1,4 +1,4 @@
-"""Events that plugins bring: known while the plugin is there, dispatched like those of the core, refused when they clash."""
+"""Events that plugins bring, the hook that observes every event, and the handlers that plugins add: each goes with its plugin."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from skillkit_core import (
+    AgentConfig,
     AgentRunner,
     Event,
     EventResult,
@@ -21,6 +22,7 @@ from skillkit_core import (
     hookspec,
 )
 from skillkit_core.events.types import EVENTS
+from skillkit_core.testing import ScriptedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,6 @@ def hosted(tmp_path: Any) -> Iterator[Callable[..., Host]]:
     yield make
     for host in made:
         host.close()
-    assert "before_lunch" not in EVENTS
 
 
 def test_plugins_handlers_and_observers_take_part_in_the_event_of_a_plugin(hosted: Any) -> None:
@@ -99,23 +100,47 @@ def test_plugins_handlers_and_observers_take_part_in_the_event_of_a_plugin(hoste
             with pytest.raises(Exception, match=r"guard .* failed on before_lunch"):
                 await agent.events.emit(agent.events.make(BeforeLunchEvent, dish="pie"))
         await host.aclose()
-        assert "before_lunch" not in EVENTS
 
     asyncio.run(main())
 
 
-def test_the_event_goes_with_the_last_plugin_that_brings_it(hosted: Any) -> None:
-    one, two = hosted(("kitchen", Kitchen())), hosted(("kitchen", Kitchen()))
-    for host in (one, two):
-        host.load()
-    assert EVENTS["before_lunch"] is BeforeLunchEvent
-    one.remove_plugin("kitchen")
-    assert "before_lunch" in EVENTS
-    two.remove_plugin("kitchen")
-    assert "before_lunch" not in EVENTS
-    agent = AgentRunner(host=one)
+def test_the_events_of_two_hosts_are_apart(hosted: Any) -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class OtherLunch(Event):
+        type: ClassVar[str] = "before_lunch"
+
+    class Canteen:
+        @hookimpl
+        def register_hookspecs(self, add: Any) -> None:
+            add(SimpleNamespace(OtherLunch=OtherLunch, before_lunch=before_lunch))
+
+    async def main() -> None:
+        one, two, none = hosted(("kitchen", Kitchen())), hosted(("canteen", Canteen())), hosted()
+        assert list(one.plugins) == ["kitchen"] and list(two.plugins) == ["canteen"]
+        assert one.event_types["before_lunch"] is BeforeLunchEvent and two.event_types["before_lunch"] is OtherLunch
+        assert none.event_types == EVENTS and "before_lunch" not in EVENTS
+        seen: list[type] = []
+        for host in (one, two):
+            agent = AgentRunner(host=host)
+            agent.events.on("before_lunch", lambda e: seen.append(type(e)))
+            await agent.events.emit("before_lunch")
+        assert seen == [BeforeLunchEvent, OtherLunch]
+        for listen in (lambda bus: bus.on("before_lunch", print), lambda bus: bus.observe(print, ["before_lunch"])):
+            with pytest.raises(UnknownName, match="before_lunch"):
+                listen(AgentRunner(host=none).events)
+
+    asyncio.run(main())
+
+
+def test_an_event_goes_with_its_plugin(hosted: Any) -> None:
+    host = hosted(("kitchen", Kitchen()))
+    agent = AgentRunner(host=host)
+    agent.events.on("before_lunch", print)
+    host.remove_plugin("kitchen")
     with pytest.raises(UnknownName, match="before_lunch"):
         agent.events.on("before_lunch", print)
+    host.add_plugin(Kitchen(), name="kitchen")
+    assert host.event_types["before_lunch"] is BeforeLunchEvent
 
 
 @pytest.mark.parametrize(
@@ -155,3 +180,154 @@ def test_an_event_of_a_plugin_cannot_be_wrapped_either(hosted: Any) -> None:
     host = hosted(("kitchen", Kitchen()), ("wrapping", Wrapping()))
     host.load()
     assert "cannot be wrapped" in next(p for p in host.problems if p.plugin == "wrapping").message
+
+
+class Witness:
+    """Sees every event."""
+
+    def __init__(self) -> None:
+        self.saw: list[str] = []
+
+    @hookimpl
+    def event(self, event: Any) -> None:
+        self.saw.append(event.type)
+
+
+def test_the_hook_event_sees_every_event_last_and_costs_nothing_where_nobody_has_it(hosted: Any) -> None:
+    async def main() -> None:
+        witness, answered = Witness(), []
+        host = hosted(("kitchen", Kitchen()), ("witness", witness))
+        async with AgentRunner(AgentConfig(), host=host) as agent:
+            agent.set_adapter(ScriptedModel(["hello"]))
+            observed: list[str] = []
+            agent.events.observe(lambda e: observed.append(e.type))
+
+            @agent.events.on("turn_start", phase="guard")
+            def last(event: Any) -> None:
+                answered.append("turn_start" in witness.saw)
+
+            assert not agent.events.has_say("agent_start") and agent.events.has("agent_start")
+            await agent.chat("hi")
+            await agent.events.emit("before_lunch")
+        assert answered == [False], "it comes after everybody else"
+        assert witness.saw[0] == "session_start" and witness.saw[1:] == observed
+        assert {"before_lunch", "agent_end", "message_update", "session_shutdown"} <= set(observed)
+        assert not AgentRunner(host=hosted(("kitchen", Kitchen()))).events.table
+        host.remove_plugin("witness")
+        assert not AgentRunner(host=host).events.table
+
+    asyncio.run(main())
+
+
+def test_a_failing_witness_changes_nothing_and_is_reported(hosted: Any) -> None:
+    class Broken:
+        @hookimpl
+        async def event(self, event: Any, ctx: Any) -> Any:
+            if event.type == "agent_end":
+                raise ValueError("full")
+            return "an answer that does not matter"
+
+    async def main() -> None:
+        async with AgentRunner(host=hosted(("broken", Broken()))) as agent:
+            agent.set_adapter(ScriptedModel(["hello"]))
+            problems: list[Any] = []
+            agent.events.on("handler_error", problems.append)
+            assert (await agent.chat("hi")).content == "hello"
+        assert [(p.plugin, p.event, p.error) for p in problems] == [("broken", "agent_end", "ValueError: full")]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("options", [{"phase": "guard"}, {"tools": ("a",)}])
+def test_the_hook_event_takes_neither_phase_nor_tools(hosted: Any, options: Any) -> None:
+    class Eager:
+        @hookimpl(**options)
+        def event(self, event: Any) -> None: ...
+
+    host = hosted(("eager", Eager()))
+    host.load()
+    assert "observes every event" in host.problems[0].message and "eager" not in host.plugins
+
+
+class Adder:
+    """Adds handlers in every way that a plugin has."""
+
+    def __init__(self, host: Any = None) -> None:
+        self.saw: list[str] = []
+
+    @hookimpl
+    def session_start(self, ctx: Any) -> None:
+        events = ctx.agent.events
+        events.observe(self.saw.append)  # no code of the plugin's
+        events.on("turn_start", lambda event: self.saw.append("lambda"))
+
+        @events.on("agent_start")
+        async def started(event: Any) -> None:
+            await asyncio.sleep(0)
+            events.on("agent_end", self.saw.append)
+            await asyncio.create_task(self.later(events))
+
+    async def later(self, events: Any) -> None:
+        await asyncio.sleep(0)
+        events.on("agent_settled", self.saw.append)
+        events.on("message_end", self.saw.append)()  # taken back already
+
+    @hookimpl
+    async def wrap_model_call(self, call_next: Any, ctx: Any) -> Any:
+        ctx.agent.add_context_transformer(self.transform)
+        return await call_next()
+
+    async def transform(self, messages: Any) -> Any:
+        self.saw.append("transformed")
+        return messages
+
+
+@pytest.mark.spec("I19")
+def test_every_handler_that_a_plugin_added_leaves_with_it_and_no_other(hosted: Any) -> None:
+    async def main() -> None:
+        adder, twin = Adder(), Adder()
+        host = hosted(("adder", adder), ("twin", twin))
+        mine: list[str] = []
+        async with AgentRunner(host=host) as agent:
+            agent.set_adapter(ScriptedModel(["one", "two", "three"]))
+            agent.events.observe(lambda e: mine.append(e.type))
+            agent.events.on("agent_end", lambda e: mine.append("mine"))
+            await agent.chat("hi")
+            before, mine[:] = len(mine), []
+            assert len(adder.saw) == len(twin.saw) > 10
+            host.remove_plugin("adder")
+            adder.saw.clear()
+            twins = len(twin.saw)
+            await agent.chat("again")
+            assert adder.saw == []
+            assert len(twin.saw) > twins and "mine" in mine and len(mine) <= before
+            host.remove_plugin("twin")
+            table = {r.plugin for records in agent.events.table.values() for r in records}
+            assert table == {None}
+
+    asyncio.run(main())
+
+
+def test_a_handler_of_an_installed_plugin_is_known_by_its_modules(site: Any, make_host: Any) -> None:
+    package = site.path / "acme_watching"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "plugin.py").write_text(
+        "from skillkit_core import hookimpl\n\n@hookimpl\ndef session_start(ctx):\n"
+        "    from . import watcher\n    watcher.watch(ctx.agent.events)\n"
+    )
+    (package / "watcher.py").write_text("def watch(events):\n    events.observe(print, ['agent_end'])\n")
+    site.metadata("acme-watching", "1.0", "[skillkit.plugins]\nwatching = acme_watching.plugin\n")
+
+    async def main() -> None:
+        host = make_host()
+        async with AgentRunner(host=host) as agent:
+            from acme_watching import watcher
+
+            watcher.watch(agent.events)  # the application calls it, and it is the plugin's all the same
+            agent.events.on("agent_end", print)
+            assert [r.plugin for r in agent.events.table["agent_end"]] == [None, "watching", "watching"]
+            host.remove_plugin("watching")
+            assert [r.plugin for r in agent.events.table["agent_end"]] == [None]
+
+    asyncio.run(main())

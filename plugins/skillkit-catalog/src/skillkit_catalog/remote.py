@@ -35,7 +35,8 @@ def offered(
 
 async def _ask(host: Host, provider: str, api: str | None, base_url: str | None) -> Sequence[ModelDefinition]:
     try:
-        return await host.adapters.resolve(provider, api, base_url=base_url).list_models()
+        adapter = await host.adapters.find(provider, api, base_url=base_url)
+        return await adapter.list_models()
     finally:
         await host.adapters.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -91,15 +91,16 @@ def answering(function: F) -> F:
 def options_from(
     ctx: click.Context, *, skills_dirs: tuple[Path, ...], allow_bash: bool, allow: tuple[str, ...], **given: Any
 ) -> Options:
-    """What was typed. Folders of skills are told to the host, before it reads any.
+    """What was typed. Folders of skills are told to the host, before it reads any, and the number of turns.
 
     Raises:
         UsageError: ``--events`` without ``--json``.
     """
     if given["events"] and not given["as_json"]:
         raise UsageError("--events goes with --json")
-    if skills_dirs:
-        ctx.obj.host.configure({"skills.dirs": [str(d.resolve()) for d in skills_dirs]})
+    dirs = [str(d.resolve()) for d in skills_dirs] or None
+    if dirs or given["max_turns"] is not None:
+        ctx.obj.host.configure({"skills.dirs": dirs, "limits.turns": given["max_turns"]})
     allowed = (*allow, *(("bash",) if allow_bash else ()))
     return Options(allow=allowed, skills_dirs=skills_dirs, again=Again.of(ctx), **given)
 
@@ -110,13 +111,8 @@ def config_for(host: Host, options: Options) -> AgentConfig:
     Raises:
         UnknownName: ``--allow-tool`` names no tool.
     """
-    from skillkit_core import AgentConfig, Limits, RetryPolicy
+    from skillkit_core import AgentConfig
 
-    again = host.config.get("retry")
-    found = host.config.get("limits")
-    limits = Limits(found.turns, found.requests, found.tool_calls, found.tokens, found.cost, found.depth)
-    if options.max_turns is not None:
-        limits = replace(limits, turns=options.max_turns)
     for name in options.allow:
         item = host.tools.get(name) if name in host.tools else None
         if item is None:
@@ -129,8 +125,6 @@ def config_for(host: Host, options: Options) -> AgentConfig:
         base_url=options.base_url,
         stream=not options.no_stream,
         allow_tools=frozenset(options.allow),
-        limits=limits,
-        retry=RetryPolicy(again.attempts, again.base_delay, again.max_delay, again.max_server_delay),
         skills=skills,
     )
 

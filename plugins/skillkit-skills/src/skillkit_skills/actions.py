@@ -155,14 +155,19 @@ def action_environment(host: Host, skill: Skill, action: SkillAction, entry: Ent
         own.setdefault(skill.primary_env, entry.api_key)
     env = {k: v for k in ("PATH", "HOME") if (v := host.environ.get(k))}
     env["LANG"] = host.environ.get("LANG") or "C.UTF-8"
-    names = [*action.env, *action.requires.env, *skill.requires.env, *(a.name.upper() for a in action.args if a.secret)]
-    for name in (*names, *([skill.primary_env] if skill.primary_env else ())):
+    for name in _declared(skill, action):
         if value := own.get(name) or host.secret(name):
             env[name] = value
     env.update(own)
     env["SKILL_DIR"] = str(skill.path or "")
     env["SKILLKIT_ACTION"] = action.name
     return env
+
+
+def _declared(skill: Skill, action: SkillAction) -> list[str]:
+    """The variables that an action and its skill declare."""
+    names = [*action.env, *action.requires.env, *skill.requires.env, *(a.name.upper() for a in action.args if a.secret)]
+    return [*names, *([skill.primary_env] if skill.primary_env else ())]
 
 
 def _cut(text: str) -> tuple[str, bool]:
@@ -260,6 +265,8 @@ async def run_action(
         check_script(action.script, skill.path, action.name)  # the folder may have changed since it was read
     directory = skill.path if action.cwd == "skill" and skill.path is not None else workspace
     runtime = await host.find_runtime(settings_of(host).runtime)
+    for name in _declared(skill, action):
+        await host.find_secret(name)  # an async plugin may have it
     done = await runtime.execute(
         build_argv(skill, action, values),
         cwd=directory,

@@ -34,7 +34,10 @@ def config_to_json(agent: AgentRunner) -> JSON:
     config, host = agent.config, agent.host.config
     allowed = frozenset(config.allow_tools) | frozenset(host.get("tools.allow", ()))
     prompt = config.system_prompt or host.get("system_prompt", "")
-    out = sparse(replace(config, system_prompt=prompt, allow_tools=allowed), leave_out=OUTSIDE)
+    limits = agent.limits if agent.limits != Limits() else None
+    retry = agent.retry if agent.retry != RetryPolicy() else None
+    shown_config = replace(config, system_prompt=prompt, allow_tools=allowed, limits=limits, retry=retry)
+    out = sparse(shown_config, leave_out=OUTSIDE)
     settings = config.settings or ModelSettings()
     thinking = settings.thinking or host.get("thinking")
     shown = settings_to_json(replace(settings, thinking=thinking))
