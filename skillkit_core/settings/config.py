@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError, PluginError, close_matches
@@ -236,6 +235,8 @@ class Config:
         """
         found = self._limits.get(own)
         if found is None:
+            from dataclasses import fields
+
             from ..config import Limits
 
             settings = self.core.limits
@@ -256,6 +257,8 @@ class Config:
         if own is not None:
             return own
         if self._retry is None:
+            from dataclasses import fields
+
             from ..config import RetryPolicy
 
             settings = self.core.retry

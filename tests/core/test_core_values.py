@@ -230,7 +230,6 @@ def model(**fields: Any) -> ModelDefinition:
     [
         (AgentConfig, {"settings": {"max_tokens": 5}}, "settings is of type dict; it must be a ModelSettings"),
         (AgentConfig, {"limits": {"turns": 1}}, "limits is of type dict; it must be a Limits"),
-        (AgentConfig, {"limits": None}, "limits is of type NoneType; it must be a Limits"),
         (AgentConfig, {"retry": 3}, "retry is of type int; it must be a RetryPolicy"),
         (AgentConfig, {"allow_tools": "bash"}, "allow_tools is 'bash'; it must be a collection of names"),
         (AgentConfig, {"only_tools": "add"}, "only_tools is 'add'; it must be a collection of names"),
