@@ -53,7 +53,12 @@ class GuardFailed(SkillKitError):
 
 @dataclass(slots=True, eq=False)
 class HandlerRecord:
-    """One handler, ready to be called."""
+    """One handler, ready to be called.
+
+    Attributes:
+        plugin: the plugin that implements or added it, ``None`` for the application.
+        hook: the hook that it implements, where that is not the event's own: ``event``.
+    """
 
     function: HandlerFunction
     takes_ctx: bool
@@ -63,6 +68,7 @@ class HandlerRecord:
     plugin: str | None = None
     tools: frozenset[str] | None = None
     only: Callable[[Any], bool] | None = None
+    hook: str | None = None
     alive: bool = field(default=True)
     filtered: bool = field(init=False)
 
@@ -129,6 +135,7 @@ def from_impl(impl: Any, event: type[Event], *, observes: bool = False) -> Handl
         timeout if timeout is not None else _default_timeout(event, phase),
         impl.plugin_name,
         _tool_names(extras.get("tools")),
+        hook="event" if observes else None,
     )
 
 

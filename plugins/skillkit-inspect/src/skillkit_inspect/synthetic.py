@@ -40,6 +40,7 @@ __all__ = ["check_hooks"]
 WITNESS = "skillkit-inspect"
 SYNTHETIC = "synthetic"
 TOOL = "synthetic_check"
+SECRET = "SKILLKIT_SYNTHETIC_CHECK"
 ABOUT = "part of a check of the hooks"
 RUN_SECONDS = 120.0
 TOOL_HOOKS = frozenset(
@@ -246,6 +247,9 @@ class _Work:
             ("resolve_adapter", {"provider": SYNTHETIC, "api": None, "config": config}),
             ("resolve_model", {"name": SYNTHETIC, "provider": None}),
             ("resolve_runtime", {"name": None}),
+            ("resolve_executor", {"name": None}),
+            ("resolve_approver", {"config": config}),
+            ("refresh_secret", {"name": SECRET, "stale": ""}),
         )
         for hook, values in asked:
             try:
@@ -253,7 +257,7 @@ class _Work:
                     await host.resolve(hook, **values)
             except TimeoutError:
                 continue  # its row says that it was cancelled
-        host.secret("SKILLKIT_SYNTHETIC_CHECK")
+        await host.find_secret(SECRET)
 
     def _ended(self, event: Any) -> None:
         if event.tool_name == TOOL and event.outcome != "ok":

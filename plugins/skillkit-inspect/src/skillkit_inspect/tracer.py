@@ -160,8 +160,9 @@ class Tracer:
         if record.function == self._failed:
             return call()
         phase = PHASE_NAMES.get(record.phase, "observer")
-        family = self._families.get(event.type, "own")
-        row = Traced(event.seq, event.type, family, record.plugin, record.label, phase)
+        hook = record.hook or event.type
+        family = self._families.get(hook, "own")
+        row = Traced(event.seq, hook, family, record.plugin, record.label, phase)
         self.calls.append(row)
         return self._timed(row, call, self._said)
 
@@ -216,7 +217,9 @@ class Tracer:
             names = self._short(", ".join(str(getattr(i, "name", None) or getattr(i, "id", i)) for i in value))
             row.answer[row.hook.removeprefix("register_")] = names if len(value) == 1 else f"{len(value)} ({names})"
         elif row.family == "resolution" and value is not None and value != "":
-            row.answer["gives"] = "a secret" if row.hook == "resolve_secret" else self._short(_named(value))
+            row.answer["gives"] = (
+                "a secret" if row.hook in ("resolve_secret", "refresh_secret") else self._short(_named(value))
+            )
             impls = self._host.impls(row.hook)
             for later in impls[impls.index(impl) + 1 :] if impl in impls else ():
                 self._row(row.hook, later).bypassed_by = row.plugin
@@ -228,7 +231,7 @@ class Tracer:
     def _failed(self, event: HandlerErrorEvent) -> None:
         """Record a failure that only the bus knows: an answer that cannot be used, a timeout."""
         for row in reversed(self.calls):
-            if row.hook == event.event and row.handler == event.source:
+            if row.hook in (event.event, "event") and row.handler == event.source:
                 row.error = event.error
                 return
 
