@@ -37,7 +37,24 @@ def test_the_pages_are_what_the_code_says(generator):
 
 def test_every_event_is_a_hook_and_every_lifecycle_hook_an_event(generator):
     hooks = {f.__name__ for f in generator.specs(lifecycle)}
-    assert hooks - {"wrap_model_call", "wrap_tool_call"} == set(EVENTS)
+    assert hooks - {"wrap_model_call", "wrap_tool_call", "event"} == set(EVENTS)
+
+
+def test_the_page_of_events_names_what_a_handler_of_each_event_may_answer():
+    page = (ROOT / "docs" / "reference" / "events.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| \[`(\w+)`\].*\| ([^|]*) \|$", page, re.M))
+    assert rows.keys() == EVENTS.keys()
+    for name, event in EVENTS.items():
+        named = re.findall(r"`(\w+)`", rows[name])
+        assert bool(named) == (event.answer is not None), name
+        for kind in named:  # what the dispatcher takes, and what no other event has an answer class of its own for
+            assert issubclass(getattr(skillkit_core, kind), event.answer), name
+            assert not any(
+                other.answer is getattr(skillkit_core, kind) is not event.answer for other in EVENTS.values()
+            )
+    assert rows["session_before_switch"] == rows["session_before_fork"] == "`SessionBeforeResult`"
+    assert rows["session_before_tree"] == "`SessionBeforeTreeResult`"
+    assert rows["input"] == "`Continue`, `Transform`, `Handled`"
 
 
 def examples():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,30 @@ def test_list_and_doctors_name_the_distribution_the_file_and_what_to_do(site: An
     (row,) = [text for text in done.out.splitlines() if text.startswith("✗ plugins")]
     assert all(part in row for part in (f"({distribution} 1.2)", *told))
     assert site.run("hello").out == "hello there\n", "models of other plugins are made"
+
+
+@pytest.mark.parametrize("distribution", ["acme-latin", "acme-folder"])
+def test_the_program_around_a_host_keeps_its_environment_and_can_make_models(site: Any, distribution: str) -> None:
+    """The search of pydantic for plugins of its own, which the file breaks, ends in no model of anybody."""
+    file = install(site, distribution, b"[skillkit.plugins]\nx = \xff\n")
+    if distribution == "acme-folder":
+        file.unlink()
+        file.mkdir()
+    program = """
+        import os
+        before = dict(os.environ)
+        from skillkit_core import Host
+        host = Host()
+        print(len(host.entries))
+        assert dict(os.environ) == before, set(os.environ) ^ set(before)
+        from pydantic import BaseModel
+        class Mine(BaseModel):
+            text: str
+        print(Mine(text="made").text)
+    """
+    argv = [sys.executable, "-S", "-c", textwrap.dedent(program)]
+    done = subprocess.run(argv, cwd=site.cwd, env=site.env(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["made"]), done.stderr
 
 
 def test_a_section_that_is_there_twice_counts_as_one_and_is_named(site: Any) -> None:

@@ -40,7 +40,7 @@ __all__ = ["check_hooks"]
 WITNESS = "skillkit-inspect"
 SYNTHETIC = "synthetic"
 TOOL = "synthetic_check"
-SECRET = "SKILLKIT_SYNTHETIC_CHECK"
+UNSET_VARIABLE = "SKILLKIT_SYNTHETIC_CHECK"
 ABOUT = "part of a check of the hooks"
 RUN_SECONDS = 120.0
 TOOL_HOOKS = frozenset(
@@ -249,7 +249,7 @@ class _Work:
             ("resolve_runtime", {"name": None}),
             ("resolve_executor", {"name": None}),
             ("resolve_approver", {"config": config}),
-            ("refresh_secret", {"name": SECRET, "stale": ""}),
+            ("refresh_secret", {"name": UNSET_VARIABLE, "stale": ""}),
         )
         for hook, values in asked:
             try:
@@ -257,7 +257,7 @@ class _Work:
                     await host.resolve(hook, **values)
             except TimeoutError:
                 continue  # its row says that it was cancelled
-        await host.find_secret(SECRET)
+        await host.find_secret(UNSET_VARIABLE)
 
     def _ended(self, event: Any) -> None:
         if event.tool_name == TOOL and event.outcome != "ok":
