@@ -21,6 +21,14 @@ def test_a_plain_request_is_answered_offline(echoes, skillkit_cli):
     assert result.stdout == "good morning\n"
 
 
+def test_the_limits_of_the_configuration_hold_and_the_flag_is_above_them(echoes, skillkit_cli):
+    request, one = ("run", "repeat the words 'good morning'"), {"SKILLKIT_LIMITS__TURNS": "1"}
+    limited = skillkit_cli(*request, env=one)
+    assert limited.exit_code == 1 and "the limit of 1 turns is reached" in limited.stderr
+    assert skillkit_cli(*request, "--max-turns", "1").exit_code == 1
+    assert skillkit_cli(*request, "--max-turns", "5", env=one).ok().stdout == "good morning\n"
+
+
 def test_an_action_gets_its_arguments_by_position_and_by_name(echoes, skillkit_cli):
     result = run_action(
         skillkit_cli, "say", "hi", "--times", "3", "--loud", "--tags", "a", "--tags", "b c", "--json"

@@ -92,6 +92,9 @@ class PlainHost:
     def secret(self, name: str) -> str | None:
         return self.environ.get(name)
 
+    async def find_secret(self, name: str) -> str | None:
+        return self.secret(name)
+
     def take(self, *folders: Path, kind: str = "user") -> PlainHost:
         """Load the skills of directories, as the host does."""
         from skillkit_skills.loader import SkillFolderLoader

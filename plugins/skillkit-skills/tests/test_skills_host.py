@@ -93,6 +93,21 @@ def test_a_runtime_that_raises_no_exception_fails_the_action_and_nothing_else(ma
     assert kind.__name__ in results[0].text
 
 
+def test_an_action_gets_a_secret_that_must_be_awaited(real):
+    class Vault:
+        @hookimpl
+        async def resolve_secret(self, name):
+            await asyncio.sleep(0)
+            return "from-the-vault" if name == "TOKEN" else None
+
+    host = real()
+    host.add_plugin(Vault())
+    action = {"name": "go", "run": "sh -c 'echo ${#TOKEN}'", "env": ["TOKEN"], "confirm": "never"}
+    put(host.config_dir / "skills", "s", block={"actions": [action]})
+    _, results = asyncio.run(talk(host, ("s__go", {}), "done"))
+    assert results[0].text == "14" and not host.problems
+
+
 def test_an_action_that_asks_is_denied_where_nobody_can_be_asked(real):
     host = real()
     put(host.config_dir / "skills", "s", block={"actions": [{"name": "go", "run": "echo ran"}]})
