@@ -117,7 +117,7 @@ class ModelCall:
 
     def _delay(self, error: ProviderError, attempt: int) -> float | None:
         """Return the seconds to wait before the next attempt, ``None`` when there must be none."""
-        policy = self._run.retry
+        policy = self._run.agent.retry
         if not error.retryable or attempt >= policy.attempts:
             return None
         if error.retry_after:  # "at once" is no answer to a server that has just refused: our own delay, as the SDKs do

@@ -83,8 +83,7 @@ class Run:
         self.redact = agent.redact
         self.signal = AbortSignal()
         self.loop = asyncio.get_running_loop()
-        self.limits = agent.limits
-        self.retry = agent.retry
+        self.limits = agent.host.config.limits(agent.config.limits)
         self.ledger = UsageLedger(agent.events, self.limits, parent)
         self.executor: ToolExecutor | None = agent.config.executor
         if self.executor is None and parent is not None:

@@ -633,18 +633,18 @@ class Host(Access):
 
     async def find_secret(self, name: str) -> str | None:
         """As :meth:`secret`, and waits for plugins that are async."""
-        return await self._vault.wait_for(name)
+        return await self.secrets.wait_for(name)
 
     def secret_name(self, value: str) -> str | None:
         """The name of the secret that :meth:`secret` or :meth:`find_secret` gave ``value`` for."""
-        return self._vault.name_of(value)
+        return self.secrets.name_of(value)
 
     async def refresh_secret(self, name: str, stale: str) -> str | None:
         """Another value for a secret whose value ``stale`` was refused: what ``refresh_secret`` gives, ``None`` if nobody does.
 
         It counts in place of ``stale`` from then on.
         """
-        return await self._vault.refresh(name, stale)
+        return await self.secrets.refresh(name, stale)
 
     def remember_secret(self, value: str) -> None:
         """Have ``value`` replaced wherever text leaves for events, sessions or errors."""
