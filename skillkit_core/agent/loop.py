@@ -28,6 +28,7 @@ from ..events.types import (
 from ..frozen import freeze
 from ..messages import AgentMessage, AssistantMessage, StopReason, TextBlock, UserMessage
 from ..stream import StreamEvent
+from ..tools import Tool
 from .compaction import compact_if_needed, compact_now
 from .context import joined, prompt_parts
 from .input import Kind
@@ -268,9 +269,13 @@ class Loop:
             raise LimitReached(answer.reason if isinstance(answer.reason, str) else "stopped by a handler")
         for message in answer.append or ():
             await self.transcript.say(message)
+        tools: tuple[Tool, ...] | None = None
+        if isinstance(answer.tools, Sequence):
+            wanted = [tool for tool in answer.tools if self.agent.toolbox.permits(tool.name)]
+            tools = tuple(sorted(wanted, key=lambda tool: tool.name))
         return Turn(
             answer.messages or None,
-            tuple(sorted(answer.tools, key=lambda tool: tool.name)) if isinstance(answer.tools, Sequence) else None,
+            tools,
             answer.system_prompt if isinstance(answer.system_prompt, str) else None,
         )
 

@@ -117,6 +117,11 @@ class Toolbox(Part):
         self.tools()
         return self._by_name.get(name)
 
+    def permits(self, name: str) -> bool:
+        """Return whether ``only_tools`` of the agent, and of the runs that it is a part of, let a tool be offered."""
+        self.tools()
+        return all(name in only for only in self._only)
+
     def source(self, name: str) -> str | None:
         """The plugin that brought the tool."""
         return self._sources.get(name)

@@ -220,7 +220,7 @@ class TurnStartResult(EventResult):
     Attributes:
         append: messages that join the session.
         messages: what this turn alone sends instead of the context.
-        tools: the tools that this turn alone offers; a call of another one is unknown.
+        tools: the tools that this turn alone offers, as far as ``only_tools`` allows; a call of another one is unknown.
         system_prompt: the system prompt of this turn alone.
         stop: end the run before the request, with outcome ``limit``.
         reason: why.

@@ -189,8 +189,9 @@ def turn_start(
 
     When: before each request of a run, not for retries.
 
-    Returns: ``TurnStartResult`` or ``None``. ``append`` joins the session at its end; ``messages`` replaces what this
-    turn alone sends, chained.
+    Returns: ``TurnStartResult`` or ``None``. ``append`` joins the session at its end; ``messages``, ``tools`` and
+    ``system_prompt`` replace what this turn alone sends, chained. ``stop`` ends the run before the request, with outcome
+    ``limit`` and the ``reason``.
 
     Example::
 
@@ -428,13 +429,14 @@ def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> r.TurnEndResult | Aw
     When: after its tool results are persisted; also when the run ends in the middle of the round (aborted, failed, a limit,
     a suspension, which is kept then). Then ``message`` is what had arrived of the answer, or ``None``.
 
-    Returns: ``TurnEndResult`` or ``None``. The run stops if one answer says ``stop``.
+    Returns: ``TurnEndResult`` or ``None``. The run stops if one answer says ``stop``; ``outcome`` is how it ends then:
+    ``completed`` (the default), or ``limit`` for a budget that is used up. ``reason`` is that of ``agent_end``.
 
     Example::
 
         @hookimpl
         def turn_end(event):
-            return TurnEndResult(stop=event.turn_index >= 9, reason="ten turns")
+            return TurnEndResult(stop=event.turn_index >= 9, reason="ten turns", outcome="limit")
 
     Since 0.1.
     """
@@ -667,7 +669,8 @@ def before_agent_end(
 def agent_end(event: e.AgentEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
     """A run is over.
 
-    When: exactly once per ``agent_start``, whatever happened.
+    When: exactly once per ``agent_start``, whatever happened. ``event.reason`` says why a run ended that was not simply done:
+    which limit, who stopped or aborted it, what it waits for.
 
     Returns: nothing; the event is only observed.
 
@@ -675,7 +678,7 @@ def agent_end(event: e.AgentEndEvent, ctx: HandlerContext) -> Awaitable[None] | 
 
         @hookimpl
         def agent_end(event):
-            print(event.outcome)
+            print(event.outcome, event.reason)
 
     Since 0.1.
     """

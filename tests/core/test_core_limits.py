@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import BeforeAgentEndResult, Limits, TurnEndResult
+from skillkit_core import BeforeAgentEndResult, Limits, TurnEndResult, TurnStartResult, hookimpl
 from skillkit_core.testing import Call, Fail, Reply
 
 
@@ -66,6 +66,78 @@ def test_a_handler_of_turn_end_may_stop_the_run(kit: Any, go: Any) -> None:
         response = await agent.chat("go")
         assert response.outcome == "completed" and response.reason == "enough"
         assert len(agent.scripted.requests) == 1
+        kit.check(agent)
+
+    go(main)
+
+
+class Budget:
+    """A plugin that lets a run take one turn; ``where`` says who stops it."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    @hookimpl
+    def turn_start(self, event: Any) -> Any:
+        stop = self.where == "turn_start" and event.turn_index == 1
+        return TurnStartResult(stop=stop, reason="the budget of the team is used up") if stop else None
+
+    @hookimpl
+    def turn_end(self, event: Any) -> Any:
+        stop = self.where == "turn_end"
+        return TurnEndResult(stop=stop, reason="the budget of the team is used up", outcome="limit")
+
+
+@pytest.mark.parametrize("where", ["turn_start", "turn_end"])
+def test_a_budget_of_a_plugin_ends_the_run_as_a_limit_with_its_reason(kit: Any, go: Any, where: str) -> None:
+    async def main() -> None:
+        plugins = [("budget", Budget(where))]
+        agent = kit.agent(Reply(calls=[Call("a")]), "never", tools=[kit.tool("a", "ok")], plugins=plugins)
+        response = await agent.chat("go")
+        assert (response.outcome, response.reason) == ("limit", "the budget of the team is used up")
+        end = agent.seen.one("agent_end")
+        assert (end.outcome, end.reason) == ("limit", "the budget of the team is used up")
+        assert len(agent.scripted.requests) == 1
+        kit.check(agent)
+
+    go(main)
+
+
+def test_reasons_of_several_handlers_that_stop_are_joined(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = kit.agent("never")
+        agent.events.on("turn_start", lambda e: TurnStartResult(stop=True, reason="no money"))
+        agent.events.on("turn_start", lambda e: TurnStartResult(stop=True, reason="no time"))
+        agent.events.on("turn_start", lambda e: TurnStartResult(stop=False))
+        response = await agent.chat("go")
+        assert (response.outcome, response.reason) == ("limit", "no money\n\nno time")
+        assert agent.scripted.requests == []
+
+    go(main)
+
+
+def test_a_turn_may_offer_other_tools_and_have_another_prompt(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        ran: list[str] = []
+        other = kit.tool("other", lambda args, ctx: ran.append("other") or "ok")
+        calls = Reply(calls=[Call("a"), Call("other"), Call("unasked")])
+        agent = kit.agent(
+            calls, "done", tools=[kit.tool("a", "ok")], only_tools=frozenset({"a", "other"}), system_prompt="Be kind."
+        )
+        unasked = kit.tool("unasked", "ok")
+
+        def first(event: Any) -> TurnStartResult | None:
+            if event.turn_index:
+                return None
+            assert [tool.name for tool in event.tools] == ["a"] and event.system_prompt == "Be kind."
+            return TurnStartResult(tools=[unasked, other], system_prompt="Be brief.")
+
+        agent.events.on("turn_start", first)
+        await agent.chat("go")
+        sent = [([tool.name for tool in r.tools], r.system) for r in agent.scripted.requests]
+        assert sent == [(["other"], "Be brief."), (["a"], "Be kind.")]
+        assert ran == ["other"]
+        assert [m.outcome.value for m in kit.results(agent)] == ["error", "ok", "error"]
         kit.check(agent)
 
     go(main)

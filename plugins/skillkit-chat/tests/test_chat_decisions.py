@@ -389,3 +389,18 @@ def test_a_person_is_warned_before_another_request_denies_what_waits(desk, answe
     )
     assert code == expected and "Suspended:" in seen and "denies what waits" in seen
     assert desk("sessions", "show", session, "--json").ok().json["state"] == state
+
+
+@pytest.mark.parametrize(("budget", "said"), [("0", "nothing is left of today"), ("1", "one turn is enough")])
+def test_a_budget_of_a_plugin_ends_the_run_with_its_reason_and_exit_code_1(desk, budget, said):
+    told = desk.run("pay 1", env={"BUDGET": budget})
+    assert told.exit_code == 1 and told.stderr.splitlines()[-1].endswith(said), str(told)
+    as_json = desk.run("--json", "pay 1", env={"BUDGET": budget})
+    assert (as_json.exit_code, as_json.json["ok"], as_json.json["outcome"]) == (1, False, "limit")
+    assert as_json.json["error"] == {"type": "limit", "message": said}
+    assert len(desk.paid) == (0 if budget == "0" else 2)
+
+
+def test_a_limit_of_the_configuration_says_where_it_is_raised(desk):
+    told = desk.run("--max-turns", "1", "pay 1")
+    assert told.exit_code == 1 and "limit of 1 turns" in told.stderr and "--max-turns" in told.stderr

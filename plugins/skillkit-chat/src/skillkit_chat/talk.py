@@ -93,7 +93,8 @@ def _print_answer(display: Any, response: AgentResponse | None, failure: Any, co
     if failure is not None:
         error_line(str(failure))
     elif response is not None and response.outcome == "limit":
-        error_line(f"{response.reason}; raise it in the configuration (limits) or with --max-turns")
+        own = response.reason.startswith("the limit of ")  # else a plugin says what its budget is
+        error_line(response.reason + ("; raise it in the configuration (limits) or with --max-turns" if own else ""))
 
 
 def _say_offline(report: Any) -> None:

@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from skillkit_core import Provider, Tool, ToolCallEventResult, hookimpl
+from skillkit_core import Provider, Tool, ToolCallEventResult, TurnEndResult, TurnStartResult, hookimpl
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 AMOUNT = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
@@ -65,3 +65,13 @@ def before_tool_call(event):
     if event.args["amount"] > 1:
         return ToolCallEventResult(ask=f"Pay {event.args['amount']} euros?")
     return None
+
+
+@hookimpl
+def turn_start(event):
+    return TurnStartResult(stop=True, reason="nothing is left of today") if os.environ.get("BUDGET") == "0" else None
+
+
+@hookimpl
+def turn_end(event):
+    return TurnEndResult(stop=os.environ.get("BUDGET") == "1", reason="one turn is enough", outcome="limit")
