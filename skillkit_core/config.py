@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -53,6 +53,12 @@ class Limits:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    def lowered(self, by: Limits) -> Limits:
+        """Return the lower one of each bound; ``None``, no bound, is higher than any."""
+        pairs = {f.name: (getattr(self, f.name), getattr(by, f.name)) for f in fields(self)}
+        lower: dict[str, Any] = {n: min((v for v in pair if v is not None), default=None) for n, pair in pairs.items()}
+        return Limits(**lower)
 
 
 @dataclass(frozen=True, slots=True)

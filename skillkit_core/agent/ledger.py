@@ -35,6 +35,7 @@ class UsageLedger:
         turns: turns that have begun.
         requests: requests that were made.
         tool_calls: calls of all answers.
+        limits: the bounds of the run.
     """
 
     def __init__(self, bus: EventBus, limits: Limits, parent: Parent | None) -> None:
@@ -42,7 +43,7 @@ class UsageLedger:
         self.cost: float | None = 0.0
         self.turns = self.requests = self.tool_calls = 0
         self._bus = bus
-        self._limits = limits
+        self.limits = limits
         self._parent = parent
         self._session: Session | None = None
         self._open: dict[MessageBuilder, tuple[Purpose, Target]] = {}  # requests without an entry yet
@@ -60,8 +61,8 @@ class UsageLedger:
 
     def begin_turn(self) -> None:
         """Count a turn; raise :class:`LimitReached` when a limit forbids it."""
-        if self._limits.turns is not None and self.turns >= self._limits.turns:
-            raise LimitReached(f"the limit of {self._limits.turns:g} turns is reached")
+        if self.limits.turns is not None and self.turns >= self.limits.turns:
+            raise LimitReached(f"the limit of {self.limits.turns:g} turns is reached")
         self.require_room()
         self.turns += 1
 
@@ -144,9 +145,13 @@ class UsageLedger:
 
     # --- limits -----------------------------------------------------------------------------------------------
 
+    def lower(self, limits: Limits) -> None:
+        """Keep these bounds, too, where they are lower."""
+        self.limits = self.limits.lowered(limits)
+
     def require_room(self) -> None:
         """Raise :class:`LimitReached` when a limit of this run, or a budget of an ancestor, forbids another request."""
-        limits = self._limits
+        limits = self.limits
         for bound, used, unit in (
             (limits.requests, self.requests, "requests"),
             (limits.tool_calls, self.tool_calls, "tool calls"),
@@ -155,7 +160,7 @@ class UsageLedger:
                 raise LimitReached(f"the limit of {bound:g} {unit} is reached")
         ledger, where = self, ""
         while True:
-            limits = ledger._limits
+            limits = ledger.limits
             if limits.tokens is not None:
                 _check(limits.tokens, ledger.usage.total, "tokens", where)
             if limits.cost is not None:

@@ -7,9 +7,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from ..config import Limits
 from ..containment import as_failure, interrupts, reason_of
+from ..contracts.adapter import LLMAdapter
 from ..contracts.approver import ApprovalDecision
-from ..errors import AgentError, ErrorKind, ProviderError
+from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError
 from ..events.results import (
     UNSET,
     BeforeAgentEndResult,
@@ -27,6 +29,7 @@ from ..events.types import (
 )
 from ..frozen import freeze
 from ..messages import AgentMessage, AssistantMessage, StopReason, TextBlock, UserMessage
+from ..models import ModelDefinition
 from ..stream import StreamEvent
 from ..tools import Tool
 from .compaction import compact_if_needed, compact_now
@@ -139,19 +142,36 @@ class Loop:
                 if isinstance(answer.system_prompt, str):
                     run.prompt_with(answer.system_prompt)
                 later = tuple(answer.messages or ())
+                if isinstance(answer.limits, Limits):
+                    run.ledger.lower(answer.limits)
+                await self._use_target(answer.adapter or None, answer.model or None)
         if resume is None:
             for message in later:
                 await self.transcript.say(message, sync=True)
         self.started = True
         if "agent_start" in self.bus.table:
+            target, parent = run.target or target, run.parent
             await self.bus.fire(
                 AgentStartEvent,
                 model=target.model,
                 provider=target.provider,
                 tools=tuple(tool.name for tool in agent.toolbox.tools()),
-                limits=freeze(asdict(run.limits)),
+                limits=freeze(asdict(run.ledger.limits)),
+                parent_run_id=parent.run.id if parent is not None else None,
+                parent_tool_call_id=parent.call.tool_call_id
+                if parent is not None and parent.call is not None
+                else None,
             )
         return later
+
+    async def _use_target(self, adapter: str | LLMAdapter | None, model: str | ModelDefinition | None) -> None:
+        """Answer the run as a handler of ``before_agent_start`` wants; one that names what there is not is reported."""
+        if adapter is None and model is None:
+            return
+        try:
+            await self.run.use_target(adapter, model)
+        except SkillKitError as error:
+            await self.agent.complain("before_agent_start", f"the run keeps its model: {error}")
 
     async def _deny_waiting(self) -> None:
         """Deny the calls that wait before another input is said: the user went on instead of deciding (spec, section 7)."""

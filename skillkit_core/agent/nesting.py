@@ -83,9 +83,11 @@ class Nesting(Part):
         return tuple(agent.config.only_tools for agent in self.ancestors())
 
     def adopt(self) -> None:
-        """Take over what an agent that was made inside a run gets from its parent."""
+        """Take over what an agent that was made inside a run gets from its parent; another one has a path of its own."""
         if self._born is not None:
             self._take_over(self._born)
+        elif self._agent.name is not None:
+            self._agent.events.inherit(None, (self._agent.name,))
 
     def begin(self) -> Parent | None:
         """Return the parent of a run that is about to be made.
@@ -101,7 +103,7 @@ class Nesting(Part):
         if parent is None:
             return None
         runs = list(parent.run.ancestors())
-        deepest = runs[-1].limits.depth
+        deepest = runs[-1].ledger.limits.depth
         if len(runs) > deepest:
             path = " > ".join((*parent.run.agent.agent_path, "..."))
             raise AgentError(
@@ -121,11 +123,11 @@ class Nesting(Part):
         """A run with a parent is over: an agent that was only asked inside another one is on its own again."""
         if self._born is None:
             self.parent = None
-            self._agent.events.inherit(None, ("main",))
+            self._agent.events.inherit(None, (self._agent.name or "main",))
 
     def _take_over(self, parent: Parent) -> None:
         above = parent.run
         call = parent.call.tool_call_id if parent.call is not None else ""
         where = f"{above.agent.session_id} {above.id} {call} {above.count_child()}"
-        name = f"sub:{zlib.crc32(where.encode()):08x}"
+        name = f"{self._agent.name or 'sub'}:{zlib.crc32(where.encode()):08x}"
         self._agent.events.inherit(above.bus, (*above.agent.agent_path, name))

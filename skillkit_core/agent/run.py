@@ -18,8 +18,10 @@ from .response import AgentResponse, RunOutcome
 from .target import Target
 
 if TYPE_CHECKING:
+    from ..contracts.adapter import LLMAdapter
     from ..contracts.tool_executor import ToolExecutor
     from .context import ContextView
+    from ..models import ModelDefinition
     from .input import Receipt
     from .nesting import Parent
     from .runner import AgentRunner
@@ -83,8 +85,8 @@ class Run:
         self.redact = agent.redact
         self.signal = AbortSignal()
         self.loop = asyncio.get_running_loop()
-        self.limits = agent.host.config.limits(agent.config.limits)
-        self.ledger = UsageLedger(agent.events, self.limits, parent)
+        limits = agent.host.config.limits(agent.config.limits)
+        self.ledger = UsageLedger(agent.events, limits, parent)
         self.executor: ToolExecutor | None = agent.config.executor
         if self.executor is None and parent is not None:
             self.executor = parent.run.executor
@@ -102,6 +104,7 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.interrupt: BaseException | None = None  # from a task beside the run, on its way to whoever waits
+        self._own_target: tuple[Target | None, int] = (None, 0)  # with the choices that there were
         self._children = 0
         self.streaming = streaming
         self._events: list[StreamEvent] = []
@@ -157,10 +160,18 @@ class Run:
     # --- what it asks and says --------------------------------------------------------------------------------
 
     async def choose_target(self) -> Target:
-        """Take the model and adapter that the agent wants now."""
-        self.target = target = await self.agent.selection.current()
+        """Take the model and adapter that the agent wants now, or those of this run while nobody has chosen others."""
+        selection = self.agent.selection
+        own, choices = self._own_target
+        self.target = target = own if own is not None and choices == selection.choices else await selection.current()
         self.window = target.model.context_window
         return target
+
+    async def use_target(self, adapter: str | LLMAdapter | None, model: str | ModelDefinition | None) -> None:
+        """Answer this run through another adapter, or with another model; raises as :func:`resolve_target`."""
+        selection = self.agent.selection
+        self._own_target = await selection.find(adapter, model), selection.choices
+        await self.choose_target()
 
     def prompt_with(self, system_prompt: str) -> None:
         """Use this system prompt."""

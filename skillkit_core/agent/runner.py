@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentRunner"]
 
 log = logging.getLogger("skillkit.agent")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
 class AgentRunner:
@@ -59,6 +61,7 @@ class AgentRunner:
         host: plugins and what they bring; default: a host of the installed plugins, or that of the run that makes the agent.
         session: an open :class:`Session`, the id of one in the host's store, ``"new"`` for a new one there; default: in memory.
         clock: time, for tests.
+        name: what ``agent_path`` calls the agent; default: ``main``, and ``sub`` for a nested one.
 
     Use it as ``async with AgentRunner(...) as agent`` or call :meth:`aclose` at the end.
 
@@ -76,7 +79,11 @@ class AgentRunner:
         host: Host | None = None,
         session: Session | str | None = None,
         clock: Clock | None = None,
+        name: str | None = None,
     ) -> None:
+        if name is not None and not _NAME.match(name):
+            raise UsageError(f"agent name {name!r} must match [A-Za-z0-9_-]{{1,64}}")
+        self.name = name
         self.nesting = Nesting(self)
         if host is None and self.nesting.parent is not None:
             host = self.nesting.parent.run.agent.host
@@ -145,7 +152,10 @@ class AgentRunner:
 
     @property
     def agent_path(self) -> tuple[str, ...]:
-        """``("main",)``, or deeper for an agent inside a run."""
+        """The names of the agents from the outermost one to this: ``("main",)``, ``("main", "sub:1f0c72aa")``.
+
+        A nested agent has a number after its name, so that no two of a run have one path; what events name it by.
+        """
         return self.events.agent_path
 
     @property
@@ -451,7 +461,9 @@ class AgentRunner:
     @property
     def target(self) -> Target | None:
         """The model and adapter that answered last, or answer now; ``None`` before the first run."""
-        return self.selection.target
+        run = self.scheduler.run
+        now = run.target if run is not None else None
+        return now or self.selection.target or self.selection.inherited
 
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""

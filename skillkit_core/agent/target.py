@@ -140,6 +140,9 @@ class TargetSelection(Part):
     """Keeps the target of an agent; a change counts from the next request on.
 
     Attributes:
+        target: the agent's own target; ``None``: not resolved yet, or that of the parent is used.
+        inherited: the parent's target, when it was used last.
+        choices: how often something was chosen.
         changed: the target was chosen anew, and nobody has been told.
     """
 
@@ -148,30 +151,66 @@ class TargetSelection(Part):
         self._chosen: tuple[str, LLMAdapter] | None = None
         self._asked = self.changed = False
         self.target: Target | None = None
+        self.inherited: Target | None = None
+        self.choices = 0
 
     def use_adapter(self, adapter: str | LLMAdapter) -> None:
         """Answer through this adapter, or the one of this provider."""
-        if isinstance(adapter, str):
-            self._chosen = (adapter, self._agent.host.adapters.get(adapter))
-        else:
-            self._chosen = (adapter.provider or type(adapter).__name__, adapter)
+        self._chosen = self._named(adapter)
+        self.choices += 1
 
     def forget(self) -> None:
         """Resolve the configuration again."""
-        self.target = self._chosen = None
+        self.target = self._chosen = self.inherited = None
+        self.choices += 1
+
+    def _named(self, adapter: str | LLMAdapter) -> tuple[str, LLMAdapter]:
+        if isinstance(adapter, str):
+            return adapter, self._agent.host.adapters.get(adapter)
+        return adapter.provider or type(adapter).__name__, adapter
 
     async def current(self) -> Target:
-        """The model and adapter of the next request."""
+        """Return the model and adapter of the next request."""
         if self._chosen is not None:
             name, adapter = self._chosen
             self._chosen = None
             self.target = await self._retarget(name, adapter)
             self.changed = True
-        if self.target is None:
-            self.target = await resolve_target(self._agent.host, self._effective_config())
-            self.changed = self.changed or self._asked
+        found = self.target
+        if found is None:
+            found = await self._of_parent()
+            if found is None:
+                found = self.target = await resolve_target(self._agent.host, self._effective_config())
+            if found is not self.inherited:
+                self.changed = self.changed or self._asked
+            self.inherited = found if self.target is None else None
         self._asked = True
-        return self.target
+        return found
+
+    async def _of_parent(self) -> Target | None:
+        """Return the target of the parent, ``None`` for an agent without one, or with a model of its own."""
+        config, parent = self._agent.config, self._agent.nesting.parent
+        if parent is None or config.model is not None or config.provider is not None or config.base_url is not None:
+            return None
+        return parent.run.target or await parent.run.choose_target()
+
+    async def find(self, adapter: str | LLMAdapter | None, model: str | ModelDefinition | None) -> Target:
+        """Return what the agent would answer with through ``adapter`` and with ``model``; ``None``: as it does now.
+
+        Raises:
+            As :func:`resolve_target`.
+        """
+        host, config = self._agent.host, self._agent.config
+        if adapter is None:
+            return await resolve_target(host, replace(config, model=model, provider=None))
+        name, found = self._named(adapter)
+        if model is None:
+            return await self._retarget(name, found)
+        if isinstance(model, str) and name in host.adapters:
+            model = (await resolve_target(host, replace(config, model=model, provider=name))).model
+        elif isinstance(model, str):
+            model = ModelDefinition(model, name)
+        return Target(replace(model, provider=name, api=found.api or model.api), found, name)
 
     async def refresh(self) -> bool:
         """Answer with a fresh secret from the next request on, after that of the target was refused; whether there is one."""
@@ -193,11 +232,9 @@ class TargetSelection(Part):
         if item is not None and item.default_model and asked is None:
             config = replace(self._effective_config(), provider=name, model=item.default_model)
             model = (await resolve_target(host, config)).model
-        elif self.target is not None:
-            model = replace(self.target.model, provider=name, api=adapter.api)
+        elif (now := self.target or self.inherited) is not None:
+            model = replace(now.model, provider=name, api=adapter.api)
         else:
-            from ..models import ModelDefinition
-
             given = (
                 asked if isinstance(asked, ModelDefinition) else ModelDefinition(asked or "default", name, adapter.api)
             )

@@ -66,6 +66,8 @@ class Fold:
             values.setdefault(name, value)
         elif rule is Merge.last:
             values[name] = value
+        elif rule is Merge.lowest:
+            values[name] = values[name].lowered(value) if name in values else value
         elif rule is Merge.any:
             values[name] = bool(value) or values.get(name, False)
         elif rule is Merge.concat:

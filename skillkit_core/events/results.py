@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Literal, cast, final
 
+from ..config import Limits
+from ..contracts.adapter import LLMAdapter
 from ..contracts.compactor import CompactionResult
 from ..frozen import FrozenDict, freeze
 from ..messages import BLOCK_TYPES, AgentMessage, AssistantMessage, Block, CustomMessage, LLMMessage
-from ..models import TokenUsage
+from ..models import ModelDefinition, TokenUsage
 from ..tools import Tool, ToolOutput
 
 __all__ = [
@@ -64,6 +66,7 @@ class Merge(StrEnum):
     joined = "joined"  # texts are joined with a blank line
     first = "first"  # the first value given counts
     last = "last"  # the last value given counts
+    lowest = "lowest"  # of each bound the lowest one given counts
 
 
 def _merge(rule: Merge, default: Any = UNSET) -> Any:
@@ -202,15 +205,29 @@ class Handled(InputResult):
 
 @dataclass(frozen=True, slots=True)
 class BeforeAgentStartResult(EventResult):
-    """Messages to add before the run, and the system prompt to use for it."""
+    """What one run begins with, and who answers it.
+
+    Attributes:
+        messages: messages that join the session before the run.
+        system_prompt: the system prompt of the run.
+        adapter: the provider's name, or the adapter, that answers this run; ``set_adapter`` during the run counts more.
+        model: the name or definition of the model that answers this run; ``set_model`` during the run counts more.
+        limits: bounds of this run; each one counts where it is lower than the configured one, ``None`` never does.
+    """
 
     messages: Sequence[AgentMessage] | Unset = _merge(Merge.concat)
     system_prompt: str | Unset = _merge(Merge.chain)
+    adapter: str | LLMAdapter | Unset = _merge(Merge.last)
+    model: str | ModelDefinition | Unset = _merge(Merge.last)
+    limits: Limits | Unset = _merge(Merge.lowest)
 
     def check(self, event: Any) -> None:
-        """Messages and text."""
+        """The types of all fields."""
         _messages(self.messages, "messages")
         _typed(self.system_prompt, "system_prompt", str)
+        _typed(self.adapter, "adapter", str, LLMAdapter)
+        _typed(self.model, "model", str, ModelDefinition)
+        _typed(self.limits, "limits", Limits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Event:
 
     Attributes:
         session_id, run_id: where it happened; ``None`` outside a session or run.
-        agent_path: ``("main",)``, or deeper for a nested run.
+        agent_path: the names of the agents from the outermost one on: ``("main",)``, ``("main", "sub:1f0c72aa")``.
         seq: grows by one with every event of a session.
         ts: seconds since the epoch.
     """
@@ -173,13 +173,23 @@ class BeforeAgentStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStartEvent(Event):
-    """A run starts; before its first request. ``limits``: the fields of :class:`Limits`; ``None``: no bound."""
+    """A run starts; before its first request.
+
+    Attributes:
+        model, provider: who answers.
+        tools: the names of the tools that are offered.
+        limits: the fields of :class:`Limits`; ``None``: no bound.
+        parent_run_id: the run that this one is nested in; ``None``: an application asked.
+        parent_tool_call_id: the tool call of that run; ``None``: one of its handlers asked.
+    """
 
     type = "agent_start"
     model: ModelDefinition | None = None
     provider: str = ""
     tools: tuple[str, ...] = ()
     limits: Mapping[str, Any] = EMPTY
+    parent_run_id: str | None = None
+    parent_tool_call_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,13 +151,17 @@ def before_agent_start(
 
     When: once per run, after the input was accepted.
 
-    Returns: ``BeforeAgentStartResult`` or ``None``. ``messages`` of all answers are added; ``system_prompt`` chains.
+    Returns: ``BeforeAgentStartResult`` or ``None``. ``messages`` of all answers are added; ``system_prompt`` chains. The last
+    ``adapter`` and the last ``model`` answer this run alone, until somebody calls ``set_adapter`` or ``set_model``; one that
+    there is not is reported, and the run keeps its own. Of ``limits`` each bound counts for this run where it is lower than
+    the configured one (``Limits()`` has 200 turns; ``turns=None`` leaves them alone).
 
     Example::
 
         @hookimpl
         def before_agent_start(event):
-            return BeforeAgentStartResult(system_prompt=event.system_prompt + "\\nAnswer in French.")
+            if len(event.prompt) < 80:
+                return BeforeAgentStartResult(model="haiku", limits=Limits(turns=None, cost=0.05))
 
     Since 0.1.
     """
@@ -167,7 +171,8 @@ def before_agent_start(
 def agent_start(event: e.AgentStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
     """A run starts.
 
-    When: once per run, before its first request.
+    When: once per run, before its first request. ``event.parent_run_id`` and ``event.parent_tool_call_id`` name the run and
+    the call that a nested run is part of.
 
     Returns: nothing; the event is only observed.
 
