@@ -7,13 +7,13 @@ import functools
 import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..abort import AbortSignal
 from ..config import AgentConfig, Limits, RetryPolicy
-from ..errors import AgentError, NoActiveRun, UsageError
+from ..errors import AgentError, NoActiveRun, UsageError, close_matches
 from ..events.bus import EventBus
 from ..events.context import HandlerContext
 from ..events.results import UNSET, ContextTransformResult, Unset
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentRunner"]
 
 log = logging.getLogger("skillkit.agent")
+_TARGET = frozenset({"model", "provider", "api", "base_url", "api_key"})  # fields that say who answers
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
@@ -103,6 +104,7 @@ class AgentRunner:
         self.queues = Queues(self.input.queue_changed)
         self.toolbox = Toolbox(self)
         self.scratch: dict[str, Any] = {}
+        self._states: dict[str, dict[str, Any]] = {}
         self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
         self.may_compact = True  # not after a compaction that freed too little, until the next input
         self.nesting.adopt()
@@ -225,7 +227,7 @@ class AgentRunner:
     def talk_in(self, session: Session) -> None:
         """Show the model another session from now on, and drop what was kept about the last one."""
         self.begin_context(session)
-        self.scratch = {}
+        self.scratch, self._states = {}, {}
         self.sticky_approvals.clear()
         self.may_compact = True
 
@@ -440,7 +442,48 @@ class AgentRunner:
         """Keep tasks that did not end in time from being lost; they are cancelled when the agent closes."""
         self.scheduler.abandon(tasks)
 
+    @property
+    def running(self) -> bool:
+        """Whether a run is active."""
+        return self.scheduler.run is not None
+
+    def state(self, plugin: str) -> dict[str, Any]:
+        """Return what a plugin keeps about this agent while it talks in one session: a dict that the plugin may change.
+
+        It lives in memory, and as long as the session does: ``switch``, ``fork`` and ``reload`` begin with an empty one, so
+        ask for it again each time. What must survive, or belongs to a branch, is a note of the session.
+
+        Args:
+            plugin: the name of the plugin.
+        """
+        return self._states.setdefault(plugin, {})
+
     # --- model and tools --------------------------------------------------------------------------------------
+
+    def configure(self, **changes: Any) -> None:
+        """Change fields of the agent's :class:`AgentConfig`, also during a run.
+
+        From the next request or tool call on: ``model``, ``provider``, ``api``, ``base_url``, ``api_key`` (what
+        :meth:`set_adapter` chose is forgotten then), ``tools`` (what :meth:`add_tool` added goes), ``allow_tools``,
+        ``only_tools``, ``ui``, ``skills`` and ``options``. From the next run on: all others.
+
+        Raises:
+            UsageError: there is no such field, or a value is of a wrong type; nothing is changed.
+        """
+        known = [f.name for f in fields(AgentConfig)]
+        for name in changes:
+            if name not in known:
+                close = close_matches(name, known)
+                hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"it has {', '.join(known)}"
+                raise UsageError(f"AgentConfig has no field {name!r}", hint=hint)
+        self.config = replace(self.config, **changes)
+        if self.config.api_key:
+            self.host.remember_secret(self.config.api_key)
+        self.toolbox.configure(self.config)
+        if "tools" in changes:
+            self.toolbox.offer(self.config.tools)
+        if not _TARGET.isdisjoint(changes):
+            self.selection.forget()
 
     def set_adapter(self, adapter: str | LLMAdapter) -> None:
         """Answer through another adapter from the next request on, also during a run.
@@ -455,8 +498,7 @@ class AgentRunner:
 
     def set_model(self, model: str | ModelDefinition, provider: str | None = None) -> None:
         """Ask another model from the next request on."""
-        self.config = replace(self.config, model=model, provider=provider or None)
-        self.selection.forget()
+        self.configure(model=model, provider=provider or None)
 
     @property
     def target(self) -> Target | None:
@@ -468,6 +510,11 @@ class AgentRunner:
     def add_tool(self, tool: Tool) -> None:
         """Give this agent one more tool, from the next request on."""
         self.toolbox.add(tool)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """What the model may call now, sorted by name; a handler of ``turn_start`` may offer others for one turn."""
+        return self.toolbox.tools()
 
     # --- context ----------------------------------------------------------------------------------------------
 

@@ -50,6 +50,10 @@ class Toolbox(Part):
         self._allowed = frozenset(config.allow_tools)
         self._key = ()
 
+    def offer(self, tools: Sequence[Tool]) -> None:
+        """Offer these tools of this agent alone, and no others of its own."""
+        self.own = tuple(tools)
+
     def add(self, *tools: Tool) -> None:
         """Offer tools of this agent alone, in place of those of the same names."""
         names = {tool.name for tool in tools}
@@ -120,7 +124,7 @@ class Toolbox(Part):
     def permits(self, name: str) -> bool:
         """Return whether ``only_tools`` of the agent, and of the runs that it is a part of, let a tool be offered."""
         self.tools()
-        return all(name in only for only in self._only)
+        return all(only is None or name in only for only in self._only)
 
     def source(self, name: str) -> str | None:
         """The plugin that brought the tool."""

@@ -169,8 +169,7 @@ class Performance:
     def _retarget(self, asked: Request) -> None:
         """Choose another model and adapter, and have that told."""
         model, adapter = self._target(asked)
-        self.agent.config = replace(self.agent.config, model=model)
-        self.agent.selection.forget()
+        self.agent.configure(model=model)
         self.agent.set_adapter(adapter)
 
     def _offer(self, asked: Request) -> None:
@@ -179,7 +178,7 @@ class Performance:
         tools = [t for t in asked.tools if t.get("source") not in plugins and t["name"] not in given]
         wanted = (*self._given, *map(tool_from_json, tools))
         if wanted != self.agent.toolbox.own:
-            self.agent.toolbox.own = wanted
+            self.agent.configure(tools=wanted)
 
     def _prompt(self, place: int) -> None:
         """Give the agent the recorded system prompt, if somebody who added to it is not here."""
