@@ -16,6 +16,7 @@ from ..events.types import (
     SessionBeforeTreeEvent,
     SessionShutdownEvent,
     SessionStartEvent,
+    SessionTreeEvent,
 )
 from ..text import without_secrets
 from .memory import MemoryStore
@@ -143,11 +144,17 @@ class Conversation(Part):
         if isinstance(answer, SessionBeforeTreeResult):
             summary = answer.summary if isinstance(answer.summary, str) else summary
             label = answer.label if isinstance(answer.label, str) else label
+        previous = session.leaf_id
         await session.move_to(entry_id)
-        place = await session.append_branch_summary(summary) if summary else entry_id
+        summary_id = await session.append_branch_summary(summary) if summary else None
+        place = summary_id or entry_id
         if label and place is not None:
             await session.label(place, label)
         self._agent.allow_compaction()
+        named = label if label and place is not None else None
+        await self._agent.events.fire(
+            SessionTreeEvent, target=entry_id, previous=previous, summary_id=summary_id, label=named
+        )
 
     async def _ask(self, cls: type[E], what: str, **values: object) -> object:
         """Ask the handlers of a ``session_before_*`` event; a cancel is an :class:`AgentError`."""

@@ -15,12 +15,10 @@ from ..errors import AgentError, AsyncHandlerError, NoActiveRun, RunAborted, Ski
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, Handled, Transform
 from ..events.types import InputEvent, QueueUpdateEvent
-from ..messages import AgentMessage, Block, TextBlock, UserMessage, blocks_of
-from ..stream import StreamEvent
+from ..messages import AgentMessage, AssistantMessage, Block, StopReason, TextBlock, UserMessage, blocks_of
 from ..text import clean
 from .part import Part
 from .response import AgentResponse
-from .run import Run
 
 if TYPE_CHECKING:
     from .runner import AgentRunner
@@ -86,18 +84,38 @@ Kind: TypeAlias = Literal["steer", "follow_up", "next_run"]
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """One queued message; it is known by its id, never by its text."""
+    """One queued message; it is known by its id, never by its text.
+
+    Attributes:
+        id: names it for :meth:`AgentRunner.cancel`.
+        kind: the queue.
+        text, images: what is said.
+        reply: what a handler of ``input`` has answered; ``None``: nobody has.
+        receipt: that of a message that may begin a run.
+    """
 
     id: str
     kind: Kind
     text: str
     images: tuple[Block, ...] = ()
-    receipt: Receipt | None = field(default=None, compare=False, repr=False)  # of one that may begin a run
+    reply: str | None = None
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
-    def message(self, ts: float) -> UserMessage:
-        """The item as a user message."""
-        text = (TextBlock(self.text),) if self.text else ()
-        return UserMessage(content=(*text, *self.images), source=self.kind, ts=ts)
+    def messages(self, ts: float) -> list[AgentMessage]:
+        """Return the item as a user message, with the reply to it if there is one."""
+        return exchange(self.text, self.images, self.reply, ts, source=self.kind)
+
+
+def exchange(
+    text: str, images: Sequence[Block], reply: str | None, ts: float, source: str = "user"
+) -> list[AgentMessage]:
+    """Return what was said as a message, and what a handler has replied as another one."""
+    said: list[AgentMessage] = []
+    if content := ((TextBlock(text),) if text else ()) + tuple(images):
+        said.append(UserMessage(content=content, source=source, ts=ts))
+    if reply:
+        said.append(AssistantMessage(content=blocks_of(reply), stop_reason=StopReason.stop, ts=ts))
+    return said
 
 
 class Queues:
@@ -115,11 +133,18 @@ class Queues:
         self._changed = changed
         self._lock = threading.Lock()  # abort() clears from any thread
 
-    def put(self, kind: Kind, text: str, images: Sequence[Block] = (), receipt: Receipt | None = None) -> str:
+    def put(
+        self,
+        kind: Kind,
+        text: str,
+        images: Sequence[Block] = (),
+        receipt: Receipt | None = None,
+        reply: str | None = None,
+    ) -> str:
         """Queue a message; gives its id."""
         with self._lock:
             self._count += 1
-            item = QueueItem(f"q{self._count}", kind, text, tuple(images), receipt)
+            item = QueueItem(f"q{self._count}", kind, text, tuple(images), reply, receipt)
             if receipt is not None:
                 receipt.id = item.id
             self.items[kind] += (item,)
@@ -203,21 +228,18 @@ class Input(Part):
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
 
-    async def prompt(self, run: Run, text: str, images: Sequence[Block]) -> list[AgentMessage] | None:
-        """The messages that a run begins with, or ``None`` when a handler has dealt with the matter."""
+    async def prompt(self, text: str, images: Sequence[Block]) -> tuple[list[AgentMessage], Handled | None]:
+        """Return the messages of a prompt, and the answer of a handler that has dealt with it."""
         agent = self._agent
-        accepted = await self._asked(agent, text, images, "prompt")
-        if isinstance(accepted, Handled):
-            run.answered(accepted.reply or "")
-            run.push(StreamEvent("text_delta", run.content, index=0))
-            run.push(StreamEvent("done", run.content))
-            return None
-        text, blocks = accepted
-        content = ((TextBlock(text),) if text else ()) + blocks
-        if not content:
+        text, blocks, handled = await self._asked(agent, text, images, "prompt")
+        if handled is not None:
+            kept = exchange(text, blocks, handled.reply, agent.clock.time()) if handled.keep else []
+            return kept, handled
+        said = exchange(text, blocks, None, agent.clock.time())
+        if not said:
             raise UsageError("there is nothing to say: the message is empty")
         agent.allow_compaction()
-        return [UserMessage(content=content, ts=agent.clock.time())]
+        return said, None
 
     async def trigger(self, delivery: Delivery, text: str, images: Sequence[Block]) -> Receipt:
         """Queue something for the active run, or begin one with it; see :meth:`AgentRunner.steer`."""
@@ -244,17 +266,17 @@ class Input(Part):
         agent, scheduler = self._agent, self._agent.scheduler
         if _COMMAND.match(text):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
-        accepted = await self._asked(agent, text, images, delivery)
-        if isinstance(accepted, Handled):
+        text, blocks, handled = await self._asked(agent, text, images, delivery)
+        if handled is not None:
+            self._keep(text, blocks, handled)
             if receipt is not None:
-                receipt.settle(AgentResponse(content=accepted.reply or "", session_id=agent.session_id))
+                receipt.settle(AgentResponse(content=handled.reply or "", session_id=agent.session_id))
             return ""
         late = NoActiveRun("the run ended before the message could be queued", hint="use chat()")
         if receipt is not None:
             scheduler.require_free()
         elif not scheduler.steerable:
             raise late
-        text, blocks = accepted
         if not text and not blocks:
             raise UsageError("there is nothing to say: the message is empty")
         item_id = agent.queues.put("steer" if delivery == "steer" else "follow_up", text, blocks, receipt)
@@ -267,26 +289,34 @@ class Input(Part):
         agent = self._agent
         if agent.events.has("input"):
             await agent.open()
-        accepted = await self._asked(agent, text, images, "follow_up")
-        return "" if isinstance(accepted, Handled) else agent.queues.put("next_run", *accepted)
+        text, blocks, handled = await self._asked(agent, text, images, "follow_up")
+        if handled is not None:
+            self._keep(text, blocks, handled)
+            return ""
+        return agent.queues.put("next_run", text, blocks)
+
+    def _keep(self, text: str, images: Sequence[Block], handled: Handled) -> None:
+        """Have what a handler has dealt with said with the next prompt, if it is to be kept: now a run may go on."""
+        if handled.keep:
+            self._agent.queues.put("next_run", text, images, reply=handled.reply or "")
 
     async def _asked(
         self, agent: AgentRunner, text: str, images: Sequence[Block], delivery: Delivery
-    ) -> tuple[str, tuple[Block, ...]] | Handled:
-        """Return what the handlers of ``input`` make of it."""
+    ) -> tuple[str, tuple[Block, ...], Handled | None]:
+        """Return what the handlers of ``input`` make of it, and the answer of one that has dealt with it."""
         text, blocks = agent.redact(clean(text)), tuple(images)
         if "input" not in agent.events.table:
-            return text, blocks
+            return text, blocks, None
         try:
             answer = await agent.events.fire(InputEvent, text=text, images=blocks, delivery=delivery)
         except GuardFailed as error:
             raise AgentError(f"the input was rejected: {error}") from error
         if isinstance(answer, Handled):
-            return answer
+            return text, blocks, answer
         if isinstance(answer, Transform):
             text = answer.text if isinstance(answer.text, str) else text
             blocks = blocks_of(answer.images) if answer.images is not UNSET else blocks  # type: ignore[arg-type]
-        return text, blocks
+        return text, blocks, None
 
     def queue_changed(self) -> None:
         """Tell ``queue_update``; from any thread."""

@@ -42,7 +42,7 @@ from .suspension import Resumption, Suspension, decisions_entry, resumption
 from .tool_batch import ToolBatch
 from .transcript import Transcript
 
-__all__ = ["run_loop"]
+__all__ = ["keep_exchange", "run_loop"]
 
 MAX_CONTINUES = 3
 MAX_INTERRUPTS = 10
@@ -56,6 +56,14 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption 
     Begin with ``prompt``, with what is queued, or with the open calls of ``resume``.
     """
     await Loop(run).drive(prompt, resume)
+
+
+async def keep_exchange(run: Run, said: Sequence[AgentMessage]) -> None:
+    """Persist an input that a handler has dealt with, and the reply to it; what waits for a decision is denied first."""
+    loop = Loop(run)
+    await loop.deny_waiting()
+    for message in said:
+        await loop.transcript.say(message, sync=True)
 
 
 class Loop:
@@ -121,7 +129,7 @@ class Loop:
             return None
         said: AgentMessage = prompt[-1] if prompt else UserMessage()
         if resume is None:
-            await self._deny_waiting()
+            await self.deny_waiting()
             taken = await self._take("next_run", everything=True)
             if run.began_by is not None:
                 if not taken + self._new_input(await self.transcript.take_until(run.began_by)):
@@ -173,7 +181,7 @@ class Loop:
         except SkillKitError as error:
             await self.agent.complain("before_agent_start", f"the run keeps its model: {error}")
 
-    async def _deny_waiting(self) -> None:
+    async def deny_waiting(self) -> None:
         """Deny the calls that wait before another input is said: the user went on instead of deciding (spec, section 7)."""
         session = self.run.session
         suspension = session.suspension()

@@ -28,7 +28,7 @@ from .compaction import can_compact, compact_alone
 from .context import ContextView, estimate_message, estimator_for, joined, prompt_parts
 from .conversation import Conversation
 from .input import Delivery, Input, QueueItem, Queues, Receipt
-from .loop import run_loop
+from .loop import keep_exchange, run_loop
 from .nesting import Nesting
 from .repair import repair
 from .response import AgentResponse
@@ -365,9 +365,15 @@ class AgentRunner:
 
     async def _prompted(self, run: Run, text: str, images: Sequence[Block]) -> None:
         await run.open()
-        prompt = await self.input.prompt(run, text, images)
-        if prompt is not None:
-            await run_loop(run, prompt)
+        said, handled = await self.input.prompt(text, images)
+        if handled is None:
+            await run_loop(run, said)
+            return
+        if said:
+            await keep_exchange(run, said)
+        run.answered(handled.reply or "")
+        run.push(StreamEvent("text_delta", run.content, index=0))
+        run.push(StreamEvent("done", run.content))
 
     @property
     def closed(self) -> bool:

@@ -74,7 +74,8 @@ class Transcript:
         while said < wanted and (items := queues.take(kind)):
             persisted = len(run.messages)
             try:
-                await self.say(items[0].message(run.clock.time()), sync=True)
+                for message in items[0].messages(run.clock.time()):
+                    await self.say(message, sync=True)
             finally:
                 if len(run.messages) == persisted:
                     queues.put_back(items[0])

@@ -197,10 +197,22 @@ class Transform(InputResult):
 
 @dataclass(frozen=True, slots=True)
 class Handled(InputResult):
-    """The input is dealt with: no run starts; ``reply`` is the answer. The first one stops the others."""
+    """The input is dealt with: no model is asked. The first one stops the others.
+
+    Attributes:
+        reply: the answer.
+        keep: put the input and the reply into the session, so that the model sees them later; those of a steering message or
+            a follow-up are put there with the next prompt.
+    """
 
     stops: ClassVar[bool] = True
     reply: str | None = None
+    keep: bool = False
+
+    def check(self, event: Any) -> None:
+        """The types of all fields."""
+        _typed(self.reply, "reply", str, type(None))
+        _typed(self.keep, "keep", bool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ __all__ = [
     "SessionBeforeTreeEvent",
     "SessionShutdownEvent",
     "SessionStartEvent",
+    "SessionTreeEvent",
     "ToolCallEvent",
     "ToolExecutionEndEvent",
     "ToolExecutionStartEvent",
@@ -132,6 +133,24 @@ class SessionBeforeTreeEvent(Event):
     answer = SessionBeforeTreeResult
     target: str | None = None
     reason: Literal["tree"] = "tree"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTreeEvent(Event):
+    """The agent goes on from another entry of its session; the leaf has moved.
+
+    Attributes:
+        target: the entry; ``None``: the start of the session.
+        previous: the entry that was the leaf before.
+        summary_id: the entry that says what happened on the branch that was left, if there is one.
+        label: the name that the place was given, if it was.
+    """
+
+    type = "session_tree"
+    target: str | None = None
+    previous: str | None = None
+    summary_id: str | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,6 +105,25 @@ def session_before_tree(
 
 
 @hookspec
+def session_tree(event: e.SessionTreeEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    """The agent goes on from another entry of its session.
+
+    When: after ``AgentRunner.move_to``: the leaf, the summary and the label are in the session. What a plugin keeps in memory
+    about the branch is read again from here on.
+
+    Returns: nothing; the event is only observed.
+
+    Example::
+
+        @hookimpl
+        def session_tree(event, ctx):
+            ctx.agent.state("plan").clear()
+
+    Since 0.1.
+    """
+
+
+@hookspec
 def session_shutdown(event: e.SessionShutdownEvent, ctx: HandlerContext) -> Awaitable[None] | None:
     """A session is about to be closed.
 
@@ -129,7 +148,8 @@ def input(event: e.InputEvent, ctx: HandlerContext) -> r.InputResult | Awaitable
 
     When: the raw text of a prompt, a steering message or a follow-up has come in, before anything is expanded.
 
-    Returns: ``InputResult`` or ``None``. ``Transform`` chains; the first ``Handled`` stops and ends the matter. A
+    Returns: ``InputResult`` or ``None``. ``Transform`` chains; the first ``Handled`` stops and ends the matter: no model is
+    asked. With ``keep=True`` the input and the reply are in the session, and the model sees them with the next prompt. A
     failing guard rejects the input.
 
     Example::

@@ -130,6 +130,39 @@ def test_go_back_with_a_summary_and_a_label_and_find_both_after_a_reload(stored:
     go(main)
 
 
+def test_a_move_is_told_when_leaf_summary_and_label_are_in_the_session(stored: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = stored("one", "two")
+        await agent.chat("a")
+        at = agent.session.leaf_id
+        await agent.chat("b")
+        left = agent.session.leaf_id
+        seen: list[Any] = []
+        agent.events.on("session_tree", lambda e, ctx: seen.append((e, ctx.session.leaf_id, texts(agent))))
+        await agent.move_to(at, summary="tried b", label="here")
+        event, leaf, said = seen[0]
+        assert (event.target, event.previous, event.label) == (at, left, "here")
+        assert event.summary_id == leaf and said == ["user:a", "assistant:one", "custom:tried b"]
+        await agent.move_to(None, label="nowhere")
+        event, leaf, said = seen[1]
+        assert (event.target, event.previous, event.summary_id, event.label) == (None, seen[0][1], None, None)
+        assert leaf is None and said == []
+
+    go(main)
+
+
+def test_a_move_that_was_cancelled_is_not_told(stored: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = stored("one")
+        await agent.chat("a")
+        agent.events.on("session_before_tree", lambda e: SessionBeforeTreeResult(cancel=True))
+        with pytest.raises(AgentError):
+            await agent.move_to(None)
+        assert not agent.seen.of("session_tree")
+
+    go(main)
+
+
 def test_handlers_may_cancel_and_the_first_one_ends_the_matter(stored: Any, go: Any) -> None:
     async def main() -> None:
         agent = stored("one")
