@@ -87,8 +87,8 @@ events.types: AfterProviderResponseEvent AgentEndEvent AgentSettledEvent AgentSt
     CompactionEndEvent CompactionStartEvent ContextTransformEvent Event HandlerErrorEvent InputEvent MessageEndEvent
     MessageStartEvent MessageUpdateEvent ModelSelectEvent QueueUpdateEvent RetryEndEvent RetryScheduledEvent
     RetryStartEvent SessionBeforeForkEvent SessionBeforeSwitchEvent SessionBeforeTreeEvent SessionShutdownEvent
-    SessionStartEvent ToolCallEvent ToolExecutionEndEvent ToolExecutionStartEvent ToolExecutionUpdateEvent
-    ToolResultEvent TurnEndEvent TurnStartEvent UsageEvent
+    SessionStartEvent SessionTreeEvent ToolCallEvent ToolExecutionEndEvent ToolExecutionStartEvent
+    ToolExecutionUpdateEvent ToolResultEvent TurnEndEvent TurnStartEvent UsageEvent
 frozen: FrozenDict FrozenList freeze thaw
 hookspecs.markers: Phase hookimpl hookspec
 host.adapters: AdapterRegistry
