@@ -80,6 +80,10 @@ class ToolContext(Protocol):
         """The agent whose run called the tool."""
 
     @property
+    def answer(self) -> Mapping[str, Any] | None:
+        """What whoever allowed the call answered besides: :attr:`ApprovalDecision.answer`."""
+
+    @property
     def ui(self) -> UserInterface | None:
         """How a person is asked and told; ``None``: there is nobody."""
 

@@ -90,7 +90,7 @@ class ModelCall:
             await run.checkpoint()
             delay = self._delay(error, attempt) if isinstance(error, ProviderError) else None
             if delay is None and not refreshed and isinstance(error, ProviderError) and error.kind is ErrorKind.auth:
-                refreshed = await run.agent.selection.refresh()
+                refreshed = await run.refresh_target()
                 delay = 0.0 if refreshed else None  # the refusal says nothing of the fresh secret: at once, and once
             if delay is None:
                 if attempt > 1:

@@ -159,6 +159,19 @@ class Run:
 
     # --- what it asks and says --------------------------------------------------------------------------------
 
+    async def choose_executor(self) -> None:
+        """Take the executor of the host where neither the agent nor a run above has one."""
+        if self.executor is None:
+            self.executor = await self.agent.host.find_executor()
+
+    async def refresh_target(self) -> bool:
+        """Answer with a fresh secret after that of the target was refused; return whether there is one."""
+        selection = self.agent.selection
+        fresh = await selection.refresh(self.target) if self.target is not None else None
+        if fresh is not None and selection.target is not fresh:  # this run's own target, or that of its parent
+            self._own_target = fresh, selection.choices
+        return fresh is not None
+
     async def choose_target(self) -> Target:
         """Take the model and adapter that the agent wants now, or those of this run while nobody has chosen others."""
         selection = self.agent.selection

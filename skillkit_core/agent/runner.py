@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from ..contracts.adapter import LLMAdapter
     from ..contracts.approver import ApprovalDecision
+    from ..contracts.user_interface import UserInterface
     from ..host.manager import Host
     from ..models import ModelDefinition
 
@@ -167,6 +168,14 @@ class AgentRunner:
             return self.config.cwd
         parent = self.nesting.parent
         return self.host.cwd if parent is None else parent.run.cwd
+
+    @property
+    def ui(self) -> UserInterface | None:
+        """How a person is asked and told: the configured one, else that of the nearest run above; ``None``: nobody is there."""
+        if self.config.ui is not None:
+            return self.config.ui
+        parent = self.nesting.parent
+        return None if parent is None else parent.run.agent.ui
 
     def allow_compaction(self, allowed: bool = True) -> None:
         """Say whether the history may be shortened before the next input."""

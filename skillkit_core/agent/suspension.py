@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
 from ..contracts.session_store import OFF_PATH, SessionEntry
+from ..contracts.user_interface import Answers
 from ..errors import SessionCorrupt, UsageError, close_matches
-from ..frozen import freeze
+from ..frozen import freeze, thaw
 from ..messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ __all__ = [
     "is_decision",
     "no_such_call",
     "resumption",
+    "shown_answer",
     "suspended_at_end",
 ]
 
@@ -139,8 +142,18 @@ def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDeci
 
     A crash after it leaves calls without results, which are never run again (unless they are safe to).
     """
-    told = {i: {"decision": d.decision, "reason": d.reason} for i, d in decisions.items()}
+    told: dict[str, dict[str, Any]] = {}
+    for call_id, decision in decisions.items():
+        told[call_id] = {"decision": decision.decision, "reason": decision.reason}
+        if (answer := shown_answer(decision)) is not None:
+            told[call_id]["answer"] = answer
     return {"custom_type": DECISIONS, "suspension": suspension.entry_id, "decisions": told}
+
+
+def shown_answer(decision: ApprovalDecision) -> Mapping[str, Any] | None:
+    """Return the answer of a decision as events and sessions have it: without those to secret questions."""
+    answer = decision.answer
+    return answer.to_dict() if isinstance(answer, Answers) else answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,5 +209,9 @@ def _decision(call_id: str, value: Any) -> ApprovalDecision:
     if value in ("allow", "deny"):
         return ApprovalDecision(value)
     if isinstance(value, ApprovalDecision) and value.decision in ("allow", "deny"):
+        try:
+            json.dumps(shown_answer(value), default=thaw)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the answer of the decision about call {call_id!r} is no JSON: {error}") from None
         return value
     raise UsageError(f"the decision about call {call_id!r} must be allow or deny")

@@ -212,14 +212,15 @@ class TargetSelection(Part):
             model = ModelDefinition(model, name)
         return Target(replace(model, provider=name, api=found.api or model.api), found, name)
 
-    async def refresh(self) -> bool:
-        """Answer with a fresh secret from the next request on, after that of the target was refused; whether there is one."""
-        target = self.target
-        adapter = await self._agent.host.adapters.refresh(target.adapter) if target is not None else None
-        if target is None or adapter is None:
-            return False
-        self.target = replace(target, adapter=adapter)
-        return True
+    async def refresh(self, target: Target) -> Target | None:
+        """Return ``target`` with a fresh secret after that of ``target`` was refused, ``None`` when there is none."""
+        adapter = await self._agent.host.adapters.refresh(target.adapter)
+        if adapter is None:
+            return None
+        fresh = replace(target, adapter=adapter)
+        if self.target is target:
+            self.target = fresh
+        return fresh
 
     def take_change(self) -> None:
         """The change has been told."""

@@ -45,6 +45,7 @@ from ..text import clean, limit_text
 from ..tools import Tool, ToolOutput
 from .around import wrapped
 from .nesting import enter
+from .suspension import shown_answer
 
 if TYPE_CHECKING:
     from .pump import ToolUpdates
@@ -71,8 +72,8 @@ class ToolCallRun:
     """
 
     __slots__ = (
-        "_bus", "_ctx", "_decision", "_ended", "_event", "_find", "_index", "_of", "_run", "_started", "_stored", "_substitute",
-        "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
+        "_answer", "_bus", "_ctx", "_decision", "_ended", "_event", "_find", "_index", "_of", "_run", "_started", "_stored",
+        "_substitute", "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
     )  # fmt: skip
 
     def __init__(
@@ -97,6 +98,7 @@ class ToolCallRun:
         self._updates = updates
         self._stored = stored  # what the session kept of a suspended call
         self._decision = decision  # about the stored arguments
+        self._answer: Mapping[str, Any] | None = None  # what whoever allowed the call answered besides
         self._tool: Tool | None = None
         self._event: ToolCallEvent | None = None
         self._substitute: Any = UNSET
@@ -211,6 +213,8 @@ class ToolCallRun:
             if approver is None and asking.parent is not None:
                 continue  # the parent's approver is asked
             if approver is None:
+                approver = await asking.agent.host.find_approver(asking.config)
+            if approver is None:
                 return unasked
             answer = await _answer_of(approver, request)
             if answer.decision != "allow":
@@ -230,7 +234,10 @@ class ToolCallRun:
             decision=answer.decision,
             reason=answer.reason,
             remember=answer.remember,
+            answers=shown_answer(answer),
         )
+        if answer.decision == "allow" and answer.answer is not None:
+            self._answer = answer.answer
         if answer.decision == "allow" and answer.remember:
             keys = {(self.call.name, q.plugin, q.key) for q in questions if q.key is not None}
             self._run.outermost.agent.sticky_approvals.update(keys)
@@ -278,7 +285,7 @@ class ToolCallRun:
     async def _run_tool(self) -> Answer:
         run, tool, event, args = self._run, self._tool, self._event, self.args
         assert tool is not None and event is not None
-        ctx = self._ctx = CallContext(run, tool.name, self.call.id, self._updates)
+        ctx = self._ctx = CallContext(run, tool.name, self.call.id, self._updates, self._answer)
         enter(run, ctx)  # an agent that the tool makes or asks is part of this call; the task ends with it
         executor = run.executor or IN_PROCESS
 
@@ -442,6 +449,7 @@ class CallContext:
         "_updates",
         "agent",
         "agent_path",
+        "answer",
         "cwd",
         "session_id",
         "settled",
@@ -451,9 +459,12 @@ class CallContext:
         "ui",
     )
 
-    def __init__(self, run: Run, tool_name: str, call_id: str, updates: ToolUpdates) -> None:
+    def __init__(
+        self, run: Run, tool_name: str, call_id: str, updates: ToolUpdates, answer: Mapping[str, Any] | None = None
+    ) -> None:
         self.agent: AgentRunner = run.agent
-        self.ui = run.agent.config.ui
+        self.ui = run.agent.ui
+        self.answer = answer
         self.tool_name = tool_name
         self.tool_call_id = call_id
         self.signal: AbortSignal = run.signal

@@ -11,22 +11,18 @@ from ..abort import AbortSignal
 if TYPE_CHECKING:
     from ..agent.runner import AgentRunner
     from ..agent.session import SessionView
+    from ..contracts.user_interface import UserInterface
 
 __all__ = ["HandlerContext"]
 
 
 class HandlerContext:
-    """The second argument of a handler that takes two.
+    """The second argument of a handler that takes two."""
 
-    Attributes:
-        ui: what the front end offers to handlers; ``None`` where nobody can be asked.
-    """
+    __slots__ = ("_ref",)
 
-    __slots__ = ("_ref", "ui")
-
-    def __init__(self, agent: AgentRunner | None = None, ui: Any = None) -> None:
+    def __init__(self, agent: AgentRunner | None = None) -> None:
         self._ref = ref(agent) if agent is not None else None  # it belongs to the agent, and does not keep it alive
-        self.ui = ui
 
     @property
     def agent(self) -> AgentRunner | None:
@@ -55,6 +51,12 @@ class HandlerContext:
         from ..agent.session import SessionView
 
         return SessionView(self._agent().session)
+
+    @property
+    def ui(self) -> UserInterface | None:
+        """How a person is asked and told; ``None`` where nobody can be asked."""
+        agent = self.agent
+        return agent.ui if agent is not None else None
 
     async def steer(self, message: str) -> str:
         """As :meth:`AgentRunner.steer`."""

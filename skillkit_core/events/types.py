@@ -491,7 +491,16 @@ class ApprovalRequestEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalResolvedEvent(Event):
-    """An approval has its answer."""
+    """An approval is decided.
+
+    Attributes:
+        tool_name, tool_call_id, args: the call, with what would run.
+        questions: what was asked.
+        decision: ``allow``, ``deny`` or ``defer``.
+        reason: why.
+        remember: the decision also holds for later calls whose questions have the same keys.
+        answers: what a person answered besides (:attr:`ApprovalDecision.answer`), without those to secret questions.
+    """
 
     type = "approval_resolved"
     tool_name: str = ""
@@ -501,6 +510,7 @@ class ApprovalResolvedEvent(Event):
     decision: str = "deny"
     reason: str = ""
     remember: bool = False
+    answers: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
