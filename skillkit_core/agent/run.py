@@ -20,8 +20,8 @@ from .target import Target
 if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter
     from ..contracts.tool_executor import ToolExecutor
-    from .context import ContextView
     from ..models import ModelDefinition
+    from .context import ContextView
     from .input import Receipt
     from .nesting import Parent
     from .runner import AgentRunner
