@@ -480,7 +480,7 @@ class AgentRunner:
 
         From the next request or tool call on: ``model``, ``provider``, ``api``, ``base_url``, ``api_key`` (what
         :meth:`set_adapter` chose is forgotten then), ``tools`` (what :meth:`add_tool` added goes), ``allow_tools``,
-        ``only_tools``, ``ui``, ``skills`` and ``options``. From the next run on: all others.
+        ``only_tools``, ``retry``, ``ui``, ``skills`` and ``options``. From the next run on: all others.
 
         Raises:
             UsageError: there is no such field, or a value is of a wrong type; nothing is changed.
