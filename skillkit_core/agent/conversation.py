@@ -18,8 +18,8 @@ from ..events.types import (
     SessionStartEvent,
     SessionTreeEvent,
 )
+from ..host.memory import MemoryStore
 from ..text import without_secrets
-from .memory import MemoryStore
 from .part import Part
 from .session import Session
 

@@ -238,7 +238,6 @@ class Input(Part):
         said = exchange(text, blocks, None, agent.clock.time())
         if not said:
             raise UsageError("there is nothing to say: the message is empty")
-        agent.allow_compaction()
         return said, None
 
     async def trigger(self, delivery: Delivery, text: str, images: Sequence[Block]) -> Receipt:

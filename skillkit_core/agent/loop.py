@@ -123,7 +123,6 @@ class Loop:
         """
         run, agent = self.run, self.agent
         target = await run.choose_target()
-        await run.choose_executor()
         parts = prompt_parts(agent, run.context.providers)
         run.prompt_with(joined(parts))
         if run.began_by is not None and not agent.queues:

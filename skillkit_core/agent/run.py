@@ -118,6 +118,8 @@ class Run:
         self.session = await self.agent.conversation.open()
         self.context = self.agent.context
         self.ledger.write_into(self.session)
+        if self.executor is None:  # neither the agent nor an ancestor has one
+            self.executor = await self.agent.host_executor()
         return self.session
 
     def begin(self) -> None:
@@ -158,11 +160,6 @@ class Run:
         return own if self.parent is None else min(own, 0.8 * self.parent.run.abort_grace)
 
     # --- what it asks and says --------------------------------------------------------------------------------
-
-    async def choose_executor(self) -> None:
-        """Take the executor of the host where neither the agent nor a run above has one."""
-        if self.executor is None:
-            self.executor = await self.agent.host.find_executor()
 
     async def refresh_target(self) -> bool:
         """Answer with a fresh secret after that of the target was refused; return whether there is one."""

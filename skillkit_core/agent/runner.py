@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from ..contracts.adapter import LLMAdapter
     from ..contracts.approver import ApprovalDecision
+    from ..contracts.tool_executor import ToolExecutor
     from ..contracts.user_interface import UserInterface
     from ..host.manager import Host
     from ..models import ModelDefinition
@@ -110,6 +111,7 @@ class AgentRunner:
         self.may_compact = True  # not after a compaction that freed too little, until the next input
         self.nesting.adopt()
         self.around = AroundHooks(host)
+        self._host_executor: tuple[int, ToolExecutor | None] = (-1, None)
         self.selection = TargetSelection(self)
         if self.config.api_key:
             host.remember_secret(self.config.api_key)
@@ -152,6 +154,14 @@ class AgentRunner:
     def signal(self) -> AbortSignal:
         """The abort signal of the current run."""
         return self.scheduler.run.signal if self.scheduler.run is not None else AbortSignal()
+
+    async def host_executor(self) -> ToolExecutor | None:
+        """Return the executor of the host; it is asked once for a set of plugins. ``None``: this process."""
+        generation, found = self._host_executor
+        if generation != self.host.generation:
+            found = await self.host.find_executor()
+            self._host_executor = self.host.generation, found
+        return found
 
     @property
     def agent_path(self) -> tuple[str, ...]:

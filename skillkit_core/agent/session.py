@@ -15,11 +15,13 @@ from ..contracts.session_store import (
     SessionHeader,
     SessionNote,
     SessionStore,
+    find_suspension,
     new_session_id,
     no_collection,
 )
 from ..errors import SessionCorrupt, SessionError, UsageError
 from ..frozen import EMPTY, FrozenDict, freeze
+from ..host.memory import MemoryStore
 from ..messages import (
     AgentMessage,
     AssistantMessage,
@@ -30,8 +32,7 @@ from ..messages import (
     with_time,
 )
 from ..models import BUCKETS, TokenUsage
-from .memory import MemoryStore
-from .suspension import Suspension, find_suspension
+from .suspension import Suspension
 
 __all__ = ["NO_THINKING", "ModelChoice", "Session", "SessionView", "new_session_id"]
 
@@ -144,6 +145,11 @@ class Session:
         except BaseException:  # a message that cannot be read must not keep the lock
             await handle.close()
             raise
+
+    @property
+    def view(self) -> SessionView:
+        """The session, for reading."""
+        return SessionView(self)
 
     @property
     def location(self) -> str | None:

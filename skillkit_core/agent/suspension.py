@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
-from ..contracts.session_store import OFF_PATH, SessionEntry
+from ..contracts.session_store import DECISIONS, SessionEntry
 from ..contracts.user_interface import Answers
 from ..errors import SessionCorrupt, UsageError, close_matches
 from ..frozen import freeze, thaw
 from ..messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..messages import AgentMessage
 
 __all__ = [
@@ -24,15 +22,10 @@ __all__ = [
     "SuspendedCall",
     "Suspension",
     "decisions_entry",
-    "find_suspension",
-    "is_decision",
     "no_such_call",
     "resumption",
     "shown_answer",
-    "suspended_at_end",
 ]
-
-DECISIONS = "suspension_decisions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,47 +87,6 @@ class Suspension:
             raise SessionCorrupt(f"entry {entry.id!r} is no suspension: {error!r}") from None
         cwd = entry.data.get("cwd")
         return cls(entry.id, calls, cwd if isinstance(cwd, str) else None)
-
-
-def find_suspension(
-    entry: SessionEntry | None, parent: Callable[[SessionEntry], SessionEntry | None]
-) -> SessionEntry | None:
-    """The entry that says what waits at the leaf ``entry``; ``None``: nothing, or something was said or decided since."""
-    while entry is not None and not _goes_on(entry):
-        if entry.type == "suspension":
-            return entry
-        entry = parent(entry)
-    return None
-
-
-def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
-    """Whether calls of a session wait for a decision, for listings: looks at no more entries than it takes.
-
-    Args:
-        newest_first: all entries, the last one that was written first.
-    """
-    wanted: str | None = None  # the next entry of the walk from the leaf; ``None``: the leaf itself
-    for entry in newest_first:
-        if wanted is not None and entry.id != wanted:
-            continue
-        if entry.type == "suspension":
-            return True
-        if wanted is None and entry.type in OFF_PATH and entry.type != "leaf":
-            continue
-        wanted = entry.data.get("entry_id") if entry.type == "leaf" else entry.parent_id
-        if wanted is None or _goes_on(entry):
-            return False
-    return False
-
-
-def is_decision(entry: SessionEntry) -> bool:
-    """Whether an entry says what was decided about calls that waited."""
-    return entry.type == "custom" and entry.data.get("custom_type") == DECISIONS
-
-
-def _goes_on(entry: SessionEntry) -> bool:
-    """Whether something was said or decided with this entry, so that nothing before it waits."""
-    return entry.type in ("message", "compaction", "branch_summary") or is_decision(entry)
 
 
 def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDecision]) -> dict[str, Any]:

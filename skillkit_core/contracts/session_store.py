@@ -6,7 +6,7 @@ import gc
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from ..errors import SessionCorrupt, SessionError, UnknownSession, UsageError
 from ..frozen import EMPTY
 
 __all__ = [
+    "DECISIONS",
     "ENTRY_TYPES",
     "OFF_PATH",
     "SESSION_VERSION",
@@ -23,13 +24,17 @@ __all__ = [
     "SessionHeader",
     "SessionNote",
     "SessionStore",
+    "find_suspension",
     "foreign_to",
     "fork_entries",
+    "is_decision",
     "new_session_id",
     "no_collection",
+    "suspended_at_end",
 ]
 
 SESSION_VERSION = 1
+DECISIONS = "suspension_decisions"  # ``custom_type`` of the entry that ends a suspension
 OFF_PATH = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them
 ENTRY_TYPES = OFF_PATH | {
     "message",
@@ -317,3 +322,44 @@ def no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def find_suspension(
+    entry: SessionEntry | None, parent: Callable[[SessionEntry], SessionEntry | None]
+) -> SessionEntry | None:
+    """The entry that says what waits at the leaf ``entry``; ``None``: nothing, or something was said or decided since."""
+    while entry is not None and not _goes_on(entry):
+        if entry.type == "suspension":
+            return entry
+        entry = parent(entry)
+    return None
+
+
+def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
+    """Whether calls of a session wait for a decision, for listings: looks at no more entries than it takes.
+
+    Args:
+        newest_first: all entries, the last one that was written first.
+    """
+    wanted: str | None = None  # the next entry of the walk from the leaf; ``None``: the leaf itself
+    for entry in newest_first:
+        if wanted is not None and entry.id != wanted:
+            continue
+        if entry.type == "suspension":
+            return True
+        if wanted is None and entry.type in OFF_PATH and entry.type != "leaf":
+            continue
+        wanted = entry.data.get("entry_id") if entry.type == "leaf" else entry.parent_id
+        if wanted is None or _goes_on(entry):
+            return False
+    return False
+
+
+def is_decision(entry: SessionEntry) -> bool:
+    """Whether an entry says what was decided about calls that waited."""
+    return entry.type == "custom" and entry.data.get("custom_type") == DECISIONS
+
+
+def _goes_on(entry: SessionEntry) -> bool:
+    """Whether something was said or decided with this entry, so that nothing before it waits."""
+    return entry.type in ("message", "compaction", "branch_summary") or is_decision(entry)

@@ -48,9 +48,7 @@ class HandlerContext:
     @property
     def session(self) -> SessionView:
         """The session, for reading: ``id``, ``entries``, ``messages``, ``usage``, ...; raises as :attr:`AgentRunner.session`."""
-        from ..agent.session import SessionView
-
-        return SessionView(self._agent().session)
+        return self._agent().session.view
 
     @property
     def ui(self) -> UserInterface | None:

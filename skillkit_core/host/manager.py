@@ -606,7 +606,7 @@ class Host(Access):
         if name is not None:
             return stores.get(name)
         if self._memory is None:
-            from ..agent.memory import MemoryStore
+            from .memory import MemoryStore
 
             self._memory = MemoryStore()
         return self._memory

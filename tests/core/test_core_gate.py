@@ -9,8 +9,8 @@ import pytest
 from core_gate import Gate
 
 from skillkit_core import RunAborted
-from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import Session
+from skillkit_core.host.memory import MemoryStore
 from skillkit_core.testing import Call, Fail, Reply
 
 

@@ -21,8 +21,8 @@ from skillkit_core import (
     UsageError,
     UserMessage,
 )
-from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import SUMMARY_PREFIX, Session, SessionView, new_session_id
+from skillkit_core.host.memory import MemoryStore
 from skillkit_core.messages import (
     DocumentBlock,
     ImageBlock,

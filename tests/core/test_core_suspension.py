@@ -17,9 +17,9 @@ from skillkit_core import (
     ToolCallEventResult,
     UsageError,
 )
-from skillkit_core.agent.memory import MemoryStore
 from skillkit_core.agent.session import Session
 from skillkit_core.contracts.compactor import CompactionResult
+from skillkit_core.host.memory import MemoryStore
 from skillkit_core.testing import Call, Hang, Reply
 
 

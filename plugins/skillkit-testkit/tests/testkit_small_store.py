@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skillkit_core import SessionEntry, SessionHandle, SessionHeader, SessionStore
-from skillkit_core.agent.suspension import suspended_at_end
-from skillkit_core.contracts.session_store import foreign_to
+from skillkit_core.contracts.session_store import foreign_to, suspended_at_end
 from skillkit_core.errors import SessionError, SessionLocked
 
 

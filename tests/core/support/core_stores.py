@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from skillkit_core.agent.memory import MemorySession, MemoryStore
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
 from skillkit_core.frozen import freeze, thaw
+from skillkit_core.host.memory import MemorySession, MemoryStore
 
 
 class RecordingStore(MemoryStore):

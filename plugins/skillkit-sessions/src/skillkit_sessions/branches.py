@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from skillkit_core.agent.suspension import find_suspension
-from skillkit_core.contracts.session_store import OFF_PATH, SessionEntry
+from skillkit_core.contracts.session_store import OFF_PATH, SessionEntry, find_suspension
 from skillkit_core.errors import SessionCorrupt, UnknownName, UsageError
 
 __all__ = ["START", "Branches", "role_of"]

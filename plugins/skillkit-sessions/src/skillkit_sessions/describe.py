@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skillkit_core.agent.suspension import is_decision
-from skillkit_core.contracts.session_store import SessionEntry
+from skillkit_core.contracts.session_store import SessionEntry, is_decision
 
 from .branches import role_of
 

@@ -9,8 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skillkit_core.agent.suspension import suspended_at_end
-from skillkit_core.contracts.session_store import SessionEntry
+from skillkit_core.contracts.session_store import SessionEntry, suspended_at_end
 from skillkit_core.errors import SessionError
 
 from .codec import decode_entry, decode_header

@@ -8,8 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from skillkit_core.agent.suspension import suspended_at_end
-from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, suspended_at_end
 from skillkit_core.errors import SessionError
 
 from .codec import decode_entry, decode_header, dump

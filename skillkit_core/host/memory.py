@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore, foreign_to
+from ..contracts.session_store import (
+    SessionEntry,
+    SessionHandle,
+    SessionHeader,
+    SessionStore,
+    foreign_to,
+    suspended_at_end,
+)
 from ..errors import SessionError, SessionLocked, UnknownSession
-from .suspension import suspended_at_end
 
 __all__ = ["MemorySession", "MemoryStore"]
 
