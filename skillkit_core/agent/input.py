@@ -227,15 +227,15 @@ class Input(Part):
 
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
+        self._bus = agent.events
+        self._redact = agent.redact
 
     async def prompt(self, text: str, images: Sequence[Block]) -> tuple[list[AgentMessage], Handled | None]:
         """Return the messages of a prompt, and the answer of a handler that has dealt with it."""
-        agent = self._agent
-        text, blocks, handled = await self._asked(agent, text, images, "prompt")
+        text, blocks, handled = await self._asked(text, images, "prompt")
         if handled is not None:
-            kept = exchange(text, blocks, handled.reply, agent.clock.time()) if handled.keep else []
-            return kept, handled
-        said = exchange(text, blocks, None, agent.clock.time())
+            return exchange(text, blocks, handled.reply, self._bus.clock()) if handled.keep else [], handled
+        said = exchange(text, blocks, None, self._bus.clock())
         if not said:
             raise UsageError("there is nothing to say: the message is empty")
         return said, None
@@ -265,7 +265,7 @@ class Input(Part):
         agent, scheduler = self._agent, self._agent.scheduler
         if _COMMAND.match(text):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
-        text, blocks, handled = await self._asked(agent, text, images, delivery)
+        text, blocks, handled = await self._asked(text, images, delivery)
         if handled is not None:
             self._keep(text, blocks, handled)
             if receipt is not None:
@@ -288,7 +288,7 @@ class Input(Part):
         agent = self._agent
         if agent.events.has("input"):
             await agent.open()
-        text, blocks, handled = await self._asked(agent, text, images, "follow_up")
+        text, blocks, handled = await self._asked(text, images, "follow_up")
         if handled is not None:
             self._keep(text, blocks, handled)
             return ""
@@ -300,14 +300,14 @@ class Input(Part):
             self._agent.queues.put("next_run", text, images, reply=handled.reply or "")
 
     async def _asked(
-        self, agent: AgentRunner, text: str, images: Sequence[Block], delivery: Delivery
+        self, text: str, images: Sequence[Block], delivery: Delivery
     ) -> tuple[str, tuple[Block, ...], Handled | None]:
         """Return what the handlers of ``input`` make of it, and the answer of one that has dealt with it."""
-        text, blocks = agent.redact(clean(text)), tuple(images)
-        if "input" not in agent.events.table:
+        text, blocks = self._redact(clean(text)), tuple(images)
+        if "input" not in self._bus.table:
             return text, blocks, None
         try:
-            answer = await agent.events.fire(InputEvent, text=text, images=blocks, delivery=delivery)
+            answer = await self._bus.fire(InputEvent, text=text, images=blocks, delivery=delivery)
         except GuardFailed as error:
             raise AgentError(f"the input was rejected: {error}") from error
         if isinstance(answer, Handled):

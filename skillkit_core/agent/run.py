@@ -80,10 +80,10 @@ class Run:
         self.bus = agent.events
         self.clock = agent.clock
         self.config = agent.config
-        self.settings = _settings(agent)
         self.cwd = agent.cwd
         self.redact = agent.redact
         self.signal = AbortSignal()
+        self.settings = _settings(agent)
         self.loop = asyncio.get_running_loop()
         limits = agent.host.config.limits(agent.config.limits)
         self.ledger = UsageLedger(agent.events, limits, parent)

@@ -386,6 +386,7 @@ class AgentRunner:
         await run.open()
         said, handled = await self.input.prompt(text, images)
         if handled is None:
+            self.allow_compaction()
             await run_loop(run, said)
             return
         if said:

@@ -133,30 +133,30 @@ class Scheduler(Part):
         run, loop = self.run, self._agent.events.loop
         home = run.loop if run is not None else loop if loop is not None and loop.is_running() else None
         if home is None or home is asyncio.get_running_loop():
-            self._begin_waiting()
+            self._begin_waiting(self._agent)
             return
         try:
             home.call_soon_threadsafe(self._begin_later, self._agent)  # until then nobody else may hold it
         except RuntimeError:  # it was closed a moment ago
-            self._begin_waiting()
+            self._begin_waiting(self._agent)
 
-    def _begin_waiting(self) -> None:
-        receipt = self._agent.queues.wanting()
+    def _begin_waiting(self, agent: AgentRunner) -> None:
+        receipt = agent.queues.wanting()
         if receipt is None or self.run is not None or self._held is not None or self.closed:
             return  # what is going on looks here when it ends
         receipt.want_run(False)
         try:
-            self._start("steer", self._agent.run_waiting, began_by=receipt)
+            self._start("steer", agent.run_waiting, began_by=receipt)
         except AgentBusy:
             receipt.want_run(True)  # another thread was faster; its run takes the message, or what comes after it
         except SkillKitError as error:
             receipt.fail(error)
             raise
 
-    def _begin_later(self, kept: AgentRunner | None = None) -> None:
-        """As :meth:`_begin_waiting`, where nobody hears of an error but who waits for the response; ``kept``: alive until now."""
+    def _begin_later(self, agent: AgentRunner) -> None:
+        """Do as :meth:`_begin_waiting`; an error is logged, and reaches whoever waits for the response."""
         try:
-            self._begin_waiting()
+            self._begin_waiting(agent)
         except SkillKitError as error:
             log.warning("a message could not begin a run: %s", error)
 
@@ -208,7 +208,7 @@ class Scheduler(Part):
             finally:
                 leave(token)
             await self._call_idle()
-        self._begin_later()
+        self._begin_later(run.agent)
         if self._task is run.task:
             self._task = None  # it leads back here
 
@@ -316,7 +316,7 @@ class Scheduler(Part):
         finally:
             self._held = None
             held.over.set_result(None)
-            self._begin_later()
+            self._begin_later(self._agent)
 
     def close(self) -> None:
         """Begin no run any more."""

@@ -18,9 +18,9 @@ INTERNAL = {
     # abbreviations of what the signature says otherwise
     "Converter", "Item", "Kind", "Models", "Names", "Schema", "Seconds",
     # parts of a host, for those who look into it
-    "Config", "Decision", "Distribution", "EntryPoint", "HookProbe", "LoadedPlugin", "Plugins", "Selection",
+    "Config", "Decision", "Distribution", "EntryPoint", "HookProbe", "LoadedPlugin", "Plugins", "Secrets", "Selection",
     # parts of a run, behind methods that the core itself calls
-    "HandlerRecord", "Run", "Scheduler", "Target",
+    "ContextView", "HandlerRecord", "Run", "Scheduler", "Target",
 }  # fmt: skip
 
 

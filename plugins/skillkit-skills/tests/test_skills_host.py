@@ -74,7 +74,7 @@ def test_a_model_reads_a_skill_and_runs_its_action(real):
     assert (results[1].text, results[1].outcome) == ("hello Ana; rm -rf /", "ok")
 
 
-@pytest.mark.parametrize("kind", [GeneratorExit, StopIteration])
+@pytest.mark.parametrize("kind", [StopIteration])
 def test_a_runtime_that_raises_no_exception_fails_the_action_and_nothing_else(make_host, kind):
     class Bad(SkillRuntime):
         async def execute(self, command, cwd=None, env=None, timeout=None, on_output=None, **options):
