@@ -618,7 +618,7 @@ def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Awaitable[No
 def usage(event: e.UsageEvent, ctx: HandlerContext) -> Awaitable[None] | None:
     """A request was paid for.
 
-    When: after each attempt, failed ones included, once it is in the books.
+    When: after each attempt, failed ones included, once it is in the usage ledger.
 
     Returns: nothing; the event is only observed.
 
