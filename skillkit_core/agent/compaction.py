@@ -98,7 +98,7 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
         window=window,
         budget=max(1, (window or tokens) // 2),
         signal=run.signal,
-        estimate=agent.estimate_messages,
+        estimate=agent.estimate_tokens,
         complete=complete,
     )
 

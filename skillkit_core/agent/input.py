@@ -68,7 +68,7 @@ class Receipt:
         """Say whether a run is still to begin for the message."""
         self.wants_run = wanted
 
-    def settle(self, response: AgentResponse) -> None:
+    def resolve(self, response: AgentResponse) -> None:
         """The run is over; only the first end counts."""
         if not self._future.done():
             self._future.set_result(response)
@@ -269,7 +269,7 @@ class Input(Part):
         if handled is not None:
             self._keep(text, blocks, handled)
             if receipt is not None:
-                receipt.settle(AgentResponse(content=handled.reply or "", session_id=agent.session_id))
+                receipt.resolve(AgentResponse(content=handled.reply or "", session_id=agent.session_id))
             return ""
         late = NoActiveRun("the run ended before the message could be queued", hint="use chat()")
         if receipt is not None:
@@ -318,7 +318,7 @@ class Input(Part):
         return text, blocks, None
 
     def queue_changed(self) -> None:
-        """Tell ``queue_update``; from any thread."""
+        """Emit ``queue_update``; from any thread."""
         bus, queues = self._agent.events, self._agent.queues
         if not bus.has("queue_update"):
             return

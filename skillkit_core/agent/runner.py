@@ -548,10 +548,6 @@ class AgentRunner:
         """The configured prompt and what context providers add."""
         return joined(prompt_parts(self, self.host.context_providers))
 
-    def system_prompt_cached(self) -> str:
-        """The system prompt of the active run."""
-        return self.scheduler.run.system_prompt if self.scheduler.run is not None else ""
-
     async def transform_context(self, messages: Sequence[AgentMessage]) -> list[AgentMessage]:
         """What ``context_transform`` handlers make of ``messages``."""
         answer = await self.events.fire(ContextTransformEvent, messages=tuple(messages))
@@ -571,11 +567,7 @@ class AgentRunner:
         return list(repair(tuple(messages)))
 
     def estimate_tokens(self, messages: Sequence[AgentMessage]) -> int:
-        """Estimated tokens of ``messages``."""
-        return self.estimate_messages(messages)
-
-    def estimate_messages(self, messages: Sequence[AgentMessage]) -> int:
-        """Estimated tokens of ``messages``, with the estimator for the current model."""
+        """Return the estimated tokens of ``messages``, with the estimator for the current model."""
         estimate = estimator_for(self.host, self.target.model.id if self.target is not None else "")
         return sum(estimate_message(m, estimate) for m in messages)
 

@@ -96,7 +96,7 @@ class Scheduler(Part):
         finally:
             if not finished:
                 self.abort(run, "the caller stopped listening", clear=False)  # nobody would get what is queued
-                await self._settle(run)
+                await self._wait_closed(run)
 
     def _start(self, what: str, work: Work, *, streaming: bool = False, began_by: Receipt | None = None) -> Run:
         """Take the slot for a new run and let it begin; raises as :meth:`require_idle` and :func:`check_required`."""
@@ -164,9 +164,9 @@ class Scheduler(Part):
         """Let a run end whose listener has left: a loop that was broken out of is closed at the next turn of the loop."""
         await asyncio.sleep(0)
         if self.run is not None and self.run.signal.aborted:
-            await self._settle(self.run)
+            await self._wait_closed(self.run)
 
-    async def _settle(self, run: Run) -> None:
+    async def _wait_closed(self, run: Run) -> None:
         """Wait until an aborted run is consistent; a caller that is cancelled meanwhile is so when it is."""
         assert run.task is not None
         passing: asyncio.CancelledError | None = None
@@ -230,7 +230,7 @@ class Scheduler(Part):
         began = run.began_by
         for receipt in run.receipts:
             if failure is None:
-                receipt.settle(run.response())
+                receipt.resolve(run.response())
             else:
                 receipt.fail(failure)
         if began is None or failure is None:

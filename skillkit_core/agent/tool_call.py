@@ -366,7 +366,7 @@ class ToolCallRun:
             return
         nested = TokenUsage()
         if self._ctx is not None:
-            nested = self._ctx.settle()
+            nested = self._ctx.close()
         self.terminate = self.terminate or output.terminate
         result = self.result = ToolResultMessage(
             tool_call_id=self.call.id,
@@ -486,7 +486,7 @@ class CallContext:
         """Count what a run inside the call used; it is in the ledger already."""
         self._nested = self._nested + usage
 
-    def settle(self) -> TokenUsage:
+    def close(self) -> TokenUsage:
         """The call has its result; return what the runs inside the call used."""
         self.settled = True
         return self._nested
