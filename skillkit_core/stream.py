@@ -304,6 +304,10 @@ class MessageBuilder:
         """The text so far."""
         return "".join(b.text for b in self.blocks() if isinstance(b, (TextBlock, RefusalBlock)))
 
+    def fail(self, error: Exception) -> None:
+        """End the message with an error, whatever the stream said."""
+        self.error, self.stop_reason = error, StopReason.error
+
     def message(
         self,
         *,

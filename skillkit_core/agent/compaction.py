@@ -84,7 +84,7 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
                 async for event in stream:
                     builder.add(event)
         except Exception as error:  # noqa: BLE001 - an adapter must not raise; a request that it made costs all the same
-            builder.error = builder.error or error
+            builder.fail(builder.error or error)
         await run.ledger.close(builder)
         if builder.error is not None:
             raise builder.error

@@ -63,7 +63,7 @@ class Conversation(Part):
         async with self._opening:
             if not opened and self._opened:
                 return self.required
-            self._agent.events.loop = asyncio.get_running_loop()
+            self._agent.events.run_on(asyncio.get_running_loop())
             self._agent.host.learn_secrets()
             session, reason = await self._find(self._given)
             self.session = session

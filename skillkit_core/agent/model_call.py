@@ -153,8 +153,7 @@ class ModelCall:
             builder = self._builder = self._builder or MessageBuilder()
             if not isinstance(error, ProviderError):
                 error = AgentError(f"a wrap_model_call hook failed: {in_words(error)}")
-            builder.error = error
-            builder.stop_reason = StopReason.error
+            builder.fail(error)
             return builder
         builder = self._builder = _replaced(message)
         return builder

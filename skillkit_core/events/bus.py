@@ -169,6 +169,10 @@ class EventBus(Subscriptions):
             **values,
         )
 
+    def run_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Handlers run on this loop from now on, also those of events that another thread emits."""
+        self.loop = loop
+
     def begin_run(self, run_id: str, loop: asyncio.AbstractEventLoop) -> None:
         """Events belong to this run from now on; ``loop`` owns the bus."""
         self.run_id, self.loop = run_id, loop

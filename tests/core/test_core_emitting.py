@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bus_calls import boom, emit
 
-from skillkit_core import AsyncHandlerError, EventBus, Handled, Transform, TurnEndResult, UsageError
+from skillkit_core import AsyncHandlerError, EventBus, EventResult, Handled, Transform, TurnEndResult, UsageError
 from skillkit_core.events.results import UNSET
 from skillkit_core.events.types import EVENTS, InputEvent, TurnEndEvent
 
@@ -160,3 +160,16 @@ def test_every_event_can_be_listened_to_and_nobody_listening_costs_a_look_up() -
     off()
     assert bus.table == {}
     assert emit(bus).set_fields() == {} and not UNSET
+
+
+def test_fire_builds_an_event_only_when_anybody_listens() -> None:
+    bus = EventBus()
+
+    async def main() -> None:
+        assert await bus.fire(TurnEndEvent, turn_index=1) == EventResult()
+        assert bus.make(TurnEndEvent).seq == 1, "the event that nobody listened to has not been made"
+        bus.on("turn_end", lambda event: TurnEndResult(stop=event.turn_index == 2))
+        answer = await bus.fire(TurnEndEvent, turn_index=2)
+        assert isinstance(answer, TurnEndResult) and answer.stop is True
+
+    asyncio.run(main())

@@ -89,6 +89,18 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         descend(module, ())
 
 
+def test_state_has_one_owner() -> None:
+    """In ``agent/`` no attribute is written from another file; what is said of an error belongs to whoever raises it."""
+    written: list[str] = []
+    for path in (CORE / "agent").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                owner = ast.unparse(node.value)
+                if owner != "self" and owner.rpartition(".")[2] not in ("error", "failed"):
+                    written.append(f"{path.name}:{node.lineno} {ast.unparse(node)}")
+    assert [one for one in written if not one.startswith("input.py") or "receipt.id" not in one] == []
+
+
 def test_what_a_plugin_author_imports_is_small() -> None:
     """Hook specifications, contracts, events and the values that they are made of."""
     met = [path for name, path in modules().items() if floor(name) <= AUTHORS_FLOOR]
