@@ -8,20 +8,21 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MYPY = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
+CONFIG = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
+
+
+def mypy(*what: str, cwd: Path = ROOT, **env: str) -> int:
+    """Run mypy and return its exit status."""
+    return subprocess.run([sys.executable, "-m", "mypy", *CONFIG, *what], cwd=cwd, env={**os.environ, **env}).returncode
 
 
 def main() -> int:
-    """0 when everything is typed."""
+    """Return 0 when everything is typed."""
     sources = [str(p) for p in sorted(ROOT.glob("plugins/*/src")) if any(p.rglob("*.py"))]
-    env = {**os.environ, "MYPYPATH": os.pathsep.join([str(ROOT), *sources])}
-    worst = subprocess.run([*MYPY, "skillkit_core", *sources], cwd=ROOT, env=env).returncode
+    worst = mypy("skillkit_core", *sources, MYPYPATH=os.pathsep.join([str(ROOT), *sources]))
     for scripts in sorted(ROOT.glob("skills/skillkit_bundled/*/scripts")):
-        files = [p.name for p in sorted(scripts.glob("*.py"))]  # folders with hyphens are no packages: one run each
-        done = subprocess.run([*MYPY, "--no-error-summary", *files], cwd=scripts, capture_output=True, text=True)
-        if done.returncode:
-            print(done.stdout + done.stderr)
-        worst = max(worst, done.returncode)
+        # folders with hyphens are no packages, and their modules share names: one run each
+        worst = max(worst, mypy("--no-error-summary", *sorted(p.name for p in scripts.glob("*.py")), cwd=scripts))
     return worst
 
 

@@ -1,10 +1,18 @@
-"""Builds every wheel and tests each plugin's in a fresh environment: the core, its dependencies, what its tests need.
+"""Builds every wheel and tries each in a fresh environment: the core, its declared dependencies, what its tests need.
 
+    wheels.py [--base REV | --all] [NAME ...]
+
+Alone with the core and its declared dependencies, each wheel must bring plugins that ``skillkit plugins doctor`` finds
+healthy. With what its tests need besides, it must pass those marked ``smoke``; collecting them imports every test module. All
+tests run for members that changed since REV (default: where this branch left ``origin/main`` or ``main``, else the commit
+before), with ``--all`` for every member, and for members that are named.
 The core's own tests run in an environment without any plugin.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -18,108 +26,177 @@ from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent.parent
+NO_TESTS = 5  # pytest's exit status when nothing was selected
 
 
 def project(folder: Path) -> dict[str, Any]:
-    """The parsed pyproject.toml of a member."""
+    """Return the parsed pyproject.toml of a member."""
     return tomllib.loads((folder / "pyproject.toml").read_text())
-
-
-def run(*argv: str, cwd: Path = ROOT, env: dict[str, str] | None = None, log: IO[bytes] | None = None) -> int:
-    """Run a command, what it prints going to ``log`` (default: here); gives its exit status."""
-    output = {} if log is None else {"stdout": log, "stderr": subprocess.STDOUT}
-    return subprocess.run(argv, cwd=cwd, env=env, **output).returncode  # type: ignore[call-overload, no-any-return]
 
 
 @dataclass(frozen=True)
 class Member:
-    """A wheel, where its pages and tests are, and what the tests need besides."""
+    """A wheel.
+
+    Attributes:
+        name: the distribution.
+        folder: what it is built from, with its pages.
+        tests: its tests.
+        needs: what the tests need besides.
+        plugins: the names of the plugins that it brings.
+    """
 
     name: str
     folder: Path
     tests: Path
     needs: list[str]
+    plugins: list[str]
 
-
-def test_alone(member: Member, wheels: Path, work: Path, log: IO[bytes]) -> int:
-    """Install the wheel and what its tests need into a new environment and run them outside the checkout."""
-    name, folder, tests, needs = member.name, member.folder, member.tests, member.needs
-    venv, copy = work / name, work / f"{name}-tests"
-    python = venv / "bin" / "python"
-    run("uv", "venv", "--quiet", "--python", sys.executable, str(venv), log=log)
-    constraints = work / "constraints.txt"
-    found = run(
-        "uv", "pip", "install", "--quiet", "--python", str(python), "--find-links", str(wheels),
-        "--constraint", str(constraints), name, *needs, log=log,
-    )  # fmt: skip
-    if found:
-        return found
-    shutil.copytree(tests, copy / "tests")
-    for page in ("README.md", "CHANGELOG.md"):  # pages that a plugin's tests hold to the code
-        if (folder / page).is_file():
-            shutil.copy(folder / page, copy / page)
-    for installed in (venv / "lib").glob("python*/site-packages/skillkit_bundled"):
-        if (folder / installed.name).is_dir():  # the skills as the wheel brings them stand beside their tests
-            (copy / installed.name).symlink_to(installed)
-    support = copy / "tests" / "support"
-    if support.is_dir():
-        path = os.pathsep.join(p for p in (str(support), os.environ.get("PYTHONPATH")) if p)
-        return _pytest(python, copy, {"PYTHONPATH": path}, log)
-    return _pytest(python, copy, {}, log)
-
-
-def _pytest(python: Path, copy: Path, more: dict[str, str], log: IO[bytes]) -> int:
-    """Run the copied tests with the environment's own tools first on the path."""
-    env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    env["SKILLKIT_SHARED"] = env.get("SKILLKIT_SHARED") or str(ROOT.parent / "shared")
-    env["SKILLKIT_BUNDLED"] = str(ROOT / "skills" / "skillkit_bundled")
-    env["SKILLKIT_ALONE"] = "1"
-    env["PATH"] = f"{python.parent}{os.pathsep}{env['PATH']}"
-    env.update(more)
-    shutil.copy(ROOT / ".ci" / "alone.ini", copy / "pytest.ini")
-    return run(str(python), "-m", "pytest", "tests", cwd=copy, env=env, log=log)
+    def changed(self, paths: list[str]) -> bool:
+        """Return whether one of the changed paths is of this member."""
+        sources = [self.folder if self.folder != ROOT else ROOT / "skillkit_core", self.tests]
+        prefixes = tuple(f"{source.relative_to(ROOT)}/" for source in sources)
+        return any(path.startswith(prefixes) for path in paths)
 
 
 def members() -> list[Member]:
-    """Everything that is tested alone, what takes longest first."""
-    found = [Member("skillkit-core", ROOT, ROOT / "tests" / "core", ["pytest", "hypothesis"])]
-    whole = ["skillkit-testkit", "pytest"]
-    found.append(Member("skillkit-default", ROOT / "plugins" / "skillkit-default", ROOT / "tests" / "e2e", whole))
+    """Return everything that is tried alone, what takes longest first."""
+    default = ROOT / "plugins" / "skillkit-default"
+    found = [
+        Member("skillkit-core", ROOT, ROOT / "tests" / "core", ["pytest", "hypothesis"], []),
+        Member("skillkit-default", default, ROOT / "tests" / "e2e", ["pytest", "skillkit-testkit"], []),
+    ]
     for folder in sorted([*ROOT.glob("plugins/*"), ROOT / "skills"]):
         if (folder / "tests").is_dir() and (folder / "pyproject.toml").is_file():
             data = project(folder)
             needs = [n for n in data.get("dependency-groups", {}).get("test", []) if isinstance(n, str)]
-            found.append(Member(data["project"]["name"], folder, folder / "tests", needs or ["pytest", "hypothesis"]))
+            plugins = list(data["project"].get("entry-points", {}).get("skillkit.plugins", {}))
+            name = data["project"]["name"]
+            found.append(Member(name, folder, folder / "tests", needs or ["pytest", "hypothesis"], plugins))
     return found
 
 
-def tell(member: Member, wheels: Path, work: Path) -> int:
-    """Test a member and print a line about it, before it everything that was printed if it failed."""
+def git(*args: str) -> str | None:
+    """Return what git prints, or None where it fails."""
+    done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def changed_paths(base: str | None) -> list[str] | None:
+    """Return the paths that differ from ``base`` in the working tree, or None where no base is found."""
+    if base is None:
+        head = git("rev-parse", "HEAD")
+        left = [git("merge-base", "HEAD", main) for main in ("origin/main", "main")]
+        base = next((r for r in left if r and r != head), None) or git("rev-parse", "--verify", "--quiet", "HEAD^")
+    if base is None:
+        return None
+    differ, new = git("diff", "--name-only", base), git("ls-files", "--others", "--exclude-standard")
+    if differ is None:
+        sys.exit(f"wheels.py: --base {base}: git knows no such revision")
+    return [*differ.splitlines(), *(new or "").splitlines()]
+
+
+class Trial:
+    """A member's wheel in an environment of its own; whatever is printed goes to ``log``."""
+
+    def __init__(self, member: Member, work: Path, log: IO[bytes]) -> None:
+        self.member, self.work, self.log = member, work, log
+        self.python = work / member.name / "bin" / "python"
+        self.copy = work / f"{member.name}-tests"
+        env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
+        env["SKILLKIT_SHARED"] = env.get("SKILLKIT_SHARED") or str(ROOT.parent / "shared")
+        env["SKILLKIT_BUNDLED"] = str(ROOT / "skills" / "skillkit_bundled")
+        env["PATH"] = f"{self.python.parent}{os.pathsep}{env['PATH']}"
+        self.env = env
+
+    def run(self, *argv: str, **env: str) -> int:
+        """Run a command beside the copied tests and return its exit status."""
+        cwd = self.copy if self.copy.is_dir() else self.work
+        return subprocess.run(
+            argv, cwd=cwd, env={**self.env, **env}, stdout=self.log, stderr=subprocess.STDOUT
+        ).returncode
+
+    def __call__(self, everything: bool) -> int:
+        """Install the wheel, look at its plugins, and run its tests; return the first exit status that is not 0."""
+        return (
+            self.run("uv", "venv", "--quiet", "--python", sys.executable, str(self.python.parent.parent))
+            or self.install(self.member.name)
+            or self.doctor()
+            or self.install(*self.member.needs)
+            or self.test(everything)
+        )
+
+    def install(self, *what: str) -> int:
+        """Install distributions, the project's own from the wheels."""
+        source = ["--find-links", str(self.work / "dist"), "--constraint", str(self.work / "constraints.txt")]
+        return self.run("uv", "pip", "install", "--quiet", "--python", str(self.python), *source, *what)
+
+    def doctor(self) -> int:
+        """Let the host load the plugins of the wheel, where the core is among its dependencies."""
+        skillkit = self.python.with_name("skillkit")
+        if not skillkit.exists():
+            return 0
+        env = {**self.env, "SKILLKIT_HOME": str(self.work / "home")}
+        argv = [str(skillkit), "plugins", "doctor", "--json"]
+        done = subprocess.run(argv, cwd=self.work, env=env, stdout=subprocess.PIPE, stderr=self.log)
+        self.log.write(done.stdout)
+        return done.returncode or int(not set(self.member.plugins) <= set(json.loads(done.stdout)["loaded"]))
+
+    def test(self, everything: bool) -> int:
+        """Run the tests outside of the checkout: those marked smoke, or all where none is marked or ``everything`` is asked."""
+        folder, name = self.member.folder, "skillkit_bundled"
+        shutil.copytree(self.member.tests, self.copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / ".ci" / "alone.ini", self.copy / "pytest.ini")
+        for page in ("README.md", "CHANGELOG.md"):  # pages that a plugin's tests hold to the code
+            if (folder / page).is_file():
+                shutil.copy(folder / page, self.copy / page)
+        for installed in (self.work / self.member.name / "lib").glob(f"python*/site-packages/{name}"):
+            if (folder / name).is_dir():  # the skills as the wheel brings them stand beside their tests
+                (self.copy / name).symlink_to(installed)
+        support = self.copy / "tests" / "support"
+        env = {"PYTHONPATH": str(support)} if support.is_dir() else {}
+        pytest = [str(self.python), "-m", "pytest", "tests"]
+        status = NO_TESTS if everything else self.run(*pytest, "-m", "smoke and not slow", **env)
+        return self.run(*pytest, **env) if status == NO_TESTS else status
+
+
+def tell(member: Member, work: Path, everything: bool) -> int:
+    """Try a member and print a line about it, before it everything that was printed if it failed."""
     started = time.monotonic()
-    with (work / f"{member.name}.log").open("w+b") as log:
-        status = test_alone(member, wheels, work, log)
+    with (work / f"{member.name}.log").open("w+b", buffering=0) as log:
+        status = Trial(member, work, log)(everything)
         log.seek(0)
         said = log.read().decode(errors="replace").rstrip()
     shutil.rmtree(work / member.name, ignore_errors=True)
-    summary = said if status else (said.splitlines() or [""])[-1]
-    verdict = f"{'FAIL' if status else 'ok  '} {member.name} alone, {time.monotonic() - started:.0f} s"
-    print(f"{summary}\n{verdict}" if status else f"{verdict}: {summary.strip('= ')}", flush=True)
+    summary = said if status else (said.splitlines() or [""])[-1].strip("= ")
+    which = "all tests" if everything else "smoke"
+    verdict = f"{'FAIL' if status else 'ok  '} {member.name} alone, {which}, {time.monotonic() - started:.0f} s"
+    print(f"{summary}\n{verdict}" if status else f"{verdict}: {summary}", flush=True)
     return status
 
 
 def main() -> int:
-    """Build, then test each member (or those named) alone, as many at once as there are cores; prints a line each."""
-    chosen = sys.argv[1:]
+    """Build, then try each member, as many at once as there are cores; return 0 when every wheel works."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="try only these, with all of their tests")
+    parser.add_argument("--all", action="store_true", help="all tests of every member")
+    parser.add_argument("--base", metavar="REV", help="all tests of the members that changed since")
+    asked = parser.parse_args()
+    found = members()
+    if unknown := sorted({*asked.names} - {m.name for m in found}):
+        parser.error(f"no such member: {', '.join(unknown)}; there are {', '.join(m.name for m in found)}")
+    wanted = [m for m in found if not asked.names or m.name in asked.names]
+    paths = None if asked.all or asked.names else changed_paths(asked.base)
     with tempfile.TemporaryDirectory(prefix="skillkit-wheels-") as name:
         work = Path(name)
-        wheels = work / "dist"
-        if run("uv", "build", "--quiet", "--all-packages", "--wheel", "-o", str(wheels)):
+        if subprocess.run(
+            ["uv", "build", "--quiet", "--all-packages", "--wheel", "-o", str(work / "dist")], cwd=ROOT
+        ).returncode:
             return 1
         pins = project(ROOT)["tool"]["uv"].get("constraint-dependencies", [])
         (work / "constraints.txt").write_text("\n".join(pins))
-        wanted = [member for member in members() if not chosen or member.name in chosen]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            statuses = list(pool.map(lambda member: tell(member, wheels, work), wanted))
+            statuses = list(pool.map(lambda m: tell(m, work, paths is None or m.changed(paths)), wanted))
     failed = [member.name for member, status in zip(wanted, statuses, strict=True) if status]
     print(f"failed: {', '.join(failed)}" if failed else "every wheel works alone")
     return int(bool(failed))

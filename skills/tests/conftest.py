@@ -1,5 +1,6 @@
 """Run the actions as the host does: arguments by name, a clean environment, the workspace as working directory."""
 
+import functools
 import importlib
 import json
 import os
@@ -101,6 +102,7 @@ def workspace(tmp_path):
 def load():
     """Import a module of a skill's scripts without leaving it, its siblings or bytecode behind."""
 
+    @functools.cache
     def import_script(skill, module):
         folder = BUNDLED / skill / "scripts"
         siblings = {path.stem for path in folder.glob("*.py")}

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.smoke
+
 GUIDE = """---
 title: "# not a heading"
 ---

@@ -1,6 +1,7 @@
-"""Crash proof (spec, section 9, edge cases 38 and 39): SIGKILL at every gate of a set of runs, then another process goes on.
+"""Crash proof (spec, section 9, edge cases 38 and 39): SIGKILL at the gates of a set of runs, then another process goes on.
 
-What is killed is a real process, forked by ``support/crash_server.py``; what is checked stands in ``support/crash_plays.py``.
+By default a run is killed at the first gate of each kind that it comes by, with ``-m slow`` at every gate. What is killed is a
+real process, forked by ``support/crash_server.py``; what is checked stands in ``support/crash_plays.py``.
 """
 
 from __future__ import annotations
@@ -19,20 +20,22 @@ from crash_plays import SCENARIOS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 Kill = Callable[..., list[str]]
+GATES = pytest.mark.parametrize(
+    "every", [pytest.param(False, id="each kind"), pytest.param(True, id="every gate", marks=pytest.mark.slow)]
+)
 
 
 @pytest.fixture(scope="module")
-def killed_everywhere() -> Iterator[Kill]:
-    """Kill a scenario at every gate; gives the gates."""
+def killed() -> Iterator[Kill]:
+    """Kill a scenario at each kind of gate, or at every gate; gives the gates."""
     server = subprocess.Popen(
         [sys.executable, crash_server.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert server.stdin is not None and server.stdout is not None
 
-    def kill(scenario: str, folder: Path, *, plugin: bool = False) -> list[str]:
-        print(
-            json.dumps({"scenario": scenario, "folder": str(folder), "plugin": plugin}), file=server.stdin, flush=True
-        )
+    def kill(scenario: str, folder: Path, every: bool, *, plugin: bool = False) -> list[str]:
+        job = {"scenario": scenario, "folder": str(folder), "plugin": plugin, "every": every}
+        print(json.dumps(job), file=server.stdin, flush=True)
         answer = json.loads(server.stdout.readline() or "null")
         assert answer is not None, f"the server of processes ended with status {server.wait()}"
         assert answer["failures"] == [], "\n\n".join(answer["failures"])
@@ -45,11 +48,12 @@ def killed_everywhere() -> Iterator[Kill]:
 
 
 @pytest.mark.spec("9.38", "I1", "I10", "I14", "I17")
+@GATES
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_process_killed_at_any_gate_loses_and_repeats_nothing(
-    killed_everywhere: Kill, tmp_path: Path, name: str
+    killed: Kill, tmp_path: Path, name: str, every: bool
 ) -> None:
-    gates = killed_everywhere(name, tmp_path)
+    gates = killed(name, tmp_path, every)
     assert len(gates) > 15, f"only {len(gates)} gates: the scenario does not do what it is for"
     for what in SCENARIOS[name].passes:
         assert any(gate.startswith(what) for gate in gates), (
@@ -59,7 +63,8 @@ def test_a_process_killed_at_any_gate_loses_and_repeats_nothing(
 
 @pytest.mark.spec("9.38", "9.39", "9.40")
 @pytest.mark.skipif(find_spec("skillkit_sessions") is None, reason="skillkit-sessions is not installed")
+@GATES
 @pytest.mark.parametrize("name", ["two parallel tools", "steer", "suspension, decided in another process"])
-def test_the_session_files_of_the_plugin_survive_as_well(killed_everywhere: Kill, tmp_path: Path, name: str) -> None:
+def test_the_session_files_of_the_plugin_survive_as_well(killed: Kill, tmp_path: Path, name: str, every: bool) -> None:
     """The lock of the killed process is taken over."""
-    killed_everywhere(name, tmp_path, plugin=True)
+    killed(name, tmp_path, every, plugin=True)

@@ -26,6 +26,7 @@ COMMON: dict[str, Any] = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 }
+EXAMPLES = settings.default.max_examples  # 100, with --hypothesis-profile=full ten times as many
 NUMBERS = itertools.count(1)
 ONE = (Turn(calls=(Call("waits", {"n": 1}, "c"),)),)
 
@@ -33,7 +34,7 @@ ONE = (Turn(calls=(Call("waits", {"n": 1}, "c"),)),)
 @pytest.mark.spec(
     "I1", "I2", "I3", "I4", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I15", "I16", "I17", "I18", "I19"
 )
-@settings(max_examples=1000, derandomize=True, **COMMON)
+@settings(max_examples=2 * EXAMPLES, derandomize=True, **COMMON)
 @given(PLANS)
 @example(Plan(ONE, actions=(("persist tool_result", 0, "abort"),)))
 @example(Plan(ONE, actions=(("tool", 0, "follow_up"), ("mark", 0, "abort"))))
@@ -44,7 +45,7 @@ def test_random_runs_under_random_actions_keep_the_invariants(kit: Any, go: Any,
 
 @pytest.mark.spec("I18")
 @pytest.mark.skipif(find_spec("skillkit_sessions") is None, reason="skillkit-sessions is not installed")
-@settings(max_examples=100, derandomize=True, **COMMON)
+@settings(max_examples=EXAMPLES // 2, derandomize=True, **COMMON)
 @given(PLANS)
 def test_random_runs_over_session_files_keep_them_too(kit: Any, go: Any, plan: Plan) -> None:
     folder = kit.cwd / f"drive {next(NUMBERS)}"
@@ -52,7 +53,7 @@ def test_random_runs_over_session_files_keep_them_too(kit: Any, go: Any, plan: P
 
 
 @pytest.mark.spec("I13")
-@settings(max_examples=60, derandomize=True, **COMMON)
+@settings(max_examples=EXAMPLES // 2, derandomize=True, **COMMON)
 @given(TURNS, st.lists(st.sampled_from(FAILING), min_size=1, max_size=4, unique=True).map(tuple), PLANS)
 def test_failing_handlers_that_are_no_guards_change_nothing(
     kit: Any, go: Any, turns: Any, failing: Any, plan: Plan
@@ -66,7 +67,7 @@ def test_failing_handlers_that_are_no_guards_change_nothing(
     assert go(lambda: play(())) == go(lambda: play(failing))
 
 
-@settings(max_examples=100, derandomize=True, **COMMON)
+@settings(max_examples=EXAMPLES, derandomize=True, **COMMON)
 @given(PLANS)
 def test_a_plan_prints_as_what_makes_it_again(plan: Plan) -> None:
     assert eval(repr(plan), vars(drive_plans)) == plan

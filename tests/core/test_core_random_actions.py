@@ -13,9 +13,7 @@ from skillkit_core.agent.session import Session
 from skillkit_core.events.types import EVENTS
 from skillkit_core.testing import Call, Fail, Raw, Reply
 
-PROPERTY = settings(
-    max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+PROPERTY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 ACTIONS = st.sampled_from(["abort", "steer", "follow_up", "raise", "next_run", "cancel", "stop"])

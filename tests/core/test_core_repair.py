@@ -11,7 +11,7 @@ from skillkit_core import AssistantMessage, CustomMessage, StopReason, ToolCall,
 from skillkit_core.agent.repair import INTERRUPTED, Repairer, repair
 from skillkit_core.messages import Outcome, RefusalBlock, TextBlock, ThinkingBlock, ToolResultMessage, blocks_of
 
-PROPERTY = settings(max_examples=400, deadline=None, derandomize=True)
+PROPERTY = settings(deadline=None, derandomize=True)
 
 IDS = st.sampled_from(["a", "b", "a_2", "a_2_2", ""])
 CALLS = st.builds(

@@ -12,6 +12,8 @@ from skillkit_core.agent.session import Session
 from skillkit_core.messages import StopReason
 from skillkit_core.testing import Call, Reply
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.mark.spec("I2")
 def test_parallel_tools_overlap_and_their_results_keep_the_order_of_the_calls(kit: Any, go: Any) -> None:

@@ -1,4 +1,6 @@
-"""A thousand sessions at once in one process, each a run with three tool calls over a real wire: nothing is lost or crossed.
+"""A hundred sessions at once in one process (a thousand with ``-m slow``), each a run with three tool calls over a real wire.
+
+Nothing is lost or crossed.
 
 Host, session files and adapters are as a user has them: one host, one adapter for each wire, default settings.
 """
@@ -18,8 +20,8 @@ from skillkit_testkit.turns import Call, Reply
 
 from skillkit_core import AgentConfig, AgentRunner, Host, TokenUsage, Tool, hookimpl
 
-SESSIONS, CALLS = 1000, 3
-FILES = 8 * SESSIONS  # both ends of a connection, a session file and its lock, for each session
+CALLS = 3
+FILES = 8 * 1000  # both ends of a connection, a session file and its lock, for each of a thousand sessions
 USAGE = TokenUsage(input=10, output=5)
 WIRES = {
     "anthropic": ("anthropic", None, ""),
@@ -51,8 +53,8 @@ def answer(request: Any) -> Reply:
 class Crowd:
     """A plugin that brings the tool, lets nobody ask before everybody is there, and counts the turns of every session."""
 
-    def __init__(self) -> None:
-        self.here, self.all_here = 0, asyncio.Event()
+    def __init__(self, sessions: int) -> None:
+        self.sessions, self.here, self.all_here = sessions, 0, asyncio.Event()
         self.turns: Counter[str] = Counter()
 
     @hookimpl
@@ -68,7 +70,7 @@ class Crowd:
     @hookimpl(timeout=300)
     async def agent_start(self, event: Any) -> None:
         self.here += 1
-        if self.here == SESSIONS:
+        if self.here == self.sessions:
             self.all_here.set()
         await self.all_here.wait()
 
@@ -150,15 +152,16 @@ def config(wire: str, url: str) -> AgentConfig:
 
 
 @pytest.mark.spec("I2", "I8", "I17", "I18")
-def test_a_thousand_sessions_at_once_lose_and_cross_nothing(llm_server, skillkit_home):
+@pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_many_sessions_at_once_lose_and_cross_nothing(llm_server, skillkit_home, many):
     llm_server.always(answer)
-    crowd = Crowd()
+    crowd = Crowd(many)
     configs = [config(wire, llm_server.url) for wire in WIRES]
 
     async def all_of_them() -> list[One]:
         host = Host()
         host.add_plugin(crowd, name="crowd")
-        agents = [AgentRunner(configs[n % len(configs)], host=host, session="new") for n in range(SESSIONS)]
+        agents = [AgentRunner(configs[n % len(configs)], host=host, session="new") for n in range(many)]
         sessions = [One(n, agent) for n, agent in enumerate(agents)]
         await asyncio.gather(*(session.talk() for session in sessions))
         await host.aclose()
@@ -166,12 +169,12 @@ def test_a_thousand_sessions_at_once_lose_and_cross_nothing(llm_server, skillkit
 
     sessions = asyncio.run(all_of_them())
     counts = [session.check() for session in sessions]
-    assert len({session.agent.session_id for session in sessions}) == SESSIONS
+    assert len({session.agent.session_id for session in sessions}) == many
     for kind in set().union(*counts) - {"message_update"}:  # how many pieces an answer has is the wire's business
         assert {count[kind] for count in counts} == {counts[0][kind]}, kind
     assert crowd.turns == {session.agent.session_id: 2 for session in sessions}
-    assert len(llm_server.requests) == 2 * SESSIONS
-    assert Counter(r.user_text for r in llm_server.requests) == {f"I am {n}": 2 for n in range(SESSIONS)}
+    assert len(llm_server.requests) == 2 * many
+    assert Counter(r.user_text for r in llm_server.requests) == {f"I am {n}": 2 for n in range(many)}
     assert Counter(r.api for r in llm_server.requests).keys() == {
         "anthropic-messages",
         "openai-chat",

@@ -28,6 +28,7 @@ def test_a_request_that_no_skill_fits_runs_nothing_and_lists_candidates(workspac
     assert "No skill fits" in plain.stderr and "for example" in plain.stderr
 
 
+@pytest.mark.smoke
 def test_the_answer_alone_goes_to_stdout_when_piped(workspace, skillkit_cli):
     result = skillkit_cli("run", "what is 15% of 80").ok()
     assert result.stdout == "15% of 80 = 12\n"
@@ -48,6 +49,7 @@ def test_events_are_json_lines_and_the_last_is_the_result(workspace, skillkit_cl
     assert types.index("agent_end") < types.index("session_shutdown")
 
 
+@pytest.mark.smoke
 def test_a_session_goes_on_where_it_was(workspace, skillkit_cli):
     first = skillkit_cli("run", "--json", "what is 15% of 80").ok().json
     again = skillkit_cli("run", "--json", "--continue", "2+2").ok().json
@@ -79,7 +81,7 @@ def test_a_session_goes_on_where_it_was(workspace, skillkit_cli):
     ],
 )
 def test_bad_input_gets_one_clear_line_and_the_right_exit_code(workspace, skillkit_cli, argv, code, words):
-    result = skillkit_cli(*argv)
+    result = skillkit_cli(*argv, env={"SKILLKIT_RETRY__BASE_DELAY": "0"})
     assert result.exit_code == code, str(result)
     assert "Traceback" not in result.stderr
     errors = [line for line in result.stderr.splitlines() if "trying again" not in line]

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.smoke
+
 COUNT = """
 import contextlib, io, sys
 from skillkit_core.cli.main import run

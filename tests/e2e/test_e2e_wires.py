@@ -266,7 +266,7 @@ def test_a_server_that_is_not_there_is_named(skillkit_cli, llm_server):
     with socket.socket() as nobody:  # who has the port, so that no other server gets it, and does not listen
         nobody.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         nobody.bind(("127.0.0.1", urlsplit(url).port))
-        result = skillkit_cli("run", *options, "hello", env=env)
+        result = skillkit_cli("run", *options, "hello", env={**env, "SKILLKIT_RETRY__BASE_DELAY": "0"})
     assert result.exit_code == 1
     assert f"nothing listens at {url.split('/')[2]}" in result.stderr
     assert "start the server" in result.stderr

@@ -16,6 +16,7 @@ from skillkit_core.models import TokenUsage
 
 
 @pytest.mark.spec("9.43", "9.44", "I5")
+@pytest.mark.smoke
 class TestAnthropicAdapter(AdapterConformance):
     @pytest.fixture
     def make_adapter(self) -> Callable[[str], LLMAdapter]:

@@ -221,7 +221,7 @@ def meant(block: dict[str, Any]) -> Any:
     return ProviderBlock(kind, block)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(message=messages, data=st.data())
 def test_any_message_arrives_as_it_was_meant_however_it_is_cut(message, data):
     dice = random.Random(data.draw(st.integers(0, 2**32)))
@@ -289,7 +289,7 @@ fragments = st.fixed_dictionaries(
 
 
 @pytest.mark.spec("9.43")
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(events=st.lists(fragments, max_size=12), garbage=st.binary(max_size=20))
 def test_whatever_a_server_sends_there_is_one_terminal_event_and_no_exception(events, garbage):
     got = decode(sse(events) + garbage)
@@ -299,7 +299,7 @@ def test_whatever_a_server_sends_there_is_one_terminal_event_and_no_exception(ev
     assert message.stop_reason is not None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(raw=st.text(max_size=30), cut=st.integers(0, 30))
 def test_tool_arguments_are_kept_as_written_and_parsed_only_when_whole(raw, cut):
     value = json.dumps({"a": raw, "b": [1, 2.5, None]})

@@ -128,7 +128,7 @@ def vary(texts: Sequence[str], dice: random.Random) -> bytes:
     return bytes(body)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**48))
 def test_a_stream_with_mistakes_ends_once_and_legally_and_the_conversation_goes_on(seed):
     dice = random.Random(seed)
@@ -175,7 +175,7 @@ class _Answer:
         pass
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**48))
 def test_a_body_with_mistakes_ends_once_and_legally(seed):
     whole = {

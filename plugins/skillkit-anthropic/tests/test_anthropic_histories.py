@@ -204,7 +204,7 @@ def histories(draw: Any) -> list[Any]:
 
 
 @pytest.mark.spec("I6")
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(history=histories(), level=st.sampled_from([None, "off", "low", "high"]))
 def test_any_legal_history_passes_the_validator(history, level):
     encoder = RequestEncoder("anthropic")

@@ -8,6 +8,7 @@ from skillkit_testkit.conformance import RuntimeConformance
 
 
 @pytest.mark.spec("13.9", "13.10")
+@pytest.mark.smoke
 class TestBashRuntime(RuntimeConformance):
     @pytest.fixture
     def runtime(self, tmp_path_factory):

@@ -24,6 +24,8 @@ from skillkit_core import (
 )
 from skillkit_core.errors import ConfigError, UnknownName
 
+pytestmark = pytest.mark.smoke
+
 MODELS = {f"{m.provider}/{m.id}": m for m in builtin()}
 APIS = {"anthropic-messages", "openai-chat", "openai-responses"}
 CAPABILITIES = {"text", "image", "pdf", "reasoning", "tool_use", "structured_output"}

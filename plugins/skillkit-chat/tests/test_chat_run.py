@@ -16,6 +16,7 @@ def run_action(skillkit_cli, *words, **options):
     return skillkit_cli("run", "--skill", "echoes", *words, **options)
 
 
+@pytest.mark.smoke
 def test_a_plain_request_is_answered_offline(echoes, skillkit_cli):
     result = skillkit_cli("run", "repeat the words 'good morning'").ok()
     assert result.stdout == "good morning\n"
@@ -29,6 +30,7 @@ def test_the_limits_of_the_configuration_hold_and_the_flag_is_above_them(echoes,
     assert skillkit_cli(*request, "--max-turns", "5", env=one).ok().stdout == "good morning\n"
 
 
+@pytest.mark.smoke
 def test_an_action_gets_its_arguments_by_position_and_by_name(echoes, skillkit_cli):
     result = run_action(
         skillkit_cli, "say", "hi", "--times", "3", "--loud", "--tags", "a", "--tags", "b c", "--json"

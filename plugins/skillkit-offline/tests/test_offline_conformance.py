@@ -45,6 +45,7 @@ class Script:
         return Told(turn.whole_text)
 
 
+@pytest.mark.smoke
 class TestOffline(AdapterConformance):
     """What can be checked of it; its own tests check the rest."""
 

@@ -68,13 +68,13 @@ def tools(actions, make_action):
 
 
 @given(text=requests)
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 def test_no_text_makes_the_choice_fail_and_the_choice_is_always_the_same(text, tools):
     assert choose(text, tools) == choose(text, tools[:-1] + tools[-1:])
 
 
 @given(text=requests)
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_scores_lie_between_0_and_1_in_falling_order(text, tools):
     scores = [c.score for c in rank(text, tools)]
 
@@ -83,7 +83,7 @@ def test_scores_lie_between_0_and_1_in_falling_order(text, tools):
 
 
 @given(text=requests, number=st.integers(0, 15))
-@settings(max_examples=800, deadline=None)
+@settings(deadline=None)
 def test_no_argument_is_ever_filled_with_a_wrong_type(text, number, tools):
     declared = tools[number].annotations["args"]
     filled = fill(text, tools[number])
@@ -107,7 +107,7 @@ def test_no_argument_is_ever_filled_with_a_wrong_type(text, number, tools):
 
 
 @given(text=requests, aborted=st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_a_stream_has_exactly_one_terminal_event_and_it_is_the_last(text, aborted, tools):
     request = LLMRequest(ModelDefinition("offline"), [UserMessage(content=text)], tools)
     if aborted:

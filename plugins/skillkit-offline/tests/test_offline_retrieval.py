@@ -40,7 +40,10 @@ def discovery(shared):
     return requests, skills
 
 
-@pytest.mark.parametrize("indexed", PLAIN_INDEX)
+@pytest.mark.parametrize(
+    "indexed",
+    ["name and description", pytest.param("with 4,000 characters of body", marks=pytest.mark.slow)],
+)
 def test_the_right_skill_is_found_about_as_often_as_by_a_plain_index(indexed, discovery):
     requests, skills = discovery
     with_body = "body" in indexed

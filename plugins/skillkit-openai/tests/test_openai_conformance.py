@@ -12,6 +12,7 @@ from skillkit_core.contracts.adapter import LLMAdapter
 
 
 @pytest.mark.spec("9.43", "9.44", "I5")
+@pytest.mark.smoke
 class TestChat(AdapterConformance):
     """Chat Completions."""
 

@@ -179,7 +179,7 @@ def vary(texts: list[str], dice: random.Random) -> bytes:
 
 
 @APIS
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**48))
 def test_a_stream_with_mistakes_ends_once_and_legally_and_the_conversation_goes_on(api: str, seed: int) -> None:
     dice = random.Random(seed)
@@ -194,7 +194,7 @@ def test_a_stream_with_mistakes_ends_once_and_legally_and_the_conversation_goes_
 
 
 @APIS
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**48))
 def test_a_body_with_mistakes_ends_once_and_legally(api: str, seed: int) -> None:
     message = {
@@ -276,7 +276,7 @@ def test_responses_usage_is_counted_once_wherever_it_comes(where: str) -> None:
     assert (usage.input, usage.cache_read, usage.output) == ((0, 0, 0) if where == "never" else (5, 4, 5))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(
     kept=st.lists(st.booleans(), min_size=len(STREAMS["openai-responses"]), max_size=len(STREAMS["openai-responses"]))
 )

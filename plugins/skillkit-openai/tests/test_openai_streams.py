@@ -26,7 +26,7 @@ from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.messages import AssistantMessage, RefusalBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
 from skillkit_core.stream import MessageBuilder, StreamEvent, StreamTable
 
-FEW = settings(max_examples=120, deadline=None)
+FEW = settings(deadline=None)
 words = st.text(min_size=1, max_size=12)
 arguments = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=8) | st.none(), max_size=3)
 

@@ -10,6 +10,8 @@ from skillkit_testkit.conformance import SessionStoreConformance
 from skillkit_core.contracts.session_store import SessionStore
 from skillkit_core.host.memory import MemoryStore
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.mark.spec("9.39", "9.40", "9.53", "I18")
 class TestJsonlStore(SessionStoreConformance):

@@ -205,7 +205,7 @@ blocks = st.dictionaries(keys, values, max_size=8)
 
 
 @given(block=blocks, sidecar=blocks, top=blocks, codex=values)
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_no_block_makes_the_format_raise(block, sidecar, top, codex):
     front = {**top, "name": "demo", "description": "d", "metadata": {"skillkit": block, "openclaw": sidecar}}
     skill = build(f"---\n{json.dumps(front)}\n---\n", sidecar=json.dumps(sidecar), codex=json.dumps(codex))

@@ -18,6 +18,8 @@ from skillkit_skills.sources import sources
 
 from skillkit_core.contracts.skill_loader import SkillSource
 
+pytestmark = pytest.mark.smoke
+
 TREES = ("case-variants", "grouped", "identical-duplicate", "many-skills", "priority", "reserved-names", "skip-dirs",
          "stop-at-skill", "symlinks")  # fmt: skip
 

@@ -100,7 +100,7 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=40).map("".join))
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 def test_no_text_makes_the_reader_raise(text):
     skill = read(text.encode("utf-8"), "x")
     assert skill.status in ("ok", "repaired", "unlisted", "rejected")
@@ -108,7 +108,7 @@ def test_no_text_makes_the_reader_raise(text):
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_no_bytes_make_the_reader_raise(data):
     parse(b"---\nname: " + data, "x")
 

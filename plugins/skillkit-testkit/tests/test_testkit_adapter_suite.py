@@ -230,6 +230,7 @@ class Fold:
         )
 
 
+@pytest.mark.smoke
 class TestSmallAdapter(AdapterConformance):
     @pytest.fixture
     def make_adapter(self) -> Callable[[str], LLMAdapter]:

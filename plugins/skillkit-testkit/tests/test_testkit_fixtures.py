@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from skillkit_testkit.auto_rule import fill, pick
 from skillkit_testkit.command_line import CommandLine, CommandResult
+from skillkit_testkit.fork_server import ForkServer
 from skillkit_testkit.home import Home
 from skillkit_testkit.shared import find_shared
 from skillkit_testkit.wires.base import OfferedTool
@@ -117,6 +118,20 @@ def test_the_command_runs_in_the_empty_home(skillkit_cli: CommandLine) -> None:
     assert skillkit_cli("no-such-command").exit_code == 2
     with skillkit_cli.start("--help") as process:
         assert "Usage" in process.communicate()[0]
+
+
+@pytest.mark.skipif(not ForkServer.supported(), reason="this system does not fork safely")
+def test_commands_are_forked_where_modules_are_named(tmp_path: Path) -> None:
+    body = """
+import pytest
+@pytest.fixture(scope="session")
+def skillkit_preload(): return ["colorsys"]
+def test_it(skillkit_cli):
+    assert skillkit_cli.server is not None
+    assert "Usage" in skillkit_cli("--help").ok().stdout
+"""
+    assert "1 passed" in run_pytest(tmp_path, body)
+    assert "1 passed" in run_pytest(tmp_path, "def test_it(skillkit_cli):\n    assert skillkit_cli.server is None\n")
 
 
 @pytest.mark.skipif(not HAS_HOST, reason="this core has no host")

@@ -98,7 +98,10 @@ class AnthropicTransport(OpenAITransport):
         )
 
 
-pytestmark = pytest.mark.parametrize("kind", [OpenAITransport, AnthropicTransport], ids=["openai", "anthropic"])
+pytestmark = [
+    pytest.mark.smoke,
+    pytest.mark.parametrize("kind", [OpenAITransport, AnthropicTransport], ids=["openai", "anthropic"]),
+]
 
 
 def with_transport(kind: type[OpenAITransport], work: Any) -> tuple[Server, Any]:

@@ -11,7 +11,7 @@ from skillkit_transport.http import SSEDecoder
 
 from skillkit_core import ErrorKind, ProviderError
 
-PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
+PROPERTY = settings(deadline=None, derandomize=True)
 
 
 LINES = st.lists(
@@ -41,7 +41,7 @@ def decode(*pieces: bytes) -> list[tuple[str, bytes]]:
     return [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
 
 
-@settings(PROPERTY, max_examples=500)
+@PROPERTY
 @given(st.one_of(streams(), st.binary(max_size=60)), st.lists(st.integers(0, 200), max_size=12))
 def test_any_cut_of_a_stream_gives_the_same_events(data: bytes, cuts: list[int]) -> None:
     places = sorted({0, len(data), *(c for c in cuts if c < len(data))})

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.smoke
+
 # counts the modules at the end of a command, and tells which of the heavy ones are among them
 COUNT = """
 import json, sys

@@ -1,7 +1,7 @@
 """A process that forks the processes that are killed: it has imported everything, so that a kill costs milliseconds.
 
-Reads jobs from standard input, one JSON object a line (``scenario``, ``folder``, ``plugin``), and answers each with one:
-``{"gates": [...], "failures": [...]}``. Several processes run at a time.
+Reads jobs from standard input, one JSON object a line (``scenario``, ``folder``, ``plugin``, ``every``), and answers each with
+one: ``{"gates": [...], "failures": [...]}``. Several processes run at a time.
 """
 
 from __future__ import annotations
@@ -71,10 +71,14 @@ class Forks:
 
 
 class Kills:
-    """One scenario, killed at every gate; then other processes go on with what each kill left, and resume a copy of it."""
+    """One scenario, killed at gates; then other processes go on with what each kill left, and resume a copy of it.
 
-    def __init__(self, forks: Forks, scenario: str, folder: str, plugin: bool) -> None:
+    ``every``: killed at each gate, not only at the first of each kind.
+    """
+
+    def __init__(self, forks: Forks, scenario: str, folder: str, plugin: bool, every: bool) -> None:
         self.forks, self.scenario, self.folder, self.plugin = forks, SCENARIOS[scenario], Path(folder), plugin
+        self.every = every
         self.gates: list[str] = []
         self.failures: list[str] = []
         self.left: list[int] = []  # the gates whose kill left a session
@@ -86,7 +90,7 @@ class Kills:
         return Play(Kit(folder), folder, self.scenario, kill_at, self.plugin)
 
     def all(self) -> dict[str, Any]:
-        """Kill at every gate and go on; what gates there are and what went wrong."""
+        """Kill and go on; what gates there are and what went wrong."""
         for part in (self.play("warm").first, self.play("warm").second):  # what it imports, the processes need not
             run(part)
         gc.freeze()
@@ -103,7 +107,9 @@ class Kills:
             self.failures.append(f"the run fails without any kill: {said or status}")
             return
         self.gates = self.play("whole").read("gates")
-        for n in range(1, len(self.gates) + 1):
+        for n, gate in enumerate(self.gates, 1):
+            if not self.every and gate in self.gates[: n - 1]:
+                continue
             work = self.play(f"gate{n}", n).first
             self.forks.add(lambda work=work: run(work), lambda status, said, n=n: self._killed(n, status, said))
 

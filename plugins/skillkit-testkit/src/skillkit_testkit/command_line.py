@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from .fork_server import ForkServer
 from .home import Home
 
 __all__ = ["CommandLine", "CommandResult"]
@@ -60,9 +62,15 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """Calls ``skillkit`` in an empty home."""
+    """Calls ``skillkit`` in an empty home.
+
+    Attributes:
+        home: the empty home.
+        server: what forks the processes of calls; none: each is a Python of its own.
+    """
 
     home: Home
+    server: ForkServer | None = None
 
     @property
     def argv(self) -> list[str]:
@@ -87,14 +95,22 @@ class CommandLine:
             subprocess.TimeoutExpired: it did not end; it has been killed.
         """
         given = tuple(str(a) for a in args)
+        environ, cwd = {**os.environ, **(env or {})}, cwd or self.home.cwd
+        if self.server is not None:
+            with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+                read.write(input.encode())
+                read.seek(0)
+                status = self.server.run([self.argv[0], *given], (read, out, err), environ, cwd, timeout)
+                if status is not None:
+                    return CommandResult(given, status, _text(out), _text(err))
         done = subprocess.run(
             [*self.argv, *given],
             input=input,
             capture_output=True,
             text=True,
             encoding="utf-8",
-            env={**os.environ, **(env or {})},
-            cwd=cwd or self.home.cwd,
+            env=environ,
+            cwd=cwd,
             timeout=timeout,
             check=False,
         )
@@ -116,3 +132,9 @@ class CommandLine:
             cwd=self.home.cwd,
             start_new_session=True,
         )
+
+
+def _text(file: IO[bytes]) -> str:
+    """Return what was written, as a pipe opened for text gives it."""
+    file.seek(0)
+    return file.read().decode().replace("\r\n", "\n").replace("\r", "\n")

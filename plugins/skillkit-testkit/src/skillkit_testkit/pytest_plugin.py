@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from skillkit_core import Host
 
     from .command_line import CommandLine
+    from .fork_server import ForkServer
     from .home import Home
     from .recorder.replay import Replay
     from .server import LLMServer
@@ -109,15 +110,37 @@ def skillkit_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return isolate(tmp_path, monkeypatch)
 
 
+@pytest.fixture(scope="session")
+def skillkit_preload() -> Sequence[str]:
+    """Modules that the processes of ``skillkit_cli`` have imported as they start, on Linux; define it anew in ``conftest.py``.
+
+    They are forked from one that imported them, which saves the seconds that an SDK takes. None: each process is a Python of
+    its own.
+    """
+    return ()
+
+
+@pytest.fixture(scope="session")
+def _fork_server(skillkit_preload: Sequence[str]) -> Iterator[ForkServer | None]:
+    from .fork_server import ForkServer
+
+    if not skillkit_preload or not ForkServer.supported():
+        yield None
+        return
+    server = ForkServer(skillkit_preload)
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def skillkit_cli(skillkit_home: Home) -> CommandLine:
+def skillkit_cli(_fork_server: ForkServer | None, skillkit_home: Home) -> CommandLine:
     """Runs the ``skillkit`` command as a real process in the empty home: ``skillkit_cli("models", "list", "--json")``.
 
     Gives a :class:`~skillkit_testkit.command_line.CommandResult`: ``exit_code``, ``stdout``, ``stderr``, ``json``.
     """
     from .command_line import CommandLine
 
-    return CommandLine(skillkit_home)
+    return CommandLine(skillkit_home, _fork_server)
 
 
 @pytest.fixture

@@ -1,0 +1,47 @@
+"""What holds for all tests of the checkout."""
+
+import functools
+import gc
+import os
+import shutil
+import ssl
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Hundreds of tests start a Python. Where bytecode is switched off, each start would compile every module that it imports again,
+# which is half of the time of the whole suite, so that bytecode goes to a folder of the environment instead.
+if sys.dont_write_bytecode and sys.pycache_prefix is None:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(sys.prefix) / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    shutil.rmtree(sys.pycache_prefix + tempfile.gettempdir(), ignore_errors=True)  # that of earlier tests' own modules
+
+# Reading the certificates of the system is most of what making a client of an SDK costs, and tests make thousands.
+ssl.create_default_context = functools.cache(ssl.create_default_context)
+
+settings.register_profile("full", max_examples=10 * settings.default.max_examples)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Run one worker more than there are cores, which is busy while others wait for processes."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def pytest_collection_finish():
+    """Keep modules and thousands of tests out of later collections of garbage: each would take a quarter of a second."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def skillkit_preload():
+    """What the processes of ``skillkit_cli`` need not import again, which is most of their time."""
+    return ("asyncio", "click", "pluggy", "pydantic", "yaml", "anthropic", "openai", "skillkit_core.agent.runner")

@@ -1,0 +1,131 @@
+"""A command in a forked process is the command in a Python of its own, but for what it imports."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from skillkit_testkit.command_line import CommandLine
+from skillkit_testkit.fork_server import ForkServer
+from skillkit_testkit.home import Home
+
+pytestmark = pytest.mark.skipif(not ForkServer.supported(), reason="this system does not fork safely")
+PLUGIN = """
+import json, os, sys, threading
+import click
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command
+
+IMPORTED = "colorsys" in sys.modules
+
+@click.command()
+@click.argument("words", nargs=-1)
+def look(words):
+    "Show this process."
+    seen = {"argv": sys.argv, "cwd": os.getcwd(), "env": dict(os.environ), "path": sys.path, "input": sys.stdin.read()}
+    seen["terminal"] = [s.isatty() for s in (sys.stdin, sys.stdout, sys.stderr)]
+    click.echo(json.dumps({**seen, "words": words, "imported": IMPORTED, "skillkit": "skillkit_look" in sys.modules}))
+    click.echo("to stderr", err=True)
+
+@click.command()
+def wait():
+    "Wait for ever."
+    threading.Event().wait()
+
+@click.command()
+def die():
+    "End without a word."
+    os.abort()
+
+@hookimpl
+def register_commands(register):
+    register(Command("look", f"{__name__}:look", "Show this process."))
+    register(Command("wait", f"{__name__}:wait", "Wait for ever."))
+    register(Command("die", f"{__name__}:die", "End without a word."))
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    server = ForkServer(["colorsys", "a_module_that_nobody_has"])
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with the plugin, for PYTHONPATH."""
+    info = tmp_path / "site" / "look-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info.parent / "skillkit_look.py").write_text(PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: look\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[skillkit.plugins]\nlook = skillkit_look\n")
+    return info.parent
+
+
+@pytest.fixture
+def forked(skillkit_home: Home, server: ForkServer) -> CommandLine:
+    return CommandLine(skillkit_home, server)
+
+
+def test_it_is_the_same_command_with_the_modules_imported(forked: CommandLine, site: Path, tmp_path: Path) -> None:
+    fresh = CommandLine(forked.home)
+    options: dict[str, Any] = {
+        "input": "words\nwith \u00e9",
+        "env": {"PYTHONPATH": str(site), "SEEN": "1"},
+        "cwd": tmp_path,
+    }
+    here, there = (cli("-P", "look", "look", "--", "-x", "\u00fc", **options).ok() for cli in (forked, fresh))
+    assert here.stderr == there.stderr == "to stderr\n"
+    seen, known = here.json, there.json
+    assert (seen.pop("imported"), known.pop("imported")) == (True, False)
+    assert seen == known
+    assert seen["input"] == "words\nwith \u00e9" and seen["cwd"] == str(tmp_path) and seen["terminal"] == [False] * 3
+
+
+def test_a_command_leaves_nothing_for_the_next(forked: CommandLine, site: Path) -> None:
+    assert forked("-P", "look", "look", env={"PYTHONPATH": str(site)}).ok()
+    done = forked("look")
+    assert done.exit_code == 2 and "look" in done.stderr
+
+
+def test_it_ends_as_it_would_alone(forked: CommandLine, site: Path) -> None:
+    assert forked("no-such-command").exit_code == 2
+    assert forked("-P", "look", "die", env={"PYTHONPATH": str(site)}).exit_code == -6
+    with pytest.raises(subprocess.TimeoutExpired):
+        forked("-P", "look", "wait", env={"PYTHONPATH": str(site)}, timeout=0.5)
+    assert "Usage" in forked("--help").ok().stdout, "the server goes on"
+
+
+@pytest.mark.parametrize("variable", ["PYTHONUTF8", "LC_ALL", "TZ"])
+def test_what_python_reads_as_it_starts_needs_a_python_of_its_own(
+    forked: CommandLine, site: Path, variable: str
+) -> None:
+    env = {"PYTHONPATH": str(site), variable: {"PYTHONUTF8": "1", "LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo"}[variable]}
+    assert not forked("-P", "look", "look", env=env).ok().json["imported"]
+
+
+def test_a_command_beside_another_needs_a_python_of_its_own(forked: CommandLine, site: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "words"
+    os.mkfifo(pipe)
+    env, seen = {"PYTHONPATH": str(site)}, []
+
+    def first() -> None:
+        with pipe.open("rb") as words, (tmp_path / "out").open("wb") as out:
+            argv = [forked.argv[0], "-P", "look", "look"]
+            assert forked.server is not None
+            seen.append(forked.server.run(argv, (words, out, out), {**os.environ, **env}, tmp_path, 60))
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    with pipe.open("w"):  # the first command reads until this is closed
+        while not forked.server._busy.locked():  # type: ignore[union-attr]
+            os.sched_yield()
+        assert not forked("-P", "look", "look", env=env).ok().json["imported"]
+    thread.join()
+    assert seen == [0]
