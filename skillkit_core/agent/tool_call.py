@@ -28,6 +28,7 @@ from ..events.types import (
     ToolResultEvent,
 )
 from ..frozen import EMPTY
+from ..host.json_schema import validate
 from ..messages import (
     Block,
     DocumentBlock,
@@ -40,7 +41,6 @@ from ..messages import (
     blocks_of,
 )
 from ..models import TokenUsage
-from ..schema import validate
 from ..text import clean, limit_text
 from ..tools import Tool, ToolOutput
 from .around import wrapped

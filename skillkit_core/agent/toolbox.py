@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..containment import in_words
 from ..descriptors import load_object
 from ..host.registries import note_unchecked
-from ..registry import Entry, Registry
+from ..host.registry import Entry, Registry
 from ..tools import Tool, ToolSet
 from .part import Part
 

@@ -17,7 +17,7 @@ from .output import columns, echo, error_line, style
 if TYPE_CHECKING:
     from ..descriptors import Command
     from ..host.manager import Host
-    from ..registry import Entry
+    from ..host.registry import Entry
 
 __all__ = ["CliState", "entry", "root", "run"]
 

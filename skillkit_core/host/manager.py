@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from ..descriptors import Command, ConfigSection
     from ..events.bus import EventBus
     from ..events.types import Event
-    from ..models import ModelRegistry
-    from ..registry import Registry
     from ..settings.config import Config
-    from ..skills import SkillProblem, SkillRegistry
+    from ..skills import SkillProblem
     from .adapters import AdapterRegistry
     from .discovery import EntryPoint
     from .distribution import Distribution
     from .plugins import LoadedPlugin, Plugins
     from .probe import HookProbe
     from .registries import FactoryRegistry, Registries
+    from .registry import ModelRegistry, Registry
     from .secrets import Secrets
+    from .skills import SkillRegistry
 
 __all__ = ["Access", "Host"]
 
@@ -535,8 +535,7 @@ class Host(Access):
 
     def reload_skills(self) -> SkillRegistry:
         """Read all skills again."""
-        from ..skills import SkillRegistry
-        from .skills import load_skills
+        from .skills import SkillRegistry, load_skills
 
         if self._skills is None:
             self._skills = SkillRegistry(self.describe)

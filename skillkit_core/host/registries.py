@@ -19,10 +19,10 @@ from ..descriptors import (
 )
 from ..errors import PluginError, SkillKitError, UnknownName
 from ..frozen import EMPTY
-from ..registry import Entry, Registry
 from ..settings.config import CORE_KEYS
 from .loading import Failure, isolated, refuse_awaitable
 from .probe import called
+from .registry import Entry, ModelRegistry, Registry
 
 if TYPE_CHECKING:
     from .manager import Host
@@ -149,7 +149,7 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
 
 def note_unchecked(host: Host, tool: Any, source: str | None) -> None:
     """Say once which keywords of a tool's parameters nobody checks; a :class:`~skillkit_core.tools.ToolSet` has none yet."""
-    from ..schema import unchecked
+    from .json_schema import unchecked
 
     if not (found := unchecked(getattr(tool, "parameters", None))):
         return
@@ -201,8 +201,6 @@ class Registries:
 
             registry: Any = AdapterRegistry(host)
         elif kind == "models":
-            from ..models import ModelRegistry
-
             registry = ModelRegistry(host.describe)
         elif made_later:
             registry = FactoryRegistry(host, singular(kind), host.describe)
