@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..containment import in_words
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse, ThinkingLevel
-from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError
+from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError, in_words
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
 from ..events.types import (

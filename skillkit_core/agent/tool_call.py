@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
-from ..containment import in_words, run_in_thread
 from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Question
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
-from ..errors import SkillKitError, ToolError, close_matches
+from ..errors import SkillKitError, ToolError, close_matches, in_words
 from ..events.bus import GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
 from ..events.tool_call import ToolCallDecision, same_json
@@ -44,6 +43,7 @@ from ..models import TokenUsage
 from ..text import clean, limit_text
 from ..tools import Tool, ToolOutput
 from .around import wrapped
+from .containment import run_in_thread
 from .nesting import enter
 from .suspension import shown_answer
 

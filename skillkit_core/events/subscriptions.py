@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
-from ..containment import in_words
-from ..errors import SkillKitError, UsageError
+from ..errors import SkillKitError, UsageError, in_words
 from ..fields import is_number
 from ..hookspecs.markers import EXTRAS, Phase
 from ..messages import StopReason

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..containment import in_words
 from ..contracts.approver import Question
+from ..errors import in_words
 from ..frozen import freeze
 from .results import UNSET, EventResult, ReplaceArgs, ToolCallEventResult
 from .subscriptions import GUARD, HandlerRecord
