@@ -11,29 +11,11 @@ if TYPE_CHECKING:
     from .agent.response import AgentResponse
 
 __all__ = [
-    "AgentBusy",
-    "AgentError",
-    "AmbiguousName",
-    "AsyncHandlerError",
-    "ConfigError",
-    "Diagnostic",
-    "ErrorKind",
-    "EventRecursionError",
-    "HandlerTimeout",
-    "NoActiveRun",
-    "PluginError",
-    "ProviderError",
-    "ReentrancyError",
-    "RunAborted",
-    "SessionCorrupt",
-    "SessionError",
-    "SessionLocked",
-    "SkillKitError",
-    "ToolError",
-    "UnknownName",
-    "UnknownSession",
-    "UsageError",
-]
+    "AgentBusy", "AgentError", "AmbiguousName", "AsyncHandlerError", "ConfigError", "Diagnostic", "ErrorKind",
+    "EventRecursionError", "HandlerTimeout", "NoActiveRun", "PluginError", "ProviderError", "ReentrancyError",
+    "RunAborted", "SessionCorrupt", "SessionError", "SessionLocked", "SkillKitError", "ToolError", "UnknownName",
+    "UnknownSession", "UsageError",
+]  # fmt: skip
 
 
 # What a server or a file wrote may steer a terminal: control characters, turned writing; lone surrogates break it.

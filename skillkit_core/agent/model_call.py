@@ -10,8 +10,8 @@ from typing import Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse, ThinkingLevel
 from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError, in_words
-from ..events.bus import GuardFailed
 from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
+from ..events.subscriptions import GuardFailed
 from ..events.types import (
     AfterProviderResponseEvent,
     BeforeProviderRequestEvent,

@@ -15,8 +15,8 @@ from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Qu
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
 from ..errors import SkillKitError, ToolError, close_matches, in_words
-from ..events.bus import GuardFailed
 from ..events.results import UNSET, ToolResultEventResult
+from ..events.subscriptions import GuardFailed
 from ..events.tool_call import ToolCallDecision, same_json
 from ..events.types import (
     ApprovalRequestEvent,

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..host.manager import Host
     from ..host.registry import Entry
 
-__all__ = ["CliState", "entry", "root", "run"]
 
 CORE_COMMANDS = {
     "config": ("skillkit_core.cli.config:config", "Show, create and trust configuration."),

@@ -27,8 +27,6 @@ from .types import ALIASES, Event, HandlerErrorEvent, event_type
 if TYPE_CHECKING:
     from ..host.manager import Host
 
-__all__ = ["EventBus", "GuardFailed", "HandlerRecord", "drive", "drive_on"]
-
 
 @types.coroutine
 def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable[[], bool]) -> Generator[Any, Any, Any]:

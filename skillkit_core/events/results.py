@@ -18,28 +18,11 @@ from ..models import ModelDefinition, TokenUsage
 from ..tools import Tool, ToolOutput
 
 __all__ = [
-    "UNSET",
-    "BeforeAgentEndResult",
-    "BeforeAgentStartResult",
-    "BeforeCompactResult",
-    "ContextTransformResult",
-    "Continue",
-    "EventResult",
-    "Handled",
-    "InputResult",
-    "MessageEndResult",
-    "ProviderRequestResult",
-    "ReplaceArgs",
-    "SessionBeforeResult",
-    "SessionBeforeTreeResult",
-    "SessionStartResult",
-    "ToolCallEventResult",
-    "ToolResultEventResult",
-    "Transform",
-    "TurnEndResult",
-    "TurnStartResult",
-    "Unset",
-]
+    "UNSET", "BeforeAgentEndResult", "BeforeAgentStartResult", "BeforeCompactResult", "ContextTransformResult",
+    "Continue", "EventResult", "Handled", "InputResult", "MessageEndResult", "ProviderRequestResult", "ReplaceArgs",
+    "SessionBeforeResult", "SessionBeforeTreeResult", "SessionStartResult", "ToolCallEventResult",
+    "ToolResultEventResult", "Transform", "TurnEndResult", "TurnStartResult", "Unset",
+]  # fmt: skip
 
 
 @final

@@ -19,19 +19,6 @@ from .types import EVENTS, Event, event_type
 if TYPE_CHECKING:
     from ..host.manager import Host
 
-__all__ = [
-    "GUARD",
-    "OBSERVER",
-    "PHASES",
-    "GuardFailed",
-    "HandlerFunction",
-    "HandlerRecord",
-    "Probe",
-    "Subscriptions",
-    "Unsubscribe",
-    "from_function",
-    "from_impl",
-]
 
 PHASES: Mapping[str, int] = {"rewrite": 0, "first": 1, "normal": 2, "last": 3, "guard": 4}
 GUARD = PHASES["guard"]

@@ -16,8 +16,6 @@ from .types import ToolCallEvent
 if TYPE_CHECKING:
     from .bus import EventBus
 
-__all__ = ["ToolCallDecision", "decide", "merge_patch"]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDecision(EventResult):

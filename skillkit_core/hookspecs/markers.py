@@ -7,8 +7,6 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, overload
 
 from pluggy import HookimplMarker, HookspecMarker
 
-__all__ = ["PROJECT", "Phase", "hookimpl", "hookspec"]
-
 PROJECT: Final = "skillkit"
 EXTRAS: Final = "skillkit_extras"
 Phase: TypeAlias = Literal["rewrite", "first", "normal", "last", "guard"]

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter
     from .manager import Host
 
-__all__ = ["AdapterRegistry"]
 
 Item: TypeAlias = "Provider | LLMAdapter"
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .secrets import Secrets
     from .skills import SkillRegistry
 
-__all__ = ["Host"]
 
 R = TypeVar("R")
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .manager import Host
     from .plugins import Plugins
 
-__all__ = ["FactoryRegistry", "Registries", "ask", "item_types", "make", "note_unchecked"]
 
 T = TypeVar("T")
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..contracts.session_store import SessionEntry
     from .manager import Host
 
-__all__ = ["TYPE", "SkillRegistry", "kept_folders", "load_skills", "unused_folders"]
 
 RANK = {"project": 0, "user": 1, "plugin": 2, "bundled": 3, "extra": 4}
 

@@ -18,7 +18,8 @@ INTERNAL = {
     # abbreviations of what the signature says otherwise
     "Answer", "Converter", "Item", "Kind", "Models", "Names", "Observed", "Schema", "Seconds",
     # parts of a host, for those who look into it
-    "Config", "Decision", "Distribution", "EntryPoint", "FactoryRegistry", "HookProbe", "LoadedPlugin", "Plugins", "Secrets", "Selection",
+    "Config", "Decision", "Distribution", "EntryPoint", "FactoryRegistry", "HookProbe",
+    "LoadedPlugin", "Plugins", "Secrets", "Selection",
     # parts of a run, behind methods that the core itself calls
     "ContextView", "HandlerRecord", "Run", "Scheduler", "Target",
 }  # fmt: skip
