@@ -25,6 +25,7 @@ KINDS = (
     ("Resolution hooks", resolution),
     ("Lifecycle hooks", lifecycle),
 )
+SINCE: dict[str, str] = {}  # the version that brought a hook, where it is not the first
 INTRODUCTION = """\
 # Hooks
 
@@ -107,7 +108,9 @@ def signature(function: FunctionType) -> str:
     assert isinstance(node, ast.FunctionDef)
     returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
     text = f"{node.name}({ast.unparse(node.args)}){returns}"
-    return re.sub(r"\b[er]\.(?=[A-Z])", "", text)
+    text = re.sub(r"\b[er]\.(?=[A-Z])", "", text)
+    text = re.sub(r"Answer\[(\w+)\]", r"\1 | Awaitable[\1 | None] | None", text)
+    return text.replace("-> Observed", "-> Awaitable[None] | None")
 
 
 def markdown(text: str) -> str:
@@ -162,13 +165,14 @@ def merging(answer: type[EventResult]) -> list[str]:
 def entry(module: ModuleType, function: FunctionType) -> str:
     """One hook."""
     name = function.__name__
-    text, example = example_and_text(inspect.getdoc(function) or "")
-    text, _, since = text.rpartition("Since ")
+    text, example = example_and_text(f"{inspect.getdoc(function)}\n")
+    if function.__annotations__["return"] == "Observed" and module is lifecycle:
+        text += f"\n\nReturns: nothing; {'events are only observed here' if name == 'event' else 'the event is only observed'}."
     lines = [f"### `{name}`", "", "```py", signature(function), "```", "", markdown(text).strip(), ""]
     facts = [
         f"Async: {asynchronous(name)}",
         f"If it fails: {failing(module, name)}",
-        f"Since {since.rstrip('.')}",
+        f"Since {SINCE.get(name, '0.1')}",
     ]
     if module is lifecycle and name in EVENTS:
         answer = EVENTS[name].answer

@@ -46,9 +46,10 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .hookspecs.markers import Phase as Phase, hookimpl as hookimpl, hookspec as hookspec
     from .host.adapters import AdapterRegistry as AdapterRegistry
     from .host.manager import Host as Host
+    from .host.registry import *
+    from .host.skills import SkillRegistry as SkillRegistry
     from .messages import *
     from .models import *
-    from .registry import *
     from .skills import *
     from .stream import *
     from .tools import *
@@ -93,12 +94,13 @@ frozen: FrozenDict FrozenList freeze thaw
 hookspecs.markers: Phase hookimpl hookspec
 host.adapters: AdapterRegistry
 host.manager: Host
+host.registry: Entry ModelRegistry Registry
+host.skills: SkillRegistry
 messages: AgentMessage AssistantMessage Block ContextTransformer CustomMessage DocumentBlock ImageBlock LLMMessage
     Outcome ProviderBlock RefusalBlock StopReason TextBlock ThinkingBlock ToolCall ToolResultMessage UserMessage
     blocks_of message_from_dict message_to_dict text_of
-models: ModelCost ModelDefinition ModelRegistry TokenUsage
-registry: Entry Registry
-skills: ActionArg EngineType Requirements Skill SkillAction SkillProblem SkillRegistry
+models: ModelCost ModelDefinition TokenUsage
+skills: ActionArg EngineType Requirements Skill SkillAction SkillProblem
 stream: MessageBuilder StreamEvent StreamTable StreamType parse_tool_args
 tools: NO_PARAMETERS Tool ToolContext ToolFunction ToolOutput ToolSet
 """

@@ -9,13 +9,8 @@ from .errors import PluginError
 from .frozen import EMPTY
 
 __all__ = [
-    "Command",
-    "ConfigSection",
-    "ContextProvider",
-    "Factory",
-    "Provider",
-    "TokenEstimator",
-]
+    "Command", "ConfigSection", "ContextProvider", "Factory", "Provider", "TokenEstimator",
+]  # fmt: skip
 
 
 KINDS = (

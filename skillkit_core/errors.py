@@ -11,29 +11,11 @@ if TYPE_CHECKING:
     from .agent.response import AgentResponse
 
 __all__ = [
-    "AgentBusy",
-    "AgentError",
-    "AmbiguousName",
-    "AsyncHandlerError",
-    "ConfigError",
-    "Diagnostic",
-    "ErrorKind",
-    "EventRecursionError",
-    "HandlerTimeout",
-    "NoActiveRun",
-    "PluginError",
-    "ProviderError",
-    "ReentrancyError",
-    "RunAborted",
-    "SessionCorrupt",
-    "SessionError",
-    "SessionLocked",
-    "SkillKitError",
-    "ToolError",
-    "UnknownName",
-    "UnknownSession",
-    "UsageError",
-]
+    "AgentBusy", "AgentError", "AmbiguousName", "AsyncHandlerError", "ConfigError", "Diagnostic", "ErrorKind",
+    "EventRecursionError", "HandlerTimeout", "NoActiveRun", "PluginError", "ProviderError", "ReentrancyError",
+    "RunAborted", "SessionCorrupt", "SessionError", "SessionLocked", "SkillKitError", "ToolError", "UnknownName",
+    "UnknownSession", "UsageError",
+]  # fmt: skip
 
 
 # What a server or a file wrote may steer a terminal: control characters, turned writing; lone surrogates break it.
@@ -329,3 +311,43 @@ class Diagnostic(NamedTuple):
             "message": self.message,
             "remedy": self.remedy,
         }
+
+
+# Plugins also raise errors that are no subclasses of ``Exception``. They are never swallowed (spec, section 4):
+# ``KeyboardInterrupt``, ``SystemExit`` and any other ``BaseException`` are meant for the program and pass.
+
+
+class Escaped(SkillKitError):
+    """A plugin raised ``GeneratorExit``, or in a thread an error that is meant for the program; ``__cause__`` is that error."""
+
+    def __init__(self, error: BaseException) -> None:
+        if isinstance(error, SystemExit):
+            message = f"it tried to end the program (SystemExit {error.code!r})"
+        else:
+            message = f"it raised {plain(error)}, which is no Exception"
+        super().__init__(message, where=raised_at(error) if isinstance(error, GeneratorExit) else None)
+        self.__cause__ = error
+
+
+def plain(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def raised_at(error: BaseException) -> str | None:
+    """Return the ``file:line`` that raised the error."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else None
+
+
+def interrupts(error: BaseException) -> bool:
+    """Return whether ``error`` is meant for the program: it is no failure, and must pass."""
+    from asyncio import CancelledError  # not needed to list plugins, and slow to import
+
+    return not isinstance(error, (Exception, GeneratorExit, CancelledError))
+
+
+def in_words(error: BaseException) -> str:
+    """Return what failed, on one line: the type and the text."""
+    return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {error}"

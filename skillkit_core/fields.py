@@ -10,8 +10,6 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 
 from .errors import UsageError
 
-__all__ = ["Schema", "Seconds", "check_fields", "is_number"]
-
 Seconds: TypeAlias = Annotated[float, "a number of seconds"]
 Schema: TypeAlias = Annotated[Mapping[str, Any], "a mapping, which is a JSON Schema"]
 

@@ -12,28 +12,11 @@ from .frozen import EMPTY, FrozenDict, freeze
 from .models import TokenUsage
 
 __all__ = [
-    "AgentMessage",
-    "AssistantMessage",
-    "Block",
-    "ContextTransformer",
-    "CustomMessage",
-    "DocumentBlock",
-    "ImageBlock",
-    "LLMMessage",
-    "Outcome",
-    "ProviderBlock",
-    "RefusalBlock",
-    "StopReason",
-    "TextBlock",
-    "ThinkingBlock",
-    "ToolCall",
-    "ToolResultMessage",
-    "UserMessage",
-    "blocks_of",
-    "message_from_dict",
-    "message_to_dict",
-    "text_of",
-]
+    "AgentMessage", "AssistantMessage", "Block", "ContextTransformer", "CustomMessage", "DocumentBlock",
+    "ImageBlock", "LLMMessage", "Outcome", "ProviderBlock", "RefusalBlock", "StopReason", "TextBlock",
+    "ThinkingBlock", "ToolCall", "ToolResultMessage", "UserMessage", "blocks_of", "message_from_dict",
+    "message_to_dict", "text_of",
+]  # fmt: skip
 
 
 class Outcome(StrEnum):

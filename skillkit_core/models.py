@@ -1,16 +1,15 @@
-"""Models and what they cost: definitions, token usage, and the registry of models."""
+"""Models and what they cost: definitions and token usage."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from .fields import check_fields
 from .frozen import EMPTY, FrozenDict, freeze
-from .registry import Registry
 
-__all__ = ["ModelCost", "ModelDefinition", "ModelRegistry", "TokenUsage"]
+__all__ = ["ModelCost", "ModelDefinition", "TokenUsage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,92 +153,3 @@ class ModelDefinition:
             "reasoning": self.reasoning,
             "aliases": list(self.aliases),
         }
-
-
-Models: TypeAlias = list[ModelDefinition]
-
-
-class ModelRegistry(Registry[ModelDefinition]):
-    """The models of a host, by ``provider/id``, and by bare id or alias where that is unambiguous.
-
-    :meth:`get` returns ``None`` for an unknown model: a model does not have to be listed to be used.
-    """
-
-    kind = "model"
-    _index: dict[str, ModelDefinition] = {}  # noqa: RUF012 - replaced as a whole, never changed
-    _indexed = -1
-
-    def register(
-        self, model: ModelDefinition | str, item: ModelDefinition | None = None, source: str | None = None
-    ) -> None:
-        """Add a model: ``register(definition)`` or, as every registry, ``register(name, definition)``."""
-        found = model if isinstance(model, ModelDefinition) else item
-        if found is None:
-            raise TypeError("register() wants a ModelDefinition")
-        super().register(f"{found.provider}/{found.id}" if found.provider else found.id, found, source)
-
-    def get(self, model_id: str) -> ModelDefinition | None:  # type: ignore[override]
-        """Return the model called ``model_id`` (``provider/id``, id or alias), or ``None``.
-
-        A bare id that several providers offer resolves to the provider that registered it first.
-        """
-        if self.has(model_id):
-            return super().get(model_id)
-        return self._short_names().get(model_id)
-
-    def _short_names(self) -> dict[str, ModelDefinition]:
-        """Return the models by id and alias without a provider, ids first; made again when the models change."""
-        if self._indexed != self.version:
-            index: dict[str, ModelDefinition] = {}
-            for model in self.items():
-                index.setdefault(model.id, model)
-            for model in self.items():
-                for alias in model.aliases:
-                    index.setdefault(alias, model)
-                    if model.provider:
-                        index.setdefault(f"{model.provider}/{alias}", model)
-            self._index, self._indexed = index, self.version
-        return self._index
-
-    def find(self, query: str) -> Models:
-        """Return the models that match ``query``, best first: exact names, prefixes, all words, then close spellings."""
-        import difflib
-
-        wanted = query.casefold().strip()
-        words = wanted.replace("/", " ").split()
-        ranked: list[tuple[float, str, ModelDefinition]] = []
-        for model in self.items():
-            names = [model.id, model.display_name, f"{model.provider}/{model.id}", *model.aliases]
-            low = [n.casefold() for n in names]
-            if wanted in low:
-                rank = 0.0
-            elif any(n.startswith(wanted) for n in low):
-                rank = 1.0
-            elif words and all(any(w in n for n in low) for w in words):
-                rank = 2.0
-            else:
-                ratio = max(difflib.SequenceMatcher(None, wanted, n).ratio() for n in low)
-                if ratio < 0.6:
-                    continue
-                rank = 4.0 - ratio
-            ranked.append((rank, f"{model.provider}/{model.id}", model))
-        return [m for _, _, m in sorted(ranked, key=lambda r: r[:2])]
-
-    def list_by_provider(self, provider: str) -> Models:
-        """Return all models of ``provider``, in the order of registration."""
-        return [m for m in self.items() if m.provider == provider]
-
-    def calculate_cost(self, model_id: str, usage: TokenUsage) -> float:
-        """Return the dollars for ``usage`` of ``model_id``.
-
-        Raises:
-            UnknownName: the model is not registered.
-            ValueError: its price is not known.
-        """
-        model = self.get(model_id)
-        if model is None:
-            raise self.unknown(model_id)
-        cost = model.cost_of(usage)
-        if cost is None:
-            raise ValueError(f"the price of model {model_id!r} is not known")
-        return cost

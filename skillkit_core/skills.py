@@ -1,17 +1,16 @@
-"""Skills as values: what a skill folder says, its deterministic actions, and the registry of skills."""
+"""Skills as values: what a skill folder says, and its deterministic actions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
 from .frozen import EMPTY, freeze
-from .registry import Registry
 
-__all__ = ["ActionArg", "EngineType", "Requirements", "Skill", "SkillAction", "SkillProblem", "SkillRegistry"]
+__all__ = ["ActionArg", "EngineType", "Requirements", "Skill", "SkillAction", "SkillProblem"]
 
 
 class EngineType(StrEnum):
@@ -244,24 +243,3 @@ class Skill:
     def listed(self) -> bool:
         """Whether a model may be told of the skill."""
         return self.status in ("ok", "repaired") and not self.disable_model_invocation and not self.internal_only
-
-
-class SkillRegistry(Registry[Skill]):
-    """The skills of a host. A bare name means the skill of the highest precedence; others are ``source:name``."""
-
-    kind = "skill"
-
-    def get_skill(self, name: str) -> Skill:
-        """Return the skill called ``name``; raise as :meth:`get`."""
-        return self.get(name)
-
-    def get_skills_for_engine(self, engine: str) -> Sequence[Skill]:
-        """Return all skills that run in ``engine``."""
-        return [s for s in self.items() if s.engine == str(engine)]
-
-    def replace_all(self, skills: Sequence[tuple[str, Skill]], source: str) -> None:
-        """Make ``skills`` (name, skill) everything that ``source`` offers."""
-        with self._lock:
-            self.unregister_by_source(source)
-            for name, skill in skills:
-                self.register(name, skill, source)

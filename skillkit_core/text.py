@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from .messages import AgentMessage, TextBlock
 
-__all__ = ["clean", "limit_text", "redact_headers", "without_secrets"]
-
 M = TypeVar("M", bound=AgentMessage)
 
 _CREDENTIALS = ("authorization", "api-key", "cookie", "-token", "-secret")  # how names of headers with credentials end

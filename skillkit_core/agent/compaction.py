@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..containment import in_words
 from ..contracts.adapter import LLMRequest
 from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
+from ..errors import in_words
 from ..events.results import BeforeCompactResult
 from ..events.types import BeforeCompactEvent, CompactionEndEvent, CompactionStartEvent
 from ..messages import AgentMessage, TextBlock, ToolResultMessage, UserMessage

@@ -23,7 +23,7 @@ from .repair import Repairer, repair
 
 if TYPE_CHECKING:
     from ..host.manager import Host
-    from ..registry import Registry
+    from ..host.registry import Registry
     from .runner import AgentRunner
     from .session import Session
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..errors import AgentError, AsyncHandlerError, NoActiveRun, RunAborted, SkillKitError, UsageError
-from ..events.bus import GuardFailed
 from ..events.results import UNSET, Handled, Transform
+from ..events.subscriptions import GuardFailed
 from ..events.types import InputEvent, QueueUpdateEvent
 from ..messages import AgentMessage, AssistantMessage, Block, StopReason, TextBlock, UserMessage, blocks_of
 from ..text import clean

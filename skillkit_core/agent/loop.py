@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..config import Limits
-from ..containment import as_failure, interrupts, reason_of
 from ..contracts.adapter import LLMAdapter
 from ..contracts.approver import ApprovalDecision
-from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError
+from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError, interrupts
 from ..events.results import (
     UNSET,
     BeforeAgentEndResult,
@@ -33,6 +32,7 @@ from ..models import ModelDefinition
 from ..stream import StreamEvent
 from ..tools import Tool
 from .compaction import compact_if_needed, compact_now
+from .containment import as_failure, reason_of
 from .context import joined, prompt_parts
 from .input import Kind
 from .ledger import LimitReached

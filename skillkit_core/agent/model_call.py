@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..containment import in_words
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse, ThinkingLevel
-from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError
-from ..events.bus import GuardFailed
+from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError, in_words
 from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
+from ..events.subscriptions import GuardFailed
 from ..events.types import (
     AfterProviderResponseEvent,
     BeforeProviderRequestEvent,

@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ..containment import Carried
 from ..errors import AsyncHandlerError
 from ..events.types import MessageUpdateEvent, ToolExecutionUpdateEvent
 from ..stream import MessageBuilder, StreamEvent
+from .containment import Carried
 
 if TYPE_CHECKING:
     from .run import Run

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..abort import AbortSignal
-from ..containment import Carried, carried
 from ..contracts.adapter import ModelSettings
 from ..errors import AgentError, RunAborted, SkillKitError
 from ..messages import AgentMessage, StopReason
 from ..stream import StreamEvent
+from .containment import Carried, carried
 from .ledger import UsageLedger
 from .response import AgentResponse, RunOutcome
 from .target import Target

@@ -9,11 +9,11 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from ..containment import Carried, as_failure, carried, in_words, interrupts, reason_of, seen
-from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError
+from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError, in_words, interrupts
 from ..events.types import AgentSettledEvent
 from ..host.plugins import check_required
 from ..stream import StreamEvent
+from .containment import Carried, as_failure, carried, reason_of, seen
 from .input import QueueItem, Receipt
 from .nesting import enter, leave
 from .part import Part

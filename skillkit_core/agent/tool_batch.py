@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..containment import Carried, carried, interrupts, reason_of, seen, working_task
+from ..errors import interrupts
 from ..frozen import EMPTY
 from ..messages import Outcome, ToolCall, ToolResultMessage
 from ..tools import Tool
+from .containment import Carried, carried, reason_of, seen, working_task
 from .pump import ToolUpdates
 from .repair import NO_RESULT
 from .suspension import Resumption, SuspendedCall

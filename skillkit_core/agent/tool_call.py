@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
-from ..containment import in_words, run_in_thread
 from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Question
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
-from ..errors import SkillKitError, ToolError, close_matches
-from ..events.bus import GuardFailed
+from ..errors import SkillKitError, ToolError, close_matches, in_words
 from ..events.results import UNSET, ToolResultEventResult
+from ..events.subscriptions import GuardFailed
 from ..events.tool_call import ToolCallDecision, same_json
 from ..events.types import (
     ApprovalRequestEvent,
@@ -28,6 +27,7 @@ from ..events.types import (
     ToolResultEvent,
 )
 from ..frozen import EMPTY
+from ..host.json_schema import validate
 from ..messages import (
     Block,
     DocumentBlock,
@@ -40,10 +40,10 @@ from ..messages import (
     blocks_of,
 )
 from ..models import TokenUsage
-from ..schema import validate
 from ..text import clean, limit_text
 from ..tools import Tool, ToolOutput
 from .around import wrapped
+from .containment import run_in_thread
 from .nesting import enter
 from .suspension import shown_answer
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..containment import in_words
 from ..descriptors import load_object
+from ..errors import in_words
 from ..host.registries import note_unchecked
-from ..registry import Entry, Registry
+from ..host.registry import Entry, Registry
 from ..tools import Tool, ToolSet
 from .part import Part
 

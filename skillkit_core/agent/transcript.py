@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
-from ..containment import interrupts
+from ..errors import interrupts
 from ..events.results import UNSET, MessageEndResult
 from ..events.types import MessageEndEvent, MessageStartEvent
 from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_time

@@ -14,8 +14,6 @@ from .output import echo, fields, json_option, print_json, short_path, style, ta
 if TYPE_CHECKING:
     from ..host.manager import Host
 
-__all__ = ["config"]
-
 
 @click.group()
 def config() -> None:

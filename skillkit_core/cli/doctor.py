@@ -18,8 +18,6 @@ from .output import echo, json_option, print_json, short_path, style, wrap
 if TYPE_CHECKING:
     from ..host.manager import Host
 
-__all__ = ["doctor"]
-
 
 def _check_names(host: Host) -> None:
     """That what the settings name is there, also where nothing but a later run would ask for it."""

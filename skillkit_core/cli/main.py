@@ -17,9 +17,8 @@ from .output import columns, echo, error_line, style
 if TYPE_CHECKING:
     from ..descriptors import Command
     from ..host.manager import Host
-    from ..registry import Entry
+    from ..host.registry import Entry
 
-__all__ = ["CliState", "entry", "root", "run"]
 
 CORE_COMMANDS = {
     "config": ("skillkit_core.cli.config:config", "Show, create and trust configuration."),

@@ -10,24 +10,6 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-__all__ = [
-    "colourful",
-    "columns",
-    "echo",
-    "error_line",
-    "fields",
-    "json_option",
-    "print_json",
-    "printable",
-    "short_path",
-    "shorten",
-    "style",
-    "table",
-    "terminal_width",
-    "warning",
-    "wrap",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 # What a terminal would obey: control characters, and escape sequences other than colours (which are ours).
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ..host.manager import Host
     from ..host.plan import Decision
 
-__all__ = ["plugins"]
-
 
 @click.group()
 def plugins() -> None:

@@ -9,8 +9,6 @@ import click
 from ..contracts.session_store import SessionStore
 from .output import warning
 
-__all__ = ["latest_session", "typed_options"]
-
 _LOOKED_AT = 20  # sessions; so many broken ones in a row are nobody's work
 
 

@@ -14,25 +14,6 @@ from typing import Any, NamedTuple
 from ..errors import SessionCorrupt, SessionError, UnknownSession, UsageError
 from ..frozen import EMPTY
 
-__all__ = [
-    "DECISIONS",
-    "ENTRY_TYPES",
-    "OFF_PATH",
-    "SESSION_VERSION",
-    "SessionEntry",
-    "SessionHandle",
-    "SessionHeader",
-    "SessionNote",
-    "SessionStore",
-    "find_suspension",
-    "foreign_to",
-    "fork_entries",
-    "is_decision",
-    "new_session_id",
-    "no_collection",
-    "suspended_at_end",
-]
-
 SESSION_VERSION = 1
 DECISIONS = "suspension_decisions"  # ``custom_type`` of the entry that ends a suspension
 OFF_PATH = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them

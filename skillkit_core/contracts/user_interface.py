@@ -12,15 +12,9 @@ from ..fields import check_fields
 from ..frozen import EMPTY, FrozenDict
 
 __all__ = [
-    "AnswerValue",
-    "Answers",
-    "NoticeLevel",
-    "QuestionKind",
-    "Survey",
-    "SurveyOption",
-    "SurveyQuestion",
+    "AnswerValue", "Answers", "NoticeLevel", "QuestionKind", "Survey", "SurveyOption", "SurveyQuestion",
     "UserInterface",
-]
+]  # fmt: skip
 
 AnswerValue: TypeAlias = str | bool | tuple[str, ...]
 QuestionKind: TypeAlias = Literal["choice", "choices", "text", "confirm", "secret"]

@@ -15,8 +15,7 @@ from contextvars import Context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..containment import in_words, interrupts
-from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError
+from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError, in_words, interrupts
 from ..frozen import freeze
 from .context import HandlerContext
 from .fold import NO_ANSWER, Fold
@@ -27,8 +26,6 @@ from .types import ALIASES, Event, HandlerErrorEvent, event_type
 
 if TYPE_CHECKING:
     from ..host.manager import Host
-
-__all__ = ["EventBus", "GuardFailed", "HandlerRecord", "drive", "drive_on"]
 
 
 @types.coroutine

@@ -9,9 +9,6 @@ from ..messages import blocks_of
 from .results import UNSET, EventResult, Merge
 from .types import Event
 
-__all__ = ["Fold"]
-
-
 _rules_of: dict[type[Any], tuple[tuple[str, Merge], ...]] = {}
 
 

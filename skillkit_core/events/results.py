@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Literal, cast, final
+from functools import cache
+from types import NoneType
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
 from ..config import Limits
 from ..contracts.adapter import LLMAdapter
@@ -16,28 +18,11 @@ from ..models import ModelDefinition, TokenUsage
 from ..tools import Tool, ToolOutput
 
 __all__ = [
-    "UNSET",
-    "BeforeAgentEndResult",
-    "BeforeAgentStartResult",
-    "BeforeCompactResult",
-    "ContextTransformResult",
-    "Continue",
-    "EventResult",
-    "Handled",
-    "InputResult",
-    "MessageEndResult",
-    "ProviderRequestResult",
-    "ReplaceArgs",
-    "SessionBeforeResult",
-    "SessionBeforeTreeResult",
-    "SessionStartResult",
-    "ToolCallEventResult",
-    "ToolResultEventResult",
-    "Transform",
-    "TurnEndResult",
-    "TurnStartResult",
-    "Unset",
-]
+    "UNSET", "BeforeAgentEndResult", "BeforeAgentStartResult", "BeforeCompactResult", "ContextTransformResult",
+    "Continue", "EventResult", "Handled", "InputResult", "MessageEndResult", "ProviderRequestResult", "ReplaceArgs",
+    "SessionBeforeResult", "SessionBeforeTreeResult", "SessionStartResult", "ToolCallEventResult",
+    "ToolResultEventResult", "Transform", "TurnEndResult", "TurnStartResult", "Unset",
+]  # fmt: skip
 
 
 @final
@@ -69,8 +54,22 @@ class Merge(StrEnum):
     lowest = "lowest"  # of each bound the lowest one given counts
 
 
-def _merge(rule: Merge, default: Any = UNSET) -> Any:
-    return field(default=default, metadata={"merge": rule})
+_Check: TypeAlias = Callable[[Any, str], None]
+
+
+def _merged(rule: Merge, check: _Check | None = None) -> Any:
+    """Return a field without an opinion; ``check(value, name)`` raises what is wrong with an opinion."""
+    return field(default=UNSET, metadata={"merge": rule, "check": check})
+
+
+def _one(default: Any, check: _Check | None = None) -> Any:
+    """Return a field with a default, whose answers are not combined field by field."""
+    return field(default=default, metadata={"check": check})
+
+
+@cache
+def _checks(cls: type[Any]) -> tuple[tuple[str, _Check], ...]:
+    return tuple((f.name, f.metadata["check"]) for f in fields(cls) if f.metadata.get("check") is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +80,31 @@ class EventResult:
     """
 
     def set_fields(self) -> Mapping[str, Any]:
-        """The fields that hold an opinion."""
+        """Return the fields that hold an opinion."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not UNSET}
 
     def check(self, event: Any) -> None:
         """Raise ``TypeError`` or ``ValueError`` when this cannot be an answer to ``event``: it is discarded then."""
+        kind: Any = type(self)
+        for name, check in _checks(kind):
+            if (value := getattr(self, name)) is not UNSET:
+                check(value, name)
+
+
+def _is(*kinds: type[Any], words: str = "") -> _Check:
+    wanted = words or " or ".join(kind.__name__ for kind in kinds)
+
+    def check(value: Any, name: str) -> None:
+        if not isinstance(value, kinds):
+            raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
+
+    return check
+
+
+_flag, _text, _texts, _mapping = _is(bool), _is(str), _is(str, NoneType), _is(Mapping)
 
 
 def _messages(value: Any, name: str) -> None:
-    if value is UNSET:
-        return
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise TypeError(f"{name} must be a sequence of messages, not {type(value).__name__}")
     for message in value:
@@ -98,24 +112,10 @@ def _messages(value: Any, name: str) -> None:
             raise TypeError(f"{name} must hold messages, not {type(message).__name__}")
 
 
-def _blocks(value: Any, name: str) -> None:
-    if value is UNSET or isinstance(value, str):
-        return
-    if not isinstance(value, Sequence):
-        raise TypeError(f"{name} must be text or a sequence of blocks, not {type(value).__name__}")
-    for block in value:
-        if not isinstance(block, tuple(BLOCK_TYPES.values())):
-            raise TypeError(f"{name} must hold blocks, not {type(block).__name__}")
-
-
-def _typed(value: Any, name: str, *kinds: type[Any]) -> None:
-    if value is not UNSET and not isinstance(value, kinds):
-        raise TypeError(f"{name} must be {' or '.join(k.__name__ for k in kinds)}, not {type(value).__name__}")
-
-
-def _sendable(messages: Any) -> None:
-    _messages(messages, "messages")
-    if messages is not UNSET and not any(_says_something(m) for m in messages):
+def _sendable(value: Any, name: str) -> None:
+    """Check messages of which something must be left to send (spec, section 9.29)."""
+    _messages(value, name)
+    if not any(_says_something(message) for message in value):
         raise ValueError("no message is left to send")
 
 
@@ -125,50 +125,66 @@ def _says_something(message: AgentMessage) -> bool:
     return isinstance(message, LLMMessage) and message.role != "tool_result"
 
 
+def _blocks(value: Any, name: str) -> None:
+    if isinstance(value, str):
+        return
+    if not isinstance(value, Sequence):
+        raise TypeError(f"{name} must be text or a sequence of blocks, not {type(value).__name__}")
+    for block in value:
+        if not isinstance(block, tuple(BLOCK_TYPES.values())):
+            raise TypeError(f"{name} must hold blocks, not {type(block).__name__}")
+
+
+def _output(value: Any, name: str) -> None:
+    if isinstance(value, ToolOutput):
+        _blocks(value.content, f"{name}.content")
+    else:
+        _blocks(value, name)
+
+
+def _tools(value: Any, name: str) -> None:
+    _is(list, tuple)(value, name)
+    for tool in value:
+        _is(Tool)(tool, f"every item of {name}")
+
+
 def _call_ids(message: AgentMessage) -> list[str]:
     if isinstance(message, AssistantMessage):
         return [call.id for call in message.tool_calls]
     return [str(getattr(message, "tool_call_id", ""))]
 
 
+def _outcome(value: Any, name: str) -> None:
+    if value not in ("completed", "limit"):
+        raise ValueError(f"{name} must be completed or limit, not {value!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class SessionStartResult(EventResult):
     """Messages to put into the context of the new session."""
 
-    context: Sequence[CustomMessage] | Unset = _merge(Merge.concat)
-
-    def check(self, event: Any) -> None:
-        """Only messages."""
-        _messages(self.context, "context")
+    context: Sequence[CustomMessage] | Unset = _merged(Merge.concat, _messages)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionBeforeResult(EventResult):
     """``cancel`` keeps things as they are, and nobody else is asked; ``reason`` says why."""
 
-    cancel: bool | Unset = _merge(Merge.any)
-    reason: str | Unset = _merge(Merge.last)
+    cancel: bool | Unset = _merged(Merge.any, _is(bool, words="true or false"))
+    reason: str | Unset = _merged(Merge.last, _is(str, words="a text"))
 
     @property
     def stops(self) -> bool:
         """Whether no other handler is asked."""
         return self.cancel is True
 
-    def check(self, event: Any) -> None:
-        """A boolean and texts."""
-        if self.cancel is not UNSET and not isinstance(self.cancel, bool):
-            raise TypeError(f"cancel must be true or false, not {type(self.cancel).__name__}")
-        for name, value in self.set_fields().items():
-            if name != "cancel" and not isinstance(value, str):
-                raise TypeError(f"{name} must be a text, not {type(value).__name__}")
-
 
 @dataclass(frozen=True, slots=True)
 class SessionBeforeTreeResult(SessionBeforeResult):
     """Also: ``summary`` of the branch that is left, put into the context, and a ``label`` for where the agent goes on."""
 
-    summary: str | Unset = _merge(Merge.last)
-    label: str | Unset = _merge(Merge.last)
+    summary: str | Unset = _merged(Merge.last, _is(str, words="a text"))
+    label: str | Unset = _merged(Merge.last, _is(str, words="a text"))
 
 
 class InputResult(EventResult):
@@ -186,13 +202,8 @@ class Continue(InputResult):
 class Transform(InputResult):
     """Replace text or images of the input; later handlers see the new ones."""
 
-    text: str | Unset = _merge(Merge.chain)
-    images: Sequence[Block] | Unset = _merge(Merge.chain)
-
-    def check(self, event: Any) -> None:
-        """Text and blocks."""
-        _typed(self.text, "text", str)
-        _blocks(self.images, "images")
+    text: str | Unset = _merged(Merge.chain, _text)
+    images: Sequence[Block] | Unset = _merged(Merge.chain, _blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +217,8 @@ class Handled(InputResult):
     """
 
     stops: ClassVar[bool] = True
-    reply: str | None = None
-    keep: bool = False
-
-    def check(self, event: Any) -> None:
-        """The types of all fields."""
-        _typed(self.reply, "reply", str, type(None))
-        _typed(self.keep, "keep", bool)
+    reply: str | None = _one(None, _texts)
+    keep: bool = _one(False, _flag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,19 +233,11 @@ class BeforeAgentStartResult(EventResult):
         limits: bounds of this run; each one counts where it is lower than the configured one, ``None`` never does.
     """
 
-    messages: Sequence[AgentMessage] | Unset = _merge(Merge.concat)
-    system_prompt: str | Unset = _merge(Merge.chain)
-    adapter: str | LLMAdapter | Unset = _merge(Merge.last)
-    model: str | ModelDefinition | Unset = _merge(Merge.last)
-    limits: Limits | Unset = _merge(Merge.lowest)
-
-    def check(self, event: Any) -> None:
-        """The types of all fields."""
-        _messages(self.messages, "messages")
-        _typed(self.system_prompt, "system_prompt", str)
-        _typed(self.adapter, "adapter", str, LLMAdapter)
-        _typed(self.model, "model", str, ModelDefinition)
-        _typed(self.limits, "limits", Limits)
+    messages: Sequence[AgentMessage] | Unset = _merged(Merge.concat, _messages)
+    system_prompt: str | Unset = _merged(Merge.chain, _text)
+    adapter: str | LLMAdapter | Unset = _merged(Merge.last, _is(str, LLMAdapter))
+    model: str | ModelDefinition | Unset = _merged(Merge.last, _is(str, ModelDefinition))
+    limits: Limits | Unset = _merged(Merge.lowest, _is(Limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,62 +253,42 @@ class TurnStartResult(EventResult):
         reason: why.
     """
 
-    append: Sequence[AgentMessage] | Unset = _merge(Merge.concat)
-    messages: Sequence[AgentMessage] | Unset = _merge(Merge.chain)
-    tools: Sequence[Tool] | Unset = _merge(Merge.chain)
-    system_prompt: str | Unset = _merge(Merge.chain)
-    stop: bool | Unset = _merge(Merge.any)
-    reason: str | Unset = _merge(Merge.joined)
-
-    def check(self, event: Any) -> None:
-        """Messages, of which something must be left to send; tools; texts."""
-        _messages(self.append, "append")
-        _sendable(self.messages)
-        _typed(self.tools, "tools", list, tuple)
-        for tool in () if isinstance(self.tools, Unset) else self.tools:
-            _typed(tool, "every item of tools", Tool)
-        _typed(self.system_prompt, "system_prompt", str)
-        _typed(self.stop, "stop", bool)
-        _typed(self.reason, "reason", str)
+    append: Sequence[AgentMessage] | Unset = _merged(Merge.concat, _messages)
+    messages: Sequence[AgentMessage] | Unset = _merged(Merge.chain, _sendable)
+    tools: Sequence[Tool] | Unset = _merged(Merge.chain, _tools)
+    system_prompt: str | Unset = _merged(Merge.chain, _text)
+    stop: bool | Unset = _merged(Merge.any, _flag)
+    reason: str | Unset = _merged(Merge.joined, _text)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextTransformResult(EventResult):
     """The messages of this one request. They are repaired before they leave; the session is untouched."""
 
-    messages: Sequence[AgentMessage] | Unset = _merge(Merge.chain)
-
-    def check(self, event: Any) -> None:
-        """Messages; something must be left to send (spec, section 9.29)."""
-        _sendable(self.messages)
+    messages: Sequence[AgentMessage] | Unset = _merged(Merge.chain, _sendable)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequestResult(EventResult):
     """Changes to what is about to be sent: the body, headers (merged), and single fields of the body (``options``, merged)."""
 
-    payload: Mapping[str, Any] | Unset = _merge(Merge.chain)
-    headers: Mapping[str, str] | Unset = _merge(Merge.patch)
-    options: Mapping[str, Any] | Unset = _merge(Merge.patch)
-
-    def check(self, event: Any) -> None:
-        """Mappings."""
-        for name in ("payload", "headers", "options"):
-            _typed(getattr(self, name), name, Mapping)
+    payload: Mapping[str, Any] | Unset = _merged(Merge.chain, _mapping)
+    headers: Mapping[str, str] | Unset = _merged(Merge.patch, _mapping)
+    options: Mapping[str, Any] | Unset = _merged(Merge.patch, _mapping)
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEndResult(EventResult):
     """Replace the message before it is persisted: same role, same tool-call ids, or it is ignored with an error."""
 
-    message: AgentMessage | Unset = _merge(Merge.chain)
+    message: AgentMessage | Unset = _merged(Merge.chain, _is(AgentMessage))
 
     def check(self, event: Any) -> None:
-        """Same role and same tool-call ids as the message of the event (spec, section 9.30)."""
-        if self.message is UNSET:
+        """Raise also where role or tool-call ids are not those of the event's message (spec, section 9.30)."""
+        EventResult.check(self, event)
+        old, new = event.message, self.message
+        if isinstance(new, Unset):
             return
-        _typed(self.message, "message", AgentMessage)
-        old, new = event.message, cast(Any, self.message)
         if old is not None and (old.role != new.role or _call_ids(old) != _call_ids(new)):
             raise ValueError("a replaced message must keep its role and its tool-call ids")
 
@@ -322,7 +300,7 @@ class ReplaceArgs:
     args: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        _typed(self.args, "args", Mapping)
+        _mapping(self.args, "args")
         object.__setattr__(self, "args", freeze(self.args))
 
 
@@ -338,48 +316,28 @@ class ToolCallEventResult(EventResult):
         terminate: end the run after this batch, if every call's answer says so.
     """
 
-    block: bool = False
-    reason: str = ""
-    args: Mapping[str, Any] | ReplaceArgs | None = None
-    result: Any = UNSET
-    ask: str | None = None
-    ask_key: str | None = None
-    terminate: bool = False
+    block: bool = _one(False, _flag)
+    reason: str = _one("", _text)
+    args: Mapping[str, Any] | ReplaceArgs | None = _one(None, _is(Mapping, ReplaceArgs, NoneType))
+    result: Any = _one(UNSET, _output)
+    ask: str | None = _one(None, _texts)
+    ask_key: str | None = _one(None, _texts)
+    terminate: bool = _one(False, _flag)
 
     def __post_init__(self) -> None:
         if isinstance(self.args, Mapping) and type(self.args) is not FrozenDict:
             object.__setattr__(self, "args", freeze(self.args))
-
-    def check(self, event: Any) -> None:
-        """The types of all fields: what cannot be understood blocks the call instead of being guessed at."""
-        _typed(self.block, "block", bool)
-        _typed(self.reason, "reason", str)
-        _typed(self.terminate, "terminate", bool)
-        for name in ("ask", "ask_key"):
-            _typed(getattr(self, name), name, str, type(None))
-        _typed(self.args, "args", Mapping, ReplaceArgs, type(None))
-        if not isinstance(self.result, ToolOutput):
-            _blocks(self.result, "result")
-        elif not isinstance(self.result.content, str):
-            _blocks(self.result.content, "result.content")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResultEventResult(EventResult):
     """A patch of a tool's result; fields left out keep their value (``details=None`` is a value)."""
 
-    content: str | Sequence[Block] | Unset = _merge(Merge.chain)
-    details: Any = _merge(Merge.chain)
-    is_error: bool | Unset = _merge(Merge.chain)
-    terminate: bool | Unset = _merge(Merge.chain)
-    usage: TokenUsage | Unset | None = _merge(Merge.chain)
-
-    def check(self, event: Any) -> None:
-        """The types of all fields."""
-        _blocks(self.content, "content")
-        _typed(self.is_error, "is_error", bool)
-        _typed(self.terminate, "terminate", bool)
-        _typed(self.usage, "usage", TokenUsage, type(None))
+    content: str | Sequence[Block] | Unset = _merged(Merge.chain, _blocks)
+    details: Any = _merged(Merge.chain)
+    is_error: bool | Unset = _merged(Merge.chain, _flag)
+    terminate: bool | Unset = _merged(Merge.chain, _flag)
+    usage: TokenUsage | Unset | None = _merged(Merge.chain, _is(TokenUsage, NoneType))
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,37 +350,21 @@ class TurnEndResult(EventResult):
         outcome: how it ends: ``completed``, or ``limit`` when a budget is used up.
     """
 
-    stop: bool | Unset = _merge(Merge.any)
-    reason: str | Unset = _merge(Merge.joined)
-    outcome: Literal["completed", "limit"] | Unset = _merge(Merge.last)
-
-    def check(self, event: Any) -> None:
-        """The types of all fields."""
-        _typed(self.stop, "stop", bool)
-        _typed(self.reason, "reason", str)
-        if self.outcome is not UNSET and self.outcome not in ("completed", "limit"):
-            raise ValueError(f"outcome must be completed or limit, not {self.outcome!r}")
+    stop: bool | Unset = _merged(Merge.any, _flag)
+    reason: str | Unset = _merged(Merge.joined, _text)
+    outcome: Literal["completed", "limit"] | Unset = _merged(Merge.last, _outcome)
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeAgentEndResult(EventResult):
     """Text that makes the run go on; at most three times in a row."""
 
-    continue_with: str | Unset = _merge(Merge.joined)
-
-    def check(self, event: Any) -> None:
-        """Text."""
-        _typed(self.continue_with, "continue_with", str)
+    continue_with: str | Unset = _merged(Merge.joined, _text)
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeCompactResult(EventResult):
     """Cancel a compaction, or supply its result."""
 
-    cancel: bool | Unset = _merge(Merge.any)
-    compaction: CompactionResult | Unset = _merge(Merge.first)
-
-    def check(self, event: Any) -> None:
-        """The types of all fields."""
-        _typed(self.cancel, "cancel", bool)
-        _typed(self.compaction, "compaction", CompactionResult)
+    cancel: bool | Unset = _merged(Merge.any, _flag)
+    compaction: CompactionResult | Unset = _merged(Merge.first, _is(CompactionResult))

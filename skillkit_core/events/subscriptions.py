@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
-from ..containment import in_words
-from ..errors import SkillKitError, UsageError
+from ..errors import SkillKitError, UsageError, in_words
 from ..fields import is_number
 from ..hookspecs.markers import EXTRAS, Phase
 from ..messages import StopReason
@@ -20,19 +19,6 @@ from .types import EVENTS, Event, event_type
 if TYPE_CHECKING:
     from ..host.manager import Host
 
-__all__ = [
-    "GUARD",
-    "OBSERVER",
-    "PHASES",
-    "GuardFailed",
-    "HandlerFunction",
-    "HandlerRecord",
-    "Probe",
-    "Subscriptions",
-    "Unsubscribe",
-    "from_function",
-    "from_impl",
-]
 
 PHASES: Mapping[str, int] = {"rewrite": 0, "first": 1, "normal": 2, "last": 3, "guard": 4}
 GUARD = PHASES["guard"]

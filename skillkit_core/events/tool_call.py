@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..containment import in_words
 from ..contracts.approver import Question
+from ..errors import in_words
 from ..frozen import freeze
 from .results import UNSET, EventResult, ReplaceArgs, ToolCallEventResult
 from .subscriptions import GUARD, HandlerRecord
@@ -15,8 +15,6 @@ from .types import ToolCallEvent
 
 if TYPE_CHECKING:
     from .bus import EventBus
-
-__all__ = ["ToolCallDecision", "decide", "merge_patch"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ must be a plain function is left out, with a diagnostic.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
-from .markers import hookspec
+from .markers import Observed, hookspec
 
 if TYPE_CHECKING:
     from ..errors import Diagnostic
@@ -38,8 +37,6 @@ def register_hookspecs(add: Any, host: Host) -> None:
         def register_hookspecs(add):
             from . import hooks
             add(hooks)
-
-    Since 0.1.
     """
 
 
@@ -55,8 +52,6 @@ def host_configure(host: Host, config: Any) -> None:
         def host_configure(host, config):
             if config and config.strict:
                 host.note("acme", "strict mode")
-
-    Since 0.1.
     """
 
 
@@ -69,13 +64,11 @@ def host_started(host: Host) -> None:
         @hookimpl
         def host_started(host):
             ...
-
-    Since 0.1.
     """
 
 
 @hookspec
-def host_closing(host: Host) -> Awaitable[None] | None:
+def host_closing(host: Host) -> Observed:
     """The host is about to close: end what must be awaited. May be async.
 
     When: ``Host.aclose()``, before adapters, executors and session stores are closed and before ``host_shutdown``; the last
@@ -86,8 +79,6 @@ def host_closing(host: Host) -> Awaitable[None] | None:
         @hookimpl
         async def host_closing(host):
             await connections.close()
-
-    Since 0.1.
     """
 
 
@@ -100,8 +91,6 @@ def host_shutdown(host: Host) -> None:
         @hookimpl
         def host_shutdown(host):
             stop_watching()
-
-    Since 0.1.
     """
 
 
@@ -114,8 +103,6 @@ def plugin_registered(plugin: str, host: Host) -> None:
         @hookimpl
         def plugin_registered(plugin, host):
             ...
-
-    Since 0.1.
     """
 
 
@@ -128,6 +115,4 @@ def plugin_problem(problem: Diagnostic, host: Host) -> None:
         @hookimpl
         def plugin_problem(problem):
             log.warning("%s", problem)
-
-    Since 0.1.
     """

@@ -3,9 +3,9 @@
 How all of them work: implementations may be sync or async and may leave parameters out. They run one after the other in the
 order of their phase (``rewrite < first < normal < last < guard``), in a phase plugins before session handlers, plugins in
 the order of the distribution (this is not pluggy's last-registered-first). They answer with the event's result type or
-``None``; any other answer is an error. An exception or a timeout discards the answer, is reported as ``handler_error``
-and the others go on, except where "fails closed" is said. ``ctx`` is the
-:class:`~skillkit_core.events.context.HandlerContext`. Dispatch is the host's, not pluggy's.
+``None``; any other answer is an error, as is any answer to an event that is only observed. An exception or a timeout
+discards the answer, is reported as ``handler_error`` and the others go on, except where "fails closed" is said. ``ctx`` is
+the :class:`~skillkit_core.events.context.HandlerContext`. Dispatch is the host's, not pluggy's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from .markers import hookspec
+from .markers import Answer, Observed, hookspec
 
 if TYPE_CHECKING:
     from ..events import results as r, types as e
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 @hookspec
-def session_start(
-    event: e.SessionStartEvent, ctx: HandlerContext
-) -> r.SessionStartResult | Awaitable[r.SessionStartResult | None] | None:
+def session_start(event: e.SessionStartEvent, ctx: HandlerContext) -> Answer[r.SessionStartResult]:
     """A session was opened.
 
     When: once per session that an agent opens, before its first input.
@@ -36,15 +34,11 @@ def session_start(
         @hookimpl
         def session_start(event):
             return SessionStartResult(context=[CustomMessage(custom_type="note", content="Be brief.", in_context=True)])
-
-    Since 0.1.
     """
 
 
 @hookspec
-def session_before_switch(
-    event: e.SessionBeforeSwitchEvent, ctx: HandlerContext
-) -> r.SessionBeforeResult | Awaitable[r.SessionBeforeResult | None] | None:
+def session_before_switch(event: e.SessionBeforeSwitchEvent, ctx: HandlerContext) -> Answer[r.SessionBeforeResult]:
     """The agent is about to leave its session for another one.
 
     When: ``AgentRunner.switch`` was called; nothing has changed yet. ``event.target`` is the id of the other session, ``None``
@@ -58,15 +52,11 @@ def session_before_switch(
         @hookimpl
         def session_before_switch(event):
             return SessionBeforeResult(cancel=True, reason="the draft is not saved") if draft else None
-
-    Since 0.1.
     """
 
 
 @hookspec
-def session_before_fork(
-    event: e.SessionBeforeForkEvent, ctx: HandlerContext
-) -> r.SessionBeforeResult | Awaitable[r.SessionBeforeResult | None] | None:
+def session_before_fork(event: e.SessionBeforeForkEvent, ctx: HandlerContext) -> Answer[r.SessionBeforeResult]:
     """A copy of the session up to an entry is about to be made, and talked in from then on.
 
     When: ``AgentRunner.fork`` was called; nothing has changed yet. ``event.target`` is the last entry that is kept.
@@ -78,15 +68,11 @@ def session_before_fork(
         @hookimpl
         def session_before_fork(event):
             return SessionBeforeResult(cancel=True, reason="forks are off here")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def session_before_tree(
-    event: e.SessionBeforeTreeEvent, ctx: HandlerContext
-) -> r.SessionBeforeTreeResult | Awaitable[r.SessionBeforeTreeResult | None] | None:
+def session_before_tree(event: e.SessionBeforeTreeEvent, ctx: HandlerContext) -> Answer[r.SessionBeforeTreeResult]:
     """The agent is about to go on from another entry of its session.
 
     When: ``AgentRunner.move_to`` was called; the leaf has not moved yet.
@@ -99,51 +85,41 @@ def session_before_tree(
         @hookimpl
         def session_before_tree(event, ctx):
             return SessionBeforeTreeResult(summary=f"Tried before: {ctx.session.messages[-1].text}")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def session_tree(event: e.SessionTreeEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def session_tree(event: e.SessionTreeEvent, ctx: HandlerContext) -> Observed:
     """The agent goes on from another entry of its session.
 
     When: after ``AgentRunner.move_to``: the leaf, the summary and the label are in the session. What a plugin keeps in memory
     about the branch is read again from here on.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def session_tree(event, ctx):
             ctx.agent.state("plan").clear()
-
-    Since 0.1.
     """
 
 
 @hookspec
-def session_shutdown(event: e.SessionShutdownEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def session_shutdown(event: e.SessionShutdownEvent, ctx: HandlerContext) -> Observed:
     """A session is about to be closed.
 
     When: once, also on SIGTERM and after ``skillkit run``. Every implementation is called even if one hangs (five
     seconds each).
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def session_shutdown(event):
             flush_metrics()
-
-    Since 0.1.
     """
 
 
 @hookspec
-def input(event: e.InputEvent, ctx: HandlerContext) -> r.InputResult | Awaitable[r.InputResult | None] | None:
+def input(event: e.InputEvent, ctx: HandlerContext) -> Answer[r.InputResult]:
     """Somebody said something.
 
     When: the raw text of a prompt, a steering message or a follow-up has come in, before anything is expanded.
@@ -158,15 +134,11 @@ def input(event: e.InputEvent, ctx: HandlerContext) -> r.InputResult | Awaitable
         def input(event):
             if event.text == "ping":
                 return Handled("pong")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def before_agent_start(
-    event: e.BeforeAgentStartEvent, ctx: HandlerContext
-) -> r.BeforeAgentStartResult | Awaitable[r.BeforeAgentStartResult | None] | None:
+def before_agent_start(event: e.BeforeAgentStartEvent, ctx: HandlerContext) -> Answer[r.BeforeAgentStartResult]:
     """A run is about to start.
 
     When: once per run, after the input was accepted.
@@ -182,34 +154,26 @@ def before_agent_start(
         def before_agent_start(event):
             if len(event.prompt) < 80:
                 return BeforeAgentStartResult(model="haiku", limits=Limits(turns=None, cost=0.05))
-
-    Since 0.1.
     """
 
 
 @hookspec
-def agent_start(event: e.AgentStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def agent_start(event: e.AgentStartEvent, ctx: HandlerContext) -> Observed:
     """A run starts.
 
     When: once per run, before its first request. ``event.parent_run_id`` and ``event.parent_tool_call_id`` name the run and
     the call that a nested run is part of.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def agent_start(event):
             print(event.model.id, event.tools)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def turn_start(
-    event: e.TurnStartEvent, ctx: HandlerContext
-) -> r.TurnStartResult | Awaitable[r.TurnStartResult | None] | None:
+def turn_start(event: e.TurnStartEvent, ctx: HandlerContext) -> Answer[r.TurnStartResult]:
     """A round with the model begins.
 
     When: before each request of a run, not for retries.
@@ -223,15 +187,11 @@ def turn_start(
         @hookimpl
         def turn_start(event):
             return TurnStartResult(append=[UserMessage(content="It is noon.")])
-
-    Since 0.1.
     """
 
 
 @hookspec
-def context_transform(
-    event: e.ContextTransformEvent, ctx: HandlerContext
-) -> r.ContextTransformResult | Awaitable[r.ContextTransformResult | None] | None:
+def context_transform(event: e.ContextTransformEvent, ctx: HandlerContext) -> Answer[r.ContextTransformResult]:
     """The messages of one request.
 
     When: before each request, retries included, after the compaction check.
@@ -244,15 +204,13 @@ def context_transform(
         @hookimpl
         def context_transform(event):
             return ContextTransformResult(messages=event.messages[-20:])
-
-    Since 0.1.
     """
 
 
 @hookspec
 def before_provider_request(
     event: e.BeforeProviderRequestEvent, ctx: HandlerContext
-) -> r.ProviderRequestResult | Awaitable[r.ProviderRequestResult | None] | None:
+) -> Answer[r.ProviderRequestResult]:
     """The last stop before the wire.
 
     When: an HTTP adapter has built its payload, for every attempt.
@@ -265,70 +223,54 @@ def before_provider_request(
         @hookimpl
         def before_provider_request(event):
             return ProviderRequestResult(headers={"x-team": "docs"})
-
-    Since 0.1.
     """
 
 
 @hookspec
-def after_provider_response(event: e.AfterProviderResponseEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def after_provider_response(event: e.AfterProviderResponseEvent, ctx: HandlerContext) -> Observed:
     """Status and headers of the answer have arrived.
 
     When: before the first stream event, for every attempt.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def after_provider_response(event):
             print(event.status, event.latency)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def message_start(event: e.MessageStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def message_start(event: e.MessageStartEvent, ctx: HandlerContext) -> Observed:
     """A message begins.
 
     When: an assistant message starts to arrive, or a tool result is about to be recorded.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def message_start(event):
             print(event.role)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def message_update(event: e.MessageUpdateEvent, ctx: HandlerContext) -> Awaitable[None] | None:
-    """One step of the assistant message that is arriving.
+def message_update(event: e.MessageUpdateEvent, ctx: HandlerContext) -> Observed:
+    """One stream event of the assistant message that is arriving.
 
     When: for every stream event; ``event.partial`` is the message so far, built on demand. Where a handler is async, the stream
     does not wait for it: deltas of one block that wait for their turn become one, and all are told before ``message_end``.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def message_update(event):
             print(event.content, end="")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def message_end(
-    event: e.MessageEndEvent, ctx: HandlerContext
-) -> r.MessageEndResult | Awaitable[r.MessageEndResult | None] | None:
+def message_end(event: e.MessageEndEvent, ctx: HandlerContext) -> Answer[r.MessageEndResult]:
     """A message is complete.
 
     When: before it is persisted, so before its tools run.
@@ -341,15 +283,11 @@ def message_end(
         @hookimpl
         def message_end(event):
             return MessageEndResult(message=redacted(event.message))
-
-    Since 0.1.
     """
 
 
 @hookspec
-def before_tool_call(
-    event: e.ToolCallEvent, ctx: HandlerContext
-) -> r.ToolCallEventResult | Awaitable[r.ToolCallEventResult | None] | None:
+def before_tool_call(event: e.ToolCallEvent, ctx: HandlerContext) -> Answer[r.ToolCallEventResult]:
     """The model wants a tool to run.
 
     When: for every valid call, after its arguments were checked against the schema. Unknown tools and invalid
@@ -366,51 +304,39 @@ def before_tool_call(
         def before_tool_call(event):
             if event.tool_name == "bash" and "rm -rf" in event.args["command"]:
                 return ToolCallEventResult(block=True, reason="Dangerous command")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def tool_execution_start(event: e.ToolExecutionStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def tool_execution_start(event: e.ToolExecutionStartEvent, ctx: HandlerContext) -> Observed:
     """A tool call is taken up.
 
     When: once per call, also for one that is blocked or skipped.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def tool_execution_start(event):
             print(event.tool_name, event.args)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def tool_execution_update(event: e.ToolExecutionUpdateEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def tool_execution_update(event: e.ToolExecutionUpdateEvent, ctx: HandlerContext) -> Observed:
     """A running tool wrote something.
 
     When: between start and end of a call; nothing comes after the call has settled.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def tool_execution_update(event):
             print(event.output, end="")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def after_tool_result(
-    event: e.ToolResultEvent, ctx: HandlerContext
-) -> r.ToolResultEventResult | Awaitable[r.ToolResultEventResult | None] | None:
+def after_tool_result(event: e.ToolResultEvent, ctx: HandlerContext) -> Answer[r.ToolResultEventResult]:
     """A tool answered.
 
     When: after a real execution (also a failed or timed out one) and after a substituted result; not for blocked,
@@ -424,31 +350,25 @@ def after_tool_result(
         @hookimpl
         def after_tool_result(event):
             return ToolResultEventResult(content=mask(event.content))
-
-    Since 0.1.
     """
 
 
 @hookspec
-def tool_execution_end(event: e.ToolExecutionEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def tool_execution_end(event: e.ToolExecutionEndEvent, ctx: HandlerContext) -> Observed:
     """A tool call has its final result.
 
     When: once per start, in the order of completion.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def tool_execution_end(event):
             print(event.tool_name, event.outcome)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> r.TurnEndResult | Awaitable[r.TurnEndResult | None] | None:
+def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> Answer[r.TurnEndResult]:
     """A round with the model is over.
 
     When: after its tool results are persisted; also when the run ends in the middle of the round (aborted, failed, a limit,
@@ -462,15 +382,11 @@ def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> r.TurnEndResult | Aw
         @hookimpl
         def turn_end(event):
             return TurnEndResult(stop=event.turn_index >= 9, reason="ten turns", outcome="limit")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def before_compact(
-    event: e.BeforeCompactEvent, ctx: HandlerContext
-) -> r.BeforeCompactResult | Awaitable[r.BeforeCompactResult | None] | None:
+def before_compact(event: e.BeforeCompactEvent, ctx: HandlerContext) -> Answer[r.BeforeCompactResult]:
     """The history is about to be shortened.
 
     When: before the compactor that ``select_compactor`` chose is called.
@@ -482,196 +398,152 @@ def before_compact(
         @hookimpl
         def before_compact(event):
             return BeforeCompactResult(cancel=event.reason == "threshold")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def compaction_start(event: e.CompactionStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def compaction_start(event: e.CompactionStartEvent, ctx: HandlerContext) -> Observed:
     """A compaction begins.
 
     When: after ``before_compact``.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def compaction_start(event):
             print(event.before_tokens)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def compaction_end(event: e.CompactionEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def compaction_end(event: e.CompactionEndEvent, ctx: HandlerContext) -> Observed:
     """A compaction is over.
 
     When: once per start.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def compaction_end(event):
             print(event.outcome, event.after_tokens)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def retry_scheduled(event: e.RetryScheduledEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def retry_scheduled(event: e.RetryScheduledEvent, ctx: HandlerContext) -> Observed:
     """A request failed and will be made again.
 
     When: before the waiting.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def retry_scheduled(event):
             print(event.error, event.delay)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def retry_start(event: e.RetryStartEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def retry_start(event: e.RetryStartEvent, ctx: HandlerContext) -> Observed:
     """The waiting before a retry is over.
 
     When: before the request is made again.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def retry_start(event):
             print(event.attempt)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def retry_end(event: e.RetryEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def retry_end(event: e.RetryEndEvent, ctx: HandlerContext) -> Observed:
     """The retries of one request are over.
 
     When: once after the last attempt.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def retry_end(event):
             print(event.success)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Observed:
     """What waits in the queues has changed.
 
     When: something was queued, taken, cancelled or returned.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def queue_update(event):
             print(event.steering, event.follow_up)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Observed:
     """Another model or adapter will answer.
 
     When: a request is about to be built that asks another one: ``set_adapter`` or ``set_model`` takes effect, or the last
     answer of the session's branch is another model's. A ``model_change`` entry is in the session by then.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def model_select(event):
             print(event.provider)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def usage(event: e.UsageEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def usage(event: e.UsageEvent, ctx: HandlerContext) -> Observed:
     """A request was paid for.
 
     When: after each attempt, failed ones included, once it is in the usage ledger.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def usage(event):
             print(event.usage.total, event.cost)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def approval_request(event: e.ApprovalRequestEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def approval_request(event: e.ApprovalRequestEvent, ctx: HandlerContext) -> Observed:
     """Guards ask whether a call may run.
 
     When: before the run's approver is asked.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def approval_request(event):
             print(event.questions)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def approval_resolved(event: e.ApprovalResolvedEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def approval_resolved(event: e.ApprovalResolvedEvent, ctx: HandlerContext) -> Observed:
     """An approval has its answer.
 
     When: once per ``approval_request``.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def approval_resolved(event):
             print(event.decision)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def before_agent_end(
-    event: e.BeforeAgentEndEvent, ctx: HandlerContext
-) -> r.BeforeAgentEndResult | Awaitable[r.BeforeAgentEndResult | None] | None:
+def before_agent_end(event: e.BeforeAgentEndEvent, ctx: HandlerContext) -> Answer[r.BeforeAgentEndResult]:
     """The run would stop normally.
 
     When: no tool call, steering or follow-up is left; not on abort, failure or limits.
@@ -685,93 +557,75 @@ def before_agent_end(
         def before_agent_end(event):
             if not tests_pass():
                 return BeforeAgentEndResult(continue_with="The tests still fail.")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def agent_end(event: e.AgentEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def agent_end(event: e.AgentEndEvent, ctx: HandlerContext) -> Observed:
     """A run is over.
 
     When: exactly once per ``agent_start``, whatever happened. ``event.reason`` says why a run ended that was not simply done:
     which limit, who stopped or aborted it, what it waits for.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def agent_end(event):
             print(event.outcome, event.reason)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def agent_settled(event: e.AgentSettledEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def agent_settled(event: e.AgentSettledEvent, ctx: HandlerContext) -> Observed:
     """Nothing is left to do.
 
     When: after ``agent_end``, with nothing queued.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def agent_settled(event):
             notify("done")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def handler_error(event: e.HandlerErrorEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+def handler_error(event: e.HandlerErrorEvent, ctx: HandlerContext) -> Observed:
     """A handler of an event failed.
 
     When: after its answer was discarded. Errors of ``handler_error`` handlers only go to the log.
-
-    Returns: nothing; the event is only observed.
 
     Example::
 
         @hookimpl
         def handler_error(event):
             print(event.plugin, event.error)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def event(event: e.Event, ctx: HandlerContext) -> Awaitable[None] | None:
+def event(event: e.Event, ctx: HandlerContext) -> Observed:
     """Observe every event of every agent, those that plugins define included: for traces, logs and bridges.
 
     When: after everybody else who listens to the event, in its final form. ``event.type`` is its name. The implementation takes
     a ``timeout``, but neither a phase nor ``tools``. A host where no plugin implements it pays nothing for it.
-
-    Returns: nothing; events are only observed here.
 
     Example::
 
         @hookimpl
         def event(event):
             log.info("%s %s", event.type, event_to_dict(event))
-
-    Since 0.1.
     """
 
 
 @hookspec
 def wrap_model_call(request: Any, call_next: Callable[[], Awaitable[Any]], ctx: HandlerContext) -> Awaitable[Any]:  # type: ignore[empty-body]
-    """Stand around one step with the model: caching, retries of your own, measurements. Async only.
+    """Stand around one model call: caching, retries of your own, measurements. Async only.
 
     When: around each request of a run, inside the retries of the loop. ``await call_next()`` makes the request and
     gives the assistant message; it may be called again, or not at all. The first implementation is the outermost.
 
-    Returns: the assistant message. An exception fails the step.
+    Returns: the assistant message. An exception fails the model call.
 
     Example::
 
@@ -781,8 +635,6 @@ def wrap_model_call(request: Any, call_next: Callable[[], Awaitable[Any]], ctx: 
             message = await call_next()
             print(request.model.id, time.perf_counter() - started)
             return message
-
-    Since 0.1.
     """
 
 
@@ -802,6 +654,4 @@ def wrap_tool_call(call: Any, call_next: Callable[[], Awaitable[Any]], ctx: Hand
         async def wrap_tool_call(call, call_next):
             with tracer.span(call.tool_name):
                 return await call_next()
-
-    Since 0.1.
     """

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, Literal, TypeAlias, TypeVar, overload
 
 from pluggy import HookimplMarker, HookspecMarker
 
-__all__ = ["PROJECT", "Phase", "hookimpl", "hookspec"]
-
 PROJECT: Final = "skillkit"
 EXTRAS: Final = "skillkit_extras"
 Phase: TypeAlias = Literal["rewrite", "first", "normal", "last", "guard"]
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
+Answer: TypeAlias = T | Awaitable[T | None] | None  # of an implementation that may be async
+Observed: TypeAlias = Awaitable[None] | None  # of one that gives no answer
 
 hookspec = HookspecMarker(PROJECT)
 _pluggy_impl = HookimplMarker(PROJECT)

@@ -37,8 +37,6 @@ def register_adapters(register: Callable[[Provider], None], host: Host, config: 
         @hookimpl
         def register_adapters(register):
             register(Provider("acme", {"acme-chat": "skillkit_acme.adapter:AcmeAdapter"}, api_key_env=("ACME_API_KEY",)))
-
-    Since 0.1.
     """
 
 
@@ -53,8 +51,6 @@ def register_models(register: Callable[[ModelDefinition], None], host: Host, con
         @hookimpl
         def register_models(register):
             register(ModelDefinition("acme-1", "acme", "acme-chat", context_window=128_000))
-
-    Since 0.1.
     """
 
 
@@ -69,8 +65,6 @@ def register_runtimes(register: Callable[[Factory], None], host: Host, config: A
         @hookimpl
         def register_runtimes(register):
             register(Factory("firejail", "skillkit_firejail.runtime:FirejailRuntime"))
-
-    Since 0.1.
     """
 
 
@@ -85,8 +79,6 @@ def register_compactors(register: Callable[[Factory], None], host: Host, config:
         @hookimpl
         def register_compactors(register):
             register(Factory("keep-last", "skillkit_keep_last.compactor:KeepLast"))
-
-    Since 0.1.
     """
 
 
@@ -102,8 +94,6 @@ def register_tools(register: Callable[[Tool | ToolSet], None], host: Host, confi
         @hookimpl
         def register_tools(register):
             register(Tool("now", "The current time.", "skillkit_clock.tools:now"))
-
-    Since 0.1.
     """
 
 
@@ -118,8 +108,6 @@ def register_skill_sources(register: Callable[[SkillSource], None], host: Host, 
         @hookimpl
         def register_skill_sources(register):
             register(SkillSource("acme", kind="plugin", package="skillkit_acme.skills"))
-
-    Since 0.1.
     """
 
 
@@ -134,8 +122,6 @@ def register_skill_loaders(register: Callable[[Factory], None], host: Host, conf
         @hookimpl
         def register_skill_loaders(register):
             register(Factory("notion", "skillkit_notion.loader:NotionLoader"))
-
-    Since 0.1.
     """
 
 
@@ -151,8 +137,6 @@ def register_session_stores(register: Callable[[Factory], None], host: Host, con
         @hookimpl
         def register_session_stores(register):
             register(Factory("redis", "skillkit_redis.store:RedisStore"))
-
-    Since 0.1.
     """
 
 
@@ -167,8 +151,6 @@ def register_token_estimators(register: Callable[[TokenEstimator], None], host: 
         @hookimpl
         def register_token_estimators(register):
             register(TokenEstimator("acme", "skillkit_acme.estimate:count", models=("acme-*",)))
-
-    Since 0.1.
     """
 
 
@@ -183,8 +165,6 @@ def register_context_providers(register: Callable[[ContextProvider], None], host
         @hookimpl
         def register_context_providers(register):
             register(ContextProvider("today", "skillkit_today.context:date_line"))
-
-    Since 0.1.
     """
 
 
@@ -200,8 +180,6 @@ def register_executors(register: Callable[[Factory], None], host: Host, config: 
         @hookimpl
         def register_executors(register):
             register(Factory("container", "skillkit_container.executor:ContainerExecutor"))
-
-    Since 0.1.
     """
 
 
@@ -216,8 +194,6 @@ def register_credentials(register: Callable[[Factory], None], host: Host, config
         @hookimpl
         def register_credentials(register):
             register(Factory("keyring", "skillkit_keyring.source:KeyringSource"))
-
-    Since 0.1.
     """
 
 
@@ -232,8 +208,6 @@ def register_commands(register: Callable[[Command], None], host: Host) -> None:
         @hookimpl
         def register_commands(register):
             register(Command("sessions", "skillkit_sessions.cli:sessions", "List, show and resume sessions."))
-
-    Since 0.1.
     """
 
 
@@ -248,6 +222,4 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
         @hookimpl
         def register_config(register):
             register(ConfigSection("bash", "skillkit_bash.config:BashConfig"))
-
-    Since 0.1.
     """

@@ -6,10 +6,9 @@ Implementations are asked in the order of the plugins, sync or async. An excepti
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from .markers import hookspec
+from .markers import Answer, hookspec
 
 if TYPE_CHECKING:
     from ..config import AgentConfig
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
 
 
 @hookspec
-def resolve_adapter(
-    provider: str, api: str | None, config: AgentConfig, host: Host
-) -> LLMAdapter | Awaitable[LLMAdapter | None] | None:
+def resolve_adapter(provider: str, api: str | None, config: AgentConfig, host: Host) -> Answer[LLMAdapter]:
     """Give the adapter for a provider name.
 
     When: a run starts, or ``set_adapter`` was called with a name. ``api`` is what ``--api`` or the model asks for.
@@ -37,15 +34,11 @@ def resolve_adapter(
         def resolve_adapter(provider, config, host):
             if provider == "router":
                 return RouterAdapter(host)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def resolve_model(
-    name: str, provider: str | None, host: Host
-) -> ModelDefinition | Awaitable[ModelDefinition | None] | None:
+def resolve_model(name: str, provider: str | None, host: Host) -> Answer[ModelDefinition]:
     """Give the definition for a model name, before the registry is asked.
 
     When: a run starts with a model named by a string. Stops at the first non-None answer.
@@ -56,13 +49,11 @@ def resolve_model(
         def resolve_model(name, host):
             if name == "cheap":
                 return host.models.get("acme/acme-small")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def resolve_runtime(name: str | None, host: Host) -> SkillRuntime | Awaitable[SkillRuntime | None] | None:
+def resolve_runtime(name: str | None, host: Host) -> Answer[SkillRuntime]:
     """Give the runtime that runs commands and actions; ``name`` is ``None`` when nobody asked for a certain one.
 
     When: a command or action is about to run. Stops at the first non-None answer.
@@ -72,13 +63,11 @@ def resolve_runtime(name: str | None, host: Host) -> SkillRuntime | Awaitable[Sk
         @hookimpl
         def resolve_runtime(name, host):
             return host.runtimes.get("docker") if name is None else None
-
-    Since 0.1.
     """
 
 
 @hookspec
-def resolve_executor(name: str | None, host: Host) -> ToolExecutor | Awaitable[ToolExecutor | None] | None:
+def resolve_executor(name: str | None, host: Host) -> Answer[ToolExecutor]:
     """Give the executor that runs the bodies of tools; ``name`` is ``None`` when nobody asked for a certain one.
 
     When: an agent without an executor of its own, or of the run that it is part of, is about to run tools. Stops at the first
@@ -89,13 +78,11 @@ def resolve_executor(name: str | None, host: Host) -> ToolExecutor | Awaitable[T
         @hookimpl
         def resolve_executor(name, host):
             return host.executors.get("container") if name is None else None
-
-    Since 0.1.
     """
 
 
 @hookspec
-def resolve_approver(config: AgentConfig, host: Host) -> Approver | Awaitable[Approver | None] | None:
+def resolve_approver(config: AgentConfig, host: Host) -> Answer[Approver]:
     """Give the approver of an agent that has none, neither of its own nor of the run that it is part of.
 
     When: a guard asks. Stops at the first non-None answer; none: what would be asked is denied.
@@ -105,13 +92,11 @@ def resolve_approver(config: AgentConfig, host: Host) -> Approver | Awaitable[Ap
         @hookimpl
         def resolve_approver(config, host):
             return host.registry("approvers").get("slack")
-
-    Since 0.1.
     """
 
 
 @hookspec
-def resolve_secret(name: str, host: Host) -> str | Awaitable[str | None] | None:
+def resolve_secret(name: str, host: Host) -> Answer[str]:
     """Give the secret that an environment variable of this name would hold.
 
     When: the environment has no such variable. Stops at the first non-None answer. An async implementation is awaited where a
@@ -123,13 +108,11 @@ def resolve_secret(name: str, host: Host) -> str | Awaitable[str | None] | None:
         @hookimpl
         async def resolve_secret(name):
             return await vault.read("skillkit", name)
-
-    Since 0.1.
     """
 
 
 @hookspec
-def refresh_secret(name: str, stale: str, host: Host) -> str | Awaitable[str | None] | None:
+def refresh_secret(name: str, stale: str, host: Host) -> Answer[str]:
     """Give another value for a secret whose value ``stale`` was refused, such as a token that is over.
 
     When: a provider refused a request for its key (an ``auth`` failure), and the key is the secret ``name``. Stops at the first
@@ -141,13 +124,11 @@ def refresh_secret(name: str, stale: str, host: Host) -> str | Awaitable[str | N
         @hookimpl
         async def refresh_secret(name, stale):
             return await login.renew(stale) if name == "ACME_TOKEN" else None
-
-    Since 0.1.
     """
 
 
 @hookspec
-def select_compactor(request: CompactionRequest, host: Host) -> Compactor | Awaitable[Compactor | None] | None:
+def select_compactor(request: CompactionRequest, host: Host) -> Answer[Compactor]:
     """Choose the compactor for one compaction.
 
     When: the core has decided to compact. Stops at the first non-None answer; none: ``compactor`` of the configuration,
@@ -158,6 +139,4 @@ def select_compactor(request: CompactionRequest, host: Host) -> Compactor | Awai
         @hookimpl
         def select_compactor(request, host):
             return host.compactors.get("sliding-window") if request.reason == "overflow" else None
-
-    Since 0.1.
     """

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..descriptors import Provider
 from ..errors import UnknownName, UsageError
-from ..registry import Entry, Registry
 from .registries import make
+from .registry import Entry, Registry
 
 if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter
     from .manager import Host
 
-__all__ = ["AdapterRegistry"]
 
 Item: TypeAlias = "Provider | LLMAdapter"
 

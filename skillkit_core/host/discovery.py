@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from ..errors import Diagnostic
 
-__all__ = ["DISTRIBUTIONS", "PLUGINS", "SKILLS", "EntryPoint", "Wrong", "explain", "scan", "spare_pydantic"]
-
 PLUGINS = "skillkit.plugins"
 DISTRIBUTIONS = "skillkit.distributions"
 SKILLS = "skillkit.skills"

@@ -16,8 +16,6 @@ from ..settings.documents import Document, read_document
 from .discovery import EntryPoint
 from .plan import preferred
 
-__all__ = ["Distribution", "load_distribution", "read_distribution"]
-
 _KEYS = ("schema_version", "name", "core", "extends", "plugins", "policy", "overrides", "defaults")
 _POLICY = ("only_listed",)
 

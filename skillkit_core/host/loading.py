@@ -20,16 +20,6 @@ from ..fields import is_number
 from ..hookspecs.markers import EXTRAS, PROJECT
 from .discovery import EntryPoint
 
-__all__ = [
-    "Failure",
-    "PluginTimeout",
-    "SkillKitPluginManager",
-    "import_plugin",
-    "isolated",
-    "new_manager",
-    "time_limit",
-]
-
 
 class PluginTimeout(BaseException):
     """The plugin took too long. Not an ``Exception``, so that its own handlers do not catch it."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from ..descriptors import KINDS
-from ..errors import Diagnostic, PluginError
+from ..errors import Diagnostic, PluginError, SkillKitError, UnknownName, UsageError
 from .plan import Decision, Plan, Selection
 
 if TYPE_CHECKING:
@@ -27,99 +26,20 @@ if TYPE_CHECKING:
     from ..descriptors import Command, ConfigSection
     from ..events.bus import EventBus
     from ..events.types import Event
-    from ..models import ModelRegistry
-    from ..registry import Registry
     from ..settings.config import Config
-    from ..skills import SkillProblem, SkillRegistry
+    from ..skills import SkillProblem
     from .adapters import AdapterRegistry
     from .discovery import EntryPoint
     from .distribution import Distribution
     from .plugins import LoadedPlugin, Plugins
     from .probe import HookProbe
     from .registries import FactoryRegistry, Registries
+    from .registry import ModelRegistry, Registry
     from .secrets import Secrets
+    from .skills import SkillRegistry
 
-__all__ = ["Access", "Host"]
 
-
-class Access:
-    """What :class:`Host` offers for every kind of thing that plugins bring."""
-
-    @abstractmethod
-    def registry(self, kind: str) -> Any:
-        """The registry of a kind, filled by the plugins when it is first asked for."""
-
-    @property
-    def adapters(self) -> AdapterRegistry:
-        """Providers and adapters."""
-        found: AdapterRegistry = self.registry("adapters")
-        return found
-
-    @property
-    def models(self) -> ModelRegistry:
-        """Model definitions."""
-        found: ModelRegistry = self.registry("models")
-        return found
-
-    @property
-    def runtimes(self) -> FactoryRegistry[SkillRuntime]:
-        """Runtimes."""
-        found: FactoryRegistry[SkillRuntime] = self.registry("runtimes")
-        return found
-
-    @property
-    def compactors(self) -> FactoryRegistry[Compactor]:
-        """Compactors."""
-        found: FactoryRegistry[Compactor] = self.registry("compactors")
-        return found
-
-    @property
-    def session_stores(self) -> FactoryRegistry[SessionStore]:
-        """Session stores."""
-        found: FactoryRegistry[SessionStore] = self.registry("session_stores")
-        return found
-
-    @property
-    def skill_loaders(self) -> FactoryRegistry[SkillLoader]:
-        """Skill loaders."""
-        found: FactoryRegistry[SkillLoader] = self.registry("skill_loaders")
-        return found
-
-    @property
-    def executors(self) -> FactoryRegistry[ToolExecutor]:
-        """Tool executors."""
-        found: FactoryRegistry[ToolExecutor] = self.registry("executors")
-        return found
-
-    @property
-    def tools(self) -> Registry[Any]:
-        """Tools and tool sets, as registered."""
-        found: Registry[Any] = self.registry("tools")
-        return found
-
-    @property
-    def commands(self) -> Registry[Command]:
-        """Commands of plugins."""
-        found: Registry[Command] = self.registry("commands")
-        return found
-
-    @property
-    def context_providers(self) -> Registry[Any]:
-        """Parts of the system prompt."""
-        found: Registry[Any] = self.registry("context_providers")
-        return found
-
-    @property
-    def token_estimators(self) -> Registry[Any]:
-        """Token estimators."""
-        found: Registry[Any] = self.registry("token_estimators")
-        return found
-
-    @property
-    def skill_sources(self) -> Registry[Any]:
-        """Places where skills are."""
-        found: Registry[Any] = self.registry("skill_sources")
-        return found
+R = TypeVar("R")
 
 
 IMPORT_SECONDS = 10.0
@@ -127,7 +47,21 @@ HOOK_SECONDS = 10.0
 SHUTDOWN_SECONDS = 5.0
 
 
-class Host(Access):
+class _Registry(Generic[R]):
+    """An attribute of :class:`Host` that is the registry of the kind of this name."""
+
+    def __set_name__(self, owner: type[Host], name: str) -> None:
+        self.kind = name
+
+    @overload
+    def __get__(self, host: None, owner: type[Host]) -> _Registry[R]: ...
+    @overload
+    def __get__(self, host: Host, owner: type[Host]) -> R: ...
+    def __get__(self, host: Host | None, owner: type[Host]) -> Any:
+        return self if host is None else host.registry(self.kind)
+
+
+class Host:
     """Holds plugins and what they bring. The roadmap calls it ``engine``.
 
     Args:
@@ -146,6 +80,31 @@ class Host(Access):
     Attributes:
         problems: what went wrong so far. skill_problems: (source, problem) of the skills.
     """
+
+    adapters: _Registry[AdapterRegistry] = _Registry()
+    """Providers and adapters."""
+    models: _Registry[ModelRegistry] = _Registry()
+    """Model definitions."""
+    runtimes: _Registry[FactoryRegistry[SkillRuntime]] = _Registry()
+    """Runtimes."""
+    compactors: _Registry[FactoryRegistry[Compactor]] = _Registry()
+    """Compactors."""
+    session_stores: _Registry[FactoryRegistry[SessionStore]] = _Registry()
+    """Session stores."""
+    skill_loaders: _Registry[FactoryRegistry[SkillLoader]] = _Registry()
+    """Skill loaders."""
+    executors: _Registry[FactoryRegistry[ToolExecutor]] = _Registry()
+    """Tool executors."""
+    tools: _Registry[Registry[Any]] = _Registry()
+    """Tools and tool sets, as registered."""
+    commands: _Registry[Registry[Command]] = _Registry()
+    """Commands of plugins."""
+    context_providers: _Registry[Registry[Any]] = _Registry()
+    """Parts of the system prompt."""
+    token_estimators: _Registry[Registry[Any]] = _Registry()
+    """Token estimators."""
+    skill_sources: _Registry[Registry[Any]] = _Registry()
+    """Places where skills are."""
 
     def __init__(
         self,
@@ -194,30 +153,22 @@ class Host(Access):
     @cached_property
     def cwd(self) -> Path:
         """The workspace."""
-        from pathlib import Path
-
-        return Path(self._cwd)
+        return _path(self._cwd)
 
     @property
     def config_dir(self) -> Path:
         """The user's directory of configuration."""
-        from pathlib import Path
-
-        return Path(self.plan.paths.config)
+        return _path(self.plan.paths.config)
 
     @property
     def data_dir(self) -> Path:
         """The user's directory of sessions and trust."""
-        from pathlib import Path
-
-        return Path(self.plan.paths.data)
+        return _path(self.plan.paths.data)
 
     @property
     def cache_dir(self) -> Path:
         """The user's directory of what can be made again."""
-        from pathlib import Path
-
-        return Path(self.plan.paths.cache)
+        return _path(self.plan.paths.cache)
 
     @property
     def trusted(self) -> bool:
@@ -435,8 +386,6 @@ class Host(Access):
         """
         loading = self.load()
         if name not in loading.loaded:
-            from ..errors import UnknownName
-
             raise UnknownName("plugin", name, loading.loaded)
         for bus in self._buses or ():
             if bus.run_id is not None and bus.context.agent is not None:
@@ -480,8 +429,6 @@ class Host(Access):
             UsageError: somebody watches already.
         """
         if self.probe is not None:
-            from ..errors import UsageError
-
             raise UsageError("this host is being watched already", hint="end that first")
         self.probe = probe
         for bus in list(self._buses or ()):
@@ -535,8 +482,7 @@ class Host(Access):
 
     def reload_skills(self) -> SkillRegistry:
         """Read all skills again."""
-        from ..skills import SkillRegistry
-        from .skills import load_skills
+        from .skills import SkillRegistry, load_skills
 
         if self._skills is None:
             self._skills = SkillRegistry(self.describe)
@@ -557,8 +503,6 @@ class Host(Access):
             return found
         name = name or self.named("runtime", self.runtimes) or next(iter(self.runtimes.list()), None)
         if name is None:
-            from ..errors import UsageError
-
             raise UsageError("no runtime is installed", hint="install a plugin that brings one")
         return self.runtimes.get(name)
 
@@ -698,10 +642,14 @@ class Host(Access):
                 self._plugins.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
 
 
+def _path(text: str) -> Path:
+    from pathlib import Path  # not needed to list plugins, and slow to import
+
+    return Path(text)
+
+
 def _current_directory() -> str:
     try:
         return os.getcwd()
     except OSError:
-        from ..errors import SkillKitError
-
         raise SkillKitError("the current directory is gone", hint="change to one that exists") from None

@@ -15,8 +15,6 @@ from ..contracts.session_store import (
 )
 from ..errors import SessionError, SessionLocked, UnknownSession
 
-__all__ = ["MemorySession", "MemoryStore"]
-
 
 class MemorySession(SessionHandle):
     """A session in memory."""

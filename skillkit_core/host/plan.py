@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..descriptors import ConfigSection
     from .distribution import Distribution
 
-__all__ = ["Decision", "Plan", "Selection", "decide", "preferred", "unknown_plugin"]
-
 
 class Selection(NamedTuple):
     """What the user asked for.

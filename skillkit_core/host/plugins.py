@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .discovery import EntryPoint
     from .manager import Host
 
-__all__ = ["LoadedPlugin", "Plugins", "check_required"]
-
 
 class LoadedPlugin:
     """A plugin that runs.

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from ..events.bus import EventBus
 
-__all__ = ["HookProbe", "called"]
-
 
 class HookProbe(Protocol):
     """What :meth:`Host.watch` takes. ``impl`` is pluggy's: ``impl.plugin_name`` and ``impl.function`` say whose it is.

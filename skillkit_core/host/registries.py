@@ -19,16 +19,15 @@ from ..descriptors import (
 )
 from ..errors import PluginError, SkillKitError, UnknownName
 from ..frozen import EMPTY
-from ..registry import Entry, Registry
 from ..settings.config import CORE_KEYS
 from .loading import Failure, isolated, refuse_awaitable
 from .probe import called
+from .registry import Entry, ModelRegistry, Registry
 
 if TYPE_CHECKING:
     from .manager import Host
     from .plugins import Plugins
 
-__all__ = ["FactoryRegistry", "Registries", "ask", "item_types", "make", "note_unchecked"]
 
 T = TypeVar("T")
 
@@ -149,7 +148,7 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
 
 def note_unchecked(host: Host, tool: Any, source: str | None) -> None:
     """Say once which keywords of a tool's parameters nobody checks; a :class:`~skillkit_core.tools.ToolSet` has none yet."""
-    from ..schema import unchecked
+    from .json_schema import unchecked
 
     if not (found := unchecked(getattr(tool, "parameters", None))):
         return
@@ -201,8 +200,6 @@ class Registries:
 
             registry: Any = AdapterRegistry(host)
         elif kind == "models":
-            from ..models import ModelRegistry
-
             registry = ModelRegistry(host.describe)
         elif made_later:
             registry = FactoryRegistry(host, singular(kind), host.describe)

@@ -13,7 +13,6 @@ from .probe import called
 if TYPE_CHECKING:
     from .manager import Host
 
-__all__ = ["Secrets"]
 
 MIN_SECRET = 8  # shorter values would blank out ordinary text
 

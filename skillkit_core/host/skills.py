@@ -1,23 +1,43 @@
-"""Loading skills: every source is read by the first loader that accepts it, winners take the bare names."""
+"""The skills of a host: every source is read by the first loader that accepts it, winners take the bare names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..contracts.skill_loader import LoadedSkills, SkillSource
-from ..skills import Skill, SkillProblem, SkillRegistry
+from ..skills import Skill, SkillProblem
 from .loading import Failure, isolated
+from .registry import Entry, Registry
 
 if TYPE_CHECKING:
     from ..contracts.session_store import SessionEntry
-    from ..registry import Entry
     from .manager import Host
 
-__all__ = ["TYPE", "kept_folders", "load_skills", "unused_folders"]
 
 RANK = {"project": 0, "user": 1, "plugin": 2, "bundled": 3, "extra": 4}
+
+
+class SkillRegistry(Registry[Skill]):
+    """The skills of a host. A bare name means the skill of the highest precedence; others are ``source:name``."""
+
+    kind = "skill"
+
+    def get_skill(self, name: str) -> Skill:
+        """Return the skill called ``name``; raise as :meth:`get`."""
+        return self.get(name)
+
+    def get_skills_for_engine(self, engine: str) -> Sequence[Skill]:
+        """Return all skills that run in ``engine``."""
+        return [s for s in self.items() if s.engine == str(engine)]
+
+    def replace_all(self, skills: Sequence[tuple[str, Skill]], source: str) -> None:
+        """Make ``skills`` (name, skill) everything that ``source`` offers."""
+        with self._lock:
+            self.unregister_by_source(source)
+            for name, skill in skills:
+                self.register(name, skill, source)
 
 
 def _load(host: Host, entry: Entry[SkillSource]) -> LoadedSkills:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..config import Limits, RetryPolicy
     from ..descriptors import ConfigSection
 
-__all__ = ["CORE_KEYS", "Config", "Layer", "environment_layer", "flag_layer", "misspelt_variables", "section_model"]
 
 CORE_KEYS = (
     "model", "provider", "api", "base_url", "system_prompt", "thinking", "distribution", "runtime",

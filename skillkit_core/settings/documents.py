@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from ..errors import ConfigError
 
-__all__ = ["DEEPEST", "Document", "nested_too_deeply", "read_document", "write_whole"]
-
 
 def write_whole(path: str, text: str) -> None:
     """Put ``text`` into the file ``path``: a reader finds the old content or the new one, and nothing is left behind.

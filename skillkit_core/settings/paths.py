@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from os.path import expanduser, join
 from typing import NamedTuple
 
-__all__ = ["Paths", "platform_paths"]
-
 
 class Paths(NamedTuple):
     """The directories of a user: configuration, data (sessions, trust), and cache. They need not exist.

@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from ..config import Limits, RetryPolicy
 
-__all__ = ["CoreSettings"]
-
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -7,8 +7,6 @@ from os.path import dirname, join, realpath
 
 from ..errors import ConfigError
 
-__all__ = ["Trust"]
-
 
 class Trust:
     """The user's list of trusted folders, a JSON file in the data directory. Paths are real paths."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-__all__ = ["VirtualClock"]
-
 
 class VirtualClock:
     """Time for tests: sleeping takes no time at all, but is recorded in ``slept`` (seconds)."""

@@ -15,8 +15,6 @@ from ..messages import StopReason
 from ..models import TokenUsage
 from ..stream import StreamEvent
 
-__all__ = ["Call", "Fail", "Hang", "Raw", "Reply", "ScriptedModel", "Turn"]
-
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 from ..contracts.user_interface import Answers, NoticeLevel, Survey, UserInterface
 from ..errors import UsageError
 
-__all__ = ["ScriptedUser"]
-
 Given: TypeAlias = Mapping[str, Any] | None
 
 

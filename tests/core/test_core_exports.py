@@ -16,9 +16,10 @@ from skillkit_core.hookspecs import host, lifecycle, registration, resolution
 ROOT = Path(skillkit_core.__file__).parent
 INTERNAL = {
     # abbreviations of what the signature says otherwise
-    "Converter", "Item", "Kind", "Models", "Names", "Schema", "Seconds",
+    "Answer", "Converter", "Item", "Kind", "Models", "Names", "Observed", "Schema", "Seconds",
     # parts of a host, for those who look into it
-    "Config", "Decision", "Distribution", "EntryPoint", "HookProbe", "LoadedPlugin", "Plugins", "Secrets", "Selection",
+    "Config", "Decision", "Distribution", "EntryPoint", "FactoryRegistry", "HookProbe",
+    "LoadedPlugin", "Plugins", "Secrets", "Selection",
     # parts of a run, behind methods that the core itself calls
     "ContextView", "HandlerRecord", "Run", "Scheduler", "Target",
 }  # fmt: skip

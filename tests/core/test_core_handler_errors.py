@@ -11,7 +11,7 @@ import pytest
 from bus_calls import boom, emit
 
 from skillkit_core import Continue, EventBus, Transform, TurnEndResult
-from skillkit_core.events.bus import GuardFailed
+from skillkit_core.events.subscriptions import GuardFailed
 from skillkit_core.events.types import HandlerErrorEvent
 
 

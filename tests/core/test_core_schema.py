@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from json_values import JSON
 
 from skillkit_core.frozen import freeze
-from skillkit_core.schema import unchecked, validate
+from skillkit_core.host.json_schema import unchecked, validate
 
 PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from skillkit_bash import BashRuntime
 
-from skillkit_core.registry import Registry
-from skillkit_core.skills import SkillRegistry
+from skillkit_core.host.registry import Registry
+from skillkit_core.host.skills import SkillRegistry
 
 
 @pytest.fixture

@@ -131,8 +131,8 @@ import click, skillkit_core.cli.output, skillkit_core.descriptors
 from skillkit_core import hookimpl
 from pathlib import Path
 from types import SimpleNamespace
-from skillkit_core.registry import Registry
-from skillkit_core.skills import SkillRegistry
+from skillkit_core.host.registry import Registry
+from skillkit_core.host.skills import SkillRegistry
 from skillkit_core.contracts.skill_loader import SkillSource
 before = set(sys.modules)
 from skillkit_skills import plugin

@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["CHECKED", "IGNORED", "unchecked", "validate"]
-
 CHECKED = frozenset(
     {
         "type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties", "items",

@@ -12,64 +12,17 @@ import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from .errors import SkillKitError
-
-__all__ = [
-    "Carried",
-    "Escaped",
-    "as_failure",
-    "carried",
-    "in_words",
-    "interrupts",
-    "reason_of",
-    "run_in_thread",
-    "seen",
-    "working_task",
-]
+from ..errors import Escaped, interrupts, plain, raised_at
 
 T = TypeVar("T")
-
-
-class Escaped(SkillKitError):
-    """A plugin raised ``GeneratorExit``, or in a thread an error that is meant for the program; ``__cause__`` is that error."""
-
-    def __init__(self, error: BaseException) -> None:
-        if isinstance(error, SystemExit):
-            message = f"it tried to end the program (SystemExit {error.code!r})"
-        else:
-            message = f"it raised {_plain(error)}, which is no Exception"
-        super().__init__(message, where=_raised_at(error) if isinstance(error, GeneratorExit) else None)
-        self.__cause__ = error
-
-
-def _plain(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _raised_at(error: BaseException) -> str | None:
-    """Return the ``file:line`` that raised the error."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else None
-
-
-def interrupts(error: BaseException) -> bool:
-    """Return whether ``error`` is meant for the program: it is no failure, and must pass."""
-    return not isinstance(error, (Exception, GeneratorExit, asyncio.CancelledError))
 
 
 def reason_of(error: BaseException) -> str:
     """Return why a run was aborted that ``error`` interrupted, and for all but the user's interrupt where it was raised."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted by the user"
-    where = _raised_at(error)
-    return f"ended by {_plain(error)}" + (f", raised at {where}" if where else "")
-
-
-def in_words(error: BaseException) -> str:
-    """What failed, on one line: the type and the text."""
-    return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {error}"
+    where = raised_at(error)
+    return f"ended by {plain(error)}" + (f", raised at {where}" if where else "")
 
 
 def working_task() -> asyncio.Task[Any] | None:
