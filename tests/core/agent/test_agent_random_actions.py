@@ -1,4 +1,4 @@
-"""Random scripts under random actions at random events and writes (spec, 8); ``test_core_drive.py`` goes gate by gate."""
+"""Random scripts under random actions at random events and writes (spec, 8); ``test_agent_drive.py`` goes gate by gate."""
 
 from __future__ import annotations
 

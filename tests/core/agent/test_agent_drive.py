@@ -4,7 +4,7 @@ A plan (``support/drive_plans.py``) says what the model answers, which handlers 
 decided about calls that wait, how the history is compacted, and what somebody does at which stop: steer, follow up, queue for
 the next run, cancel an item, abort, cancel the task, read the session, crash. ``support/drive.py`` plays it.
 
-A failure prints its plan. Played again: ``SKILLKIT_PLAN="Plan(...)" pytest tests/core/test_core_drive.py -k printed``.
+A failure prints its plan. Played again: ``SKILLKIT_PLAN="Plan(...)" pytest tests/core/agent/test_agent_drive.py -k printed``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fresh plans for as long as one likes: ``SKILLKIT_SOAK_MINUTES=10 pytest tests/core/test_core_soak.py -m slow -s``.
+"""Fresh plans for as long as one likes: ``SKILLKIT_SOAK_MINUTES=10 pytest tests/core/agent/test_agent_soak.py -m slow -s``.
 
 Each round prints its seed before it begins; ``SKILLKIT_SOAK_SEED`` plays the rounds from that one on again.
 """

@@ -1,4 +1,4 @@
-"""Helpers of the host's tests: a directory of installed distributions, and the command line over it."""
+"""A directory of installed distributions, and the command line over it, for the tests of host, settings and cli."""
 
 from __future__ import annotations
 
