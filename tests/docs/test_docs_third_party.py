@@ -79,9 +79,9 @@ class Environment:
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
     """Wheels of the project's members and of the plugins on the pages."""
-    uv = shutil.which("uv")
+    uv = os.environ.get("UV") or shutil.which("uv")  # the first when `uv run` runs the tests
     if uv is None:
-        reason = "uv is not on PATH: it builds and installs the wheels"
+        reason = "uv is not there: it builds and installs the wheels"
         if os.environ.get("CI") == "true":
             pytest.fail(f"{reason} (required where CI=true)", pytrace=False)
         pytest.skip(reason)
