@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 from ..abort import AbortSignal
-from ..errors import PluginError, UnknownName
+from ..errors import UnknownName
 from ..frozen import EMPTY
 from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResultMessage
 from ..models import ModelDefinition, TokenUsage
@@ -526,9 +526,6 @@ class HandlerErrorEvent(Event):
     traceback: str = ""
 
 
-EventClass: TypeAlias = type[Event]
-
-
 def _all(cls: type[Event]) -> list[type[Event]]:
     return [c for s in cls.__subclasses__() for c in (s, *_all(s))]
 
@@ -563,30 +560,3 @@ def event_type(
     if cls is None:
         raise UnknownName("event", event, [*known, *(ALIASES if aliases else ())])
     return cls
-
-
-def added_events(space: Any, known: Mapping[str, type[Event]]) -> list[type[Event]]:
-    """Return the event classes that a plugin defines in a module or class.
-
-    Args:
-        space: the module or class.
-        known: the events that there are already, by name.
-
-    Raises:
-        PluginError: a class has no name of its own, or the name is taken.
-    """
-    found = [v for v in vars(space).values() if isinstance(v, type) and issubclass(v, Event)]
-    found = [cls for cls in found if cls is not Event and not cls.__module__.startswith(__package__ or "")]
-    for cls in found:
-        where = f"event class {cls.__qualname__!r}"
-        name = cls.__dict__.get("type")
-        if not isinstance(name, str) or not name.isidentifier():
-            raise PluginError("an event needs a type: the name of its hook", where=where)
-        other = known.get(ALIASES.get(name, name))
-        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise PluginError(
-                f"there is an event {name!r} already ({other.__module__}.{other.__qualname__})",
-                where=where,
-                hint="give it another name",
-            )
-    return found
