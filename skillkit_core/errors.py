@@ -301,16 +301,9 @@ class Diagnostic(NamedTuple):
         return f"{text}; {self.remedy}" if self.remedy else text
 
     def to_dict(self) -> dict[str, Any]:
-        """The diagnostic as ``--json`` shows it."""
-        return {
-            "plugin": self.plugin,
-            "distribution": self.distribution,
-            "version": self.version,
-            "stage": self.stage,
-            "severity": self.severity,
-            "message": self.message,
-            "remedy": self.remedy,
-        }
+        """Return the diagnostic as ``--json`` shows it."""
+        shown = ("plugin", "distribution", "version", "stage", "severity", "message", "remedy")
+        return {name: getattr(self, name) for name in shown}
 
 
 # Plugins also raise errors that are no subclasses of ``Exception``. They are never swallowed (spec, section 4):
