@@ -137,12 +137,7 @@ class AgentError(SkillKitError):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        response: AgentResponse | None = None,
-        where: str | None = None,
-        hint: str | None = None,
+        self, message: str, *, response: AgentResponse | None = None, where: str | None = None, hint: str | None = None
     ) -> None:
         super().__init__(message, where=where, hint=hint)
         self.response = response

@@ -62,7 +62,7 @@ class TokenUsage:
         return self.input + self.output + self.cache_read + self.cache_write + self.reasoning
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(*(getattr(self, name) + getattr(other, name) for name in BUCKETS))
+        return TokenUsage(*[getattr(self, name) + getattr(other, name) for name in BUCKETS])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the buckets and the total, as JSON output shows them."""

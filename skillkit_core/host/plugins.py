@@ -309,12 +309,7 @@ class Plugins:
         return None
 
     async def awaited(
-        self,
-        plugin: str,
-        hook: str,
-        call: Callable[[], Any],
-        seconds: float | None = None,
-        wanted: type[Any] = object,
+        self, plugin: str, hook: str, call: Callable[[], Any], seconds: float | None = None, wanted: type[Any] = object
     ) -> Any:
         """What ``call()`` of a plugin gives, awaited where it is awaitable, at most ``seconds`` from when it first waits.
 
