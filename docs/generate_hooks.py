@@ -120,11 +120,22 @@ def markdown(text: str) -> str:
 
 
 def example_and_text(docstring: str) -> tuple[str, str]:
-    """The text of a docstring without its example, and the example."""
+    """The text of a docstring without its example, and the example, empty where there is none."""
     match = re.search(r"^Example::\n\n((?:    .*\n|\n)+)", docstring, re.M)
-    assert match is not None, f"no example: {docstring[:40]}"
+    if match is None:
+        return docstring.strip(), ""
     rest = docstring[: match.start()] + docstring[match.end() :]
     return re.sub(r"\n{3,}", "\n\n", rest).strip(), textwrap.dedent(match[1]).strip()
+
+
+def plain_example(function: FunctionType) -> str:
+    """The example of a hook whose docstring has none: it prints what the event carries, or does nothing."""
+    name = function.__name__
+    if name not in EVENTS:
+        return f"@hookimpl\ndef {name}({', '.join(inspect.signature(function).parameters)}):\n    ..."
+    assert EVENTS[name].answer is None, f"no example: {name}"
+    shown = ", ".join(f"event.{f}" for f in re.findall(r"`(\w+)`", own_fields(EVENTS[name]))[:3])
+    return f"@hookimpl\ndef {name}(event):\n    print({shown})"
 
 
 def asynchronous(name: str) -> str:
@@ -181,7 +192,7 @@ def entry(module: ModuleType, function: FunctionType) -> str:
         if alias := next((a for a, n in ALIASES.items() if n == name), None):
             facts.append(f"`on()` also takes the name `{alias}`")
     lines += [f"- {fact}." for fact in facts]
-    lines += ["", "```py", example, "```", ""]
+    lines += ["", "```py", example or plain_example(function), "```", ""]
     return "\n".join(lines)
 
 

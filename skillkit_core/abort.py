@@ -16,10 +16,6 @@ __all__ = ["AbortSignal"]
 log = logging.getLogger("skillkit.agent")
 
 
-def _nothing() -> None:
-    """What is left to do for a callback that was called already."""
-
-
 class AbortSignal:
     """Tells whoever works for a run that it is over.
 
@@ -67,7 +63,7 @@ class AbortSignal:
                 self._callbacks.append(callback)
                 return partial(self._remove, callback)
         callback()
-        return _nothing
+        return lambda: None  # nothing is left to remove
 
     def _remove(self, callback: Callable[[], object]) -> None:
         with self._lock, contextlib.suppress(ValueError):

@@ -31,15 +31,6 @@ KINDS = (
 )
 """For each kind there is a hook ``register_<kind>`` and a registry."""
 
-CORE_COMMANDS = ("config", "doctor", "plugins")
-"""Commands whose bare names mean the core's, whatever plugins offer."""
-
-
-def singular(kind: str) -> str:
-    """Return what an error calls one item of a kind."""
-    special = {"credentials": "credential source", "config": "section", "adapters": "provider"}
-    return special.get(kind) or kind.removesuffix("s").replace("_", " ")
-
 
 class Factory(NamedTuple):
     """A named object that is made when it is first needed: runtimes, compactors, session stores, skill loaders.

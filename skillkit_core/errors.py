@@ -137,12 +137,7 @@ class AgentError(SkillKitError):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        response: AgentResponse | None = None,
-        where: str | None = None,
-        hint: str | None = None,
+        self, message: str, *, response: AgentResponse | None = None, where: str | None = None, hint: str | None = None
     ) -> None:
         super().__init__(message, where=where, hint=hint)
         self.response = response
@@ -301,16 +296,9 @@ class Diagnostic(NamedTuple):
         return f"{text}; {self.remedy}" if self.remedy else text
 
     def to_dict(self) -> dict[str, Any]:
-        """The diagnostic as ``--json`` shows it."""
-        return {
-            "plugin": self.plugin,
-            "distribution": self.distribution,
-            "version": self.version,
-            "stage": self.stage,
-            "severity": self.severity,
-            "message": self.message,
-            "remedy": self.remedy,
-        }
+        """Return the diagnostic as ``--json`` shows it."""
+        shown = ("plugin", "distribution", "version", "stage", "severity", "message", "remedy")
+        return {name: getattr(self, name) for name in shown}
 
 
 # Plugins also raise errors that are no subclasses of ``Exception``. They are never swallowed (spec, section 4):

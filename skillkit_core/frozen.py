@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 __all__ = ["FrozenDict", "FrozenList", "freeze", "thaw"]
 
@@ -12,7 +12,19 @@ def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
     raise TypeError("messages and events are immutable; return a changed copy from the handler instead")
 
 
-class FrozenDict(dict[str, Any]):
+class _Shared:
+    """What nobody can change is its own copy."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+class FrozenDict(_Shared, dict[str, Any]):
     """A dict whose content cannot change; it compares, prints and serialises as a dict."""
 
     __slots__ = ()
@@ -22,17 +34,11 @@ class FrozenDict(dict[str, Any]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self))
 
-    def __copy__(self) -> FrozenDict:
-        return self
-
-    def __deepcopy__(self, memo: object) -> FrozenDict:
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
         return (FrozenDict, (dict(self),))
 
 
-class FrozenList(list[Any]):
+class FrozenList(_Shared, list[Any]):
     """A list whose content cannot change; it compares, prints and serialises as a list."""
 
     __slots__ = ()
@@ -41,12 +47,6 @@ class FrozenList(list[Any]):
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(len(self))
-
-    def __copy__(self) -> FrozenList:
-        return self
-
-    def __deepcopy__(self, memo: object) -> FrozenList:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (FrozenList, (list(self),))

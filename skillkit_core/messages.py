@@ -151,6 +151,17 @@ BLOCK_TYPES: dict[str, type[Any]] = {
 }
 
 
+def clean(text: str) -> str:
+    """Return ``text`` with lone surrogates replaced by U+FFFD; legal text comes back as it is."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def blocks_of(content: str | Iterable[Block]) -> tuple[Block, ...]:
     """Return ``content`` as a tuple of blocks: one text block for a string, none for an empty one."""
     if isinstance(content, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .fields import check_fields
@@ -62,24 +62,11 @@ class TokenUsage:
         return self.input + self.output + self.cache_read + self.cache_write + self.reasoning
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-            self.reasoning + other.reasoning,
-        )
+        return TokenUsage(*[getattr(self, name) + getattr(other, name) for name in BUCKETS])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the buckets and the total, as JSON output shows them."""
-        return {
-            "input": self.input,
-            "output": self.output,
-            "cache_read": self.cache_read,
-            "cache_write": self.cache_write,
-            "reasoning": self.reasoning,
-            "total": self.total,
-        }
+        return {**{name: getattr(self, name) for name in BUCKETS}, "total": self.total}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +125,6 @@ class ModelDefinition:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the definition as JSON output shows it."""
-        c = self.cost
         return {
             "id": self.id,
             "provider": self.provider,
@@ -146,9 +132,7 @@ class ModelDefinition:
             "display_name": self.display_name,
             "context_window": self.context_window or None,
             "max_output_tokens": self.max_output_tokens or None,
-            "cost": None
-            if c is None
-            else {"input": c.input, "output": c.output, "cache_read": c.cache_read, "cache_write": c.cache_write},
+            "cost": None if self.cost is None else asdict(self.cost),
             "capabilities": sorted(self.capabilities),
             "reasoning": self.reasoning,
             "aliases": list(self.aliases),

@@ -10,17 +10,8 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, final
 
 from .errors import ErrorKind, ProviderError
 from .frozen import EMPTY, freeze
-from .messages import (
-    AssistantMessage,
-    Block,
-    RefusalBlock,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolCall,
-)
+from .messages import AssistantMessage, Block, RefusalBlock, StopReason, TextBlock, ThinkingBlock, ToolCall, clean
 from .models import TokenUsage
-from .text import clean
 
 __all__ = ["MessageBuilder", "StreamEvent", "StreamTable", "StreamType", "parse_tool_args"]
 

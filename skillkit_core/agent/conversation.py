@@ -19,7 +19,7 @@ from ..events.types import (
     SessionTreeEvent,
 )
 from ..host.memory import MemoryStore
-from ..text import without_secrets
+from ..host.text import without_secrets
 from .part import Part
 from .session import Session
 

@@ -15,8 +15,7 @@ from ..errors import AgentError, AsyncHandlerError, NoActiveRun, RunAborted, Ski
 from ..events.results import UNSET, Handled, Transform
 from ..events.subscriptions import GuardFailed
 from ..events.types import InputEvent, QueueUpdateEvent
-from ..messages import AgentMessage, AssistantMessage, Block, StopReason, TextBlock, UserMessage, blocks_of
-from ..text import clean
+from ..messages import AgentMessage, AssistantMessage, Block, StopReason, TextBlock, UserMessage, blocks_of, clean
 from .part import Part
 from .response import AgentResponse
 

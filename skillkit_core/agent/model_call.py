@@ -22,9 +22,9 @@ from ..events.types import (
     RetryStartEvent,
 )
 from ..frozen import freeze
+from ..host.text import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason
 from ..stream import MessageBuilder, StreamEvent
-from ..text import redact_headers
 from ..tools import Tool
 from .around import wrapped
 from .pump import MessageUpdates

@@ -18,9 +18,8 @@ from ..events.bus import EventBus
 from ..events.context import HandlerContext
 from ..events.results import UNSET, ContextTransformResult, Unset
 from ..events.types import ContextTransformEvent
-from ..messages import AgentMessage, Block, ContextTransformer, LLMMessage
+from ..messages import AgentMessage, Block, ContextTransformer, LLMMessage, clean
 from ..stream import StreamEvent
-from ..text import clean
 from ..tools import Tool
 from .around import AroundHooks
 from .clock import SYSTEM_CLOCK, Clock

@@ -28,6 +28,7 @@ from ..events.types import (
 )
 from ..frozen import EMPTY
 from ..host.json_schema import validate
+from ..host.text import limit_text
 from ..messages import (
     Block,
     DocumentBlock,
@@ -38,9 +39,9 @@ from ..messages import (
     ToolCall,
     ToolResultMessage,
     blocks_of,
+    clean,
 )
 from ..models import TokenUsage
-from ..text import clean, limit_text
 from ..tools import Tool, ToolOutput
 from .around import wrapped
 from .containment import run_in_thread

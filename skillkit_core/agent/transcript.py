@@ -9,9 +9,9 @@ from typing import Literal, TypeVar
 from ..errors import interrupts
 from ..events.results import UNSET, MessageEndResult
 from ..events.types import MessageEndEvent, MessageStartEvent
+from ..host.text import without_secrets
 from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_time
 from ..stream import StreamEvent
-from ..text import without_secrets
 from .input import Kind, Receipt
 from .run import Run
 

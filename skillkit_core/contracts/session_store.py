@@ -180,11 +180,7 @@ class SessionStore(ABC):
             await source.close()
         now = time.time()
         header = replace(
-            source.header,
-            id=new_id or new_session_id(now),
-            created=now,
-            parent_session=source.header.id,
-            title=title,
+            source.header, id=new_id or new_session_id(now), created=now, parent_session=source.header.id, title=title
         )
         return await self.restore(header, kept)
 

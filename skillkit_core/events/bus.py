@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError, in_words, interrupts
 from ..frozen import freeze
 from .context import HandlerContext
-from .fold import NO_ANSWER, Fold
-from .results import EventResult
+from .results import NO_ANSWER, EventResult, Fold
 from .subscriptions import GUARD, OBSERVER, GuardFailed, HandlerRecord, Subscriptions
 from .tool_call import decide
 from .types import ALIASES, Event, HandlerErrorEvent, event_type
@@ -135,11 +134,7 @@ class EventBus(Subscriptions):
     """
 
     def __init__(
-        self,
-        host: Host | None = None,
-        *,
-        context: HandlerContext | None = None,
-        clock: Callable[[], float] = time.time,
+        self, host: Host | None = None, *, context: HandlerContext | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         super().__init__(host)
         self.context = context or HandlerContext()

@@ -261,25 +261,12 @@ class Subscriptions:
 
             return decorate
         cls = event_type(event, known=self.known)
-        name = cls.type
         if phase not in PHASES:
             raise UsageError(f"unknown phase {phase!r}", hint=f"one of {', '.join(PHASES)}")
         if timeout is not None and not is_number(timeout):
             raise UsageError(f"timeout is {timeout!r}; it must be a number of seconds")
         record = from_function(handler, cls, phase, tools, timeout, answers_only=event == "response")
-        record.plugin = self._adding_plugin()
-        with self._lock:
-            self._handlers.setdefault(name, []).append(record)
-            self._compile(name)
-
-        def unsubscribe() -> None:
-            with self._lock:
-                if record.alive:
-                    record.alive = False
-                    self._handlers[name].remove(record)
-                    self._compile(name)
-
-        return unsubscribe
+        return self._add(self._handlers, {cls.type: record})
 
     def observe(self, handler: HandlerFunction, events: Iterable[str | type[Event]] | None = None) -> Unsubscribe:
         """See events without a say, after everybody else; default: all of them. Returns a function to remove it.
@@ -288,12 +275,15 @@ class Subscriptions:
         """
         known = self.known
         wanted = known.values() if events is None else {event_type(e, known=known) for e in events}
-        records = {cls.type: from_function(handler, cls, None) for cls in wanted}
-        plugin = self._adding_plugin()
+        return self._add(self._observers, {cls.type: from_function(handler, cls, None) for cls in wanted})
+
+    def _add(self, added: dict[str, list[HandlerRecord]], records: Mapping[str, HandlerRecord]) -> Unsubscribe:
+        """Add the record of each event to ``added``, in the name of the plugin whose code is running."""
+        plugin = None if self._host is None else self._host.acting_plugin()
         with self._lock:
             for name, record in records.items():
                 record.plugin = plugin
-                self._observers.setdefault(name, []).append(record)
+                added.setdefault(name, []).append(record)
             self._compile(*records)
 
         def unsubscribe() -> None:
@@ -301,7 +291,7 @@ class Subscriptions:
                 for name, record in records.items():
                     if record.alive:
                         record.alive = False
-                        self._observers[name].remove(record)
+                        added[name].remove(record)
                 self._compile(*records)
 
         return unsubscribe
@@ -358,10 +348,6 @@ class Subscriptions:
                         record.alive = False
                         records.remove(record)
                         self._compile(name)
-
-    def _adding_plugin(self) -> str | None:
-        """The plugin whose code adds a handler right now, ``None`` for the application."""
-        return None if self._host is None else self._host.acting_plugin()
 
     def inherit(self, parent: Subscriptions | None, agent_path: tuple[str, ...]) -> None:
         """Take part in the guards and observers of the parent's bus, for as long as it is set.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 from ..abort import AbortSignal
-from ..errors import PluginError, UnknownName
+from ..errors import UnknownName
 from ..frozen import EMPTY
 from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResultMessage
 from ..models import ModelDefinition, TokenUsage
@@ -271,14 +271,20 @@ class MessageEndEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallEvent(Event):
+class ToolEvent(Event):
+    """Base of the events of one tool call."""
+
+    tool_name: str = ""
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallEvent(ToolEvent):
     """``before_tool_call``: the model wants a tool. ``args`` are what would run; ``raw_args`` what the model wrote."""
 
     type = "before_tool_call"
     answer = ToolCallEventResult
     guard = "always"
-    tool_name: str = ""
-    tool_call_id: str = ""
     args: Mapping[str, Any] = EMPTY
     raw_args: Mapping[str, Any] = EMPTY
     index: int = 0
@@ -288,22 +294,18 @@ class ToolCallEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolExecutionStartEvent(Event):
+class ToolExecutionStartEvent(ToolEvent):
     """A tool call is taken up; also one that was blocked or skipped."""
 
     type = "tool_execution_start"
-    tool_name: str = ""
-    tool_call_id: str = ""
     args: Mapping[str, Any] = EMPTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolExecutionUpdateEvent(Event):
+class ToolExecutionUpdateEvent(ToolEvent):
     """Output of a running tool; ``n`` counts the updates of the call from 1."""
 
     type = "tool_execution_update"
-    tool_name: str = ""
-    tool_call_id: str = ""
     output: str = ""
     stream: Literal["stdout", "stderr"] = "stdout"
     partial_result: Any = None
@@ -311,14 +313,12 @@ class ToolExecutionUpdateEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResultEvent(Event):
+class ToolResultEvent(ToolEvent):
     """``after_tool_result``: a tool answered (or a guard substituted its answer). ``duration`` in seconds."""
 
     type = "after_tool_result"
     answer = ToolResultEventResult
     guard = "phase"
-    tool_name: str = ""
-    tool_call_id: str = ""
     args: Mapping[str, Any] = EMPTY
     raw_args: Mapping[str, Any] = EMPTY
     content: tuple[Block, ...] = ()
@@ -331,12 +331,10 @@ class ToolResultEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolExecutionEndEvent(Event):
+class ToolExecutionEndEvent(ToolEvent):
     """A tool call has its final result; once per start. ``args`` are those of its start."""
 
     type = "tool_execution_end"
-    tool_name: str = ""
-    tool_call_id: str = ""
     args: Mapping[str, Any] = EMPTY
     content: tuple[Block, ...] = ()
     details: Any = None
@@ -449,18 +447,16 @@ class UsageEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequestEvent(Event):
+class ApprovalRequestEvent(ToolEvent):
     """Guards ask whether a call may run."""
 
     type = "approval_request"
-    tool_name: str = ""
-    tool_call_id: str = ""
     args: Mapping[str, Any] = EMPTY
     questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalResolvedEvent(Event):
+class ApprovalResolvedEvent(ToolEvent):
     """An approval is decided.
 
     Attributes:
@@ -473,8 +469,6 @@ class ApprovalResolvedEvent(Event):
     """
 
     type = "approval_resolved"
-    tool_name: str = ""
-    tool_call_id: str = ""
     args: Mapping[str, Any] = EMPTY
     questions: tuple[str, ...] = ()
     decision: str = "deny"
@@ -526,14 +520,9 @@ class HandlerErrorEvent(Event):
     traceback: str = ""
 
 
-EventClass: TypeAlias = type[Event]
-
-
-def _all(cls: type[Event]) -> list[type[Event]]:
-    return [c for s in cls.__subclasses__() for c in (s, *_all(s))]
-
-
-EVENTS: Mapping[str, type[Event]] = {cls.type: cls for cls in _all(Event)}
+EVENTS: Mapping[str, type[Event]] = {  # in the order in which they stand here
+    cls.type: cls for cls in list(globals().values()) if isinstance(cls, type) and issubclass(cls, Event) and cls.type
+}
 ALIASES: dict[str, str] = {
     "tool_call": "before_tool_call",
     "tool_result": "after_tool_result",
@@ -563,30 +552,3 @@ def event_type(
     if cls is None:
         raise UnknownName("event", event, [*known, *(ALIASES if aliases else ())])
     return cls
-
-
-def added_events(space: Any, known: Mapping[str, type[Event]]) -> list[type[Event]]:
-    """Return the event classes that a plugin defines in a module or class.
-
-    Args:
-        space: the module or class.
-        known: the events that there are already, by name.
-
-    Raises:
-        PluginError: a class has no name of its own, or the name is taken.
-    """
-    found = [v for v in vars(space).values() if isinstance(v, type) and issubclass(v, Event)]
-    found = [cls for cls in found if cls is not Event and not cls.__module__.startswith(__package__ or "")]
-    for cls in found:
-        where = f"event class {cls.__qualname__!r}"
-        name = cls.__dict__.get("type")
-        if not isinstance(name, str) or not name.isidentifier():
-            raise PluginError("an event needs a type: the name of its hook", where=where)
-        other = known.get(ALIASES.get(name, name))
-        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise PluginError(
-                f"there is an event {name!r} already ({other.__module__}.{other.__qualname__})",
-                where=where,
-                hint="give it another name",
-            )
-    return found

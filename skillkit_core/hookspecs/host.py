@@ -57,14 +57,7 @@ def host_configure(host: Host, config: Any) -> None:
 
 @hookspec
 def host_started(host: Host) -> None:
-    """The host is complete: every plugin is loaded and configured.
-
-    Example::
-
-        @hookimpl
-        def host_started(host):
-            ...
-    """
+    """The host is complete: every plugin is loaded and configured."""
 
 
 @hookspec
@@ -96,14 +89,7 @@ def host_shutdown(host: Host) -> None:
 
 @hookspec
 def plugin_registered(plugin: str, host: Host) -> None:
-    """Another plugin was loaded; ``plugin`` is its name.
-
-    Example::
-
-        @hookimpl
-        def plugin_registered(plugin, host):
-            ...
-    """
+    """Another plugin was loaded; ``plugin`` is its name."""
 
 
 @hookspec

@@ -163,12 +163,6 @@ def agent_start(event: e.AgentStartEvent, ctx: HandlerContext) -> Observed:
 
     When: once per run, before its first request. ``event.parent_run_id`` and ``event.parent_tool_call_id`` name the run and
     the call that a nested run is part of.
-
-    Example::
-
-        @hookimpl
-        def agent_start(event):
-            print(event.model.id, event.tools)
     """
 
 
@@ -231,12 +225,6 @@ def after_provider_response(event: e.AfterProviderResponseEvent, ctx: HandlerCon
     """Status and headers of the answer have arrived.
 
     When: before the first stream event, for every attempt.
-
-    Example::
-
-        @hookimpl
-        def after_provider_response(event):
-            print(event.status, event.latency)
     """
 
 
@@ -245,12 +233,6 @@ def message_start(event: e.MessageStartEvent, ctx: HandlerContext) -> Observed:
     """A message begins.
 
     When: an assistant message starts to arrive, or a tool result is about to be recorded.
-
-    Example::
-
-        @hookimpl
-        def message_start(event):
-            print(event.role)
     """
 
 
@@ -312,12 +294,6 @@ def tool_execution_start(event: e.ToolExecutionStartEvent, ctx: HandlerContext) 
     """A tool call is taken up.
 
     When: once per call, also for one that is blocked or skipped.
-
-    Example::
-
-        @hookimpl
-        def tool_execution_start(event):
-            print(event.tool_name, event.args)
     """
 
 
@@ -326,12 +302,6 @@ def tool_execution_update(event: e.ToolExecutionUpdateEvent, ctx: HandlerContext
     """A running tool wrote something.
 
     When: between start and end of a call; nothing comes after the call has settled.
-
-    Example::
-
-        @hookimpl
-        def tool_execution_update(event):
-            print(event.output, end="")
     """
 
 
@@ -358,12 +328,6 @@ def tool_execution_end(event: e.ToolExecutionEndEvent, ctx: HandlerContext) -> O
     """A tool call has its final result.
 
     When: once per start, in the order of completion.
-
-    Example::
-
-        @hookimpl
-        def tool_execution_end(event):
-            print(event.tool_name, event.outcome)
     """
 
 
@@ -406,12 +370,6 @@ def compaction_start(event: e.CompactionStartEvent, ctx: HandlerContext) -> Obse
     """A compaction begins.
 
     When: after ``before_compact``.
-
-    Example::
-
-        @hookimpl
-        def compaction_start(event):
-            print(event.before_tokens)
     """
 
 
@@ -420,12 +378,6 @@ def compaction_end(event: e.CompactionEndEvent, ctx: HandlerContext) -> Observed
     """A compaction is over.
 
     When: once per start.
-
-    Example::
-
-        @hookimpl
-        def compaction_end(event):
-            print(event.outcome, event.after_tokens)
     """
 
 
@@ -434,12 +386,6 @@ def retry_scheduled(event: e.RetryScheduledEvent, ctx: HandlerContext) -> Observ
     """A request failed and will be made again.
 
     When: before the waiting.
-
-    Example::
-
-        @hookimpl
-        def retry_scheduled(event):
-            print(event.error, event.delay)
     """
 
 
@@ -448,12 +394,6 @@ def retry_start(event: e.RetryStartEvent, ctx: HandlerContext) -> Observed:
     """The waiting before a retry is over.
 
     When: before the request is made again.
-
-    Example::
-
-        @hookimpl
-        def retry_start(event):
-            print(event.attempt)
     """
 
 
@@ -462,12 +402,6 @@ def retry_end(event: e.RetryEndEvent, ctx: HandlerContext) -> Observed:
     """The retries of one request are over.
 
     When: once after the last attempt.
-
-    Example::
-
-        @hookimpl
-        def retry_end(event):
-            print(event.success)
     """
 
 
@@ -476,12 +410,6 @@ def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Observed:
     """What waits in the queues has changed.
 
     When: something was queued, taken, cancelled or returned.
-
-    Example::
-
-        @hookimpl
-        def queue_update(event):
-            print(event.steering, event.follow_up)
     """
 
 
@@ -491,12 +419,6 @@ def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Observed:
 
     When: a request is about to be built that asks another one: ``set_adapter`` or ``set_model`` takes effect, or the last
     answer of the session's branch is another model's. A ``model_change`` entry is in the session by then.
-
-    Example::
-
-        @hookimpl
-        def model_select(event):
-            print(event.provider)
     """
 
 
@@ -505,12 +427,6 @@ def usage(event: e.UsageEvent, ctx: HandlerContext) -> Observed:
     """A request was paid for.
 
     When: after each attempt, failed ones included, once it is in the usage ledger.
-
-    Example::
-
-        @hookimpl
-        def usage(event):
-            print(event.usage.total, event.cost)
     """
 
 
@@ -519,12 +435,6 @@ def approval_request(event: e.ApprovalRequestEvent, ctx: HandlerContext) -> Obse
     """Guards ask whether a call may run.
 
     When: before the run's approver is asked.
-
-    Example::
-
-        @hookimpl
-        def approval_request(event):
-            print(event.questions)
     """
 
 
@@ -533,12 +443,6 @@ def approval_resolved(event: e.ApprovalResolvedEvent, ctx: HandlerContext) -> Ob
     """An approval has its answer.
 
     When: once per ``approval_request``.
-
-    Example::
-
-        @hookimpl
-        def approval_resolved(event):
-            print(event.decision)
     """
 
 
@@ -566,12 +470,6 @@ def agent_end(event: e.AgentEndEvent, ctx: HandlerContext) -> Observed:
 
     When: exactly once per ``agent_start``, whatever happened. ``event.reason`` says why a run ended that was not simply done:
     which limit, who stopped or aborted it, what it waits for.
-
-    Example::
-
-        @hookimpl
-        def agent_end(event):
-            print(event.outcome, event.reason)
     """
 
 
@@ -594,12 +492,6 @@ def handler_error(event: e.HandlerErrorEvent, ctx: HandlerContext) -> Observed:
     """A handler of an event failed.
 
     When: after its answer was discarded. Errors of ``handler_error`` handlers only go to the log.
-
-    Example::
-
-        @hookimpl
-        def handler_error(event):
-            print(event.plugin, event.error)
     """
 
 

@@ -205,10 +205,7 @@ def _base(
 
 
 def load_distribution(
-    name: str,
-    installed: Sequence[EntryPoint],
-    cache: str | os.PathLike[str] | None = None,
-    _seen: tuple[str, ...] = (),
+    name: str, installed: Sequence[EntryPoint], cache: str | os.PathLike[str] | None = None, _seen: tuple[str, ...] = ()
 ) -> Distribution:
     """The installed distribution called ``name``, or the one in the file that ``name`` is the path of.
 

@@ -150,9 +150,7 @@ class Plugins:
             finally:  # what fails half-way is taken back as well
                 loaded.defines |= self._defined() - before
             if "skillkit_core.events.types" in sys.modules:  # else nobody can have defined any
-                from ..events.types import added_events
-
-                loaded.events += added_events(space, self.events)
+                loaded.events += _added_events(space, self.events)
                 self._events = None
             for kind, types in (kinds or {}).items():
                 loaded.kinds[kind] = self._kind(kind, types)
@@ -311,12 +309,7 @@ class Plugins:
         return None
 
     async def awaited(
-        self,
-        plugin: str,
-        hook: str,
-        call: Callable[[], Any],
-        seconds: float | None = None,
-        wanted: type[Any] = object,
+        self, plugin: str, hook: str, call: Callable[[], Any], seconds: float | None = None, wanted: type[Any] = object
     ) -> Any:
         """What ``call()`` of a plugin gives, awaited where it is awaitable, at most ``seconds`` from when it first waits.
 
@@ -348,6 +341,35 @@ class Plugins:
                 await self.awaited(name, "host_closing", call, seconds)
             except Failure as failure:
                 self._report(failure.diagnostic)
+
+
+def _added_events(space: Any, known: Mapping[str, type[Event]]) -> list[type[Event]]:
+    """Return the event classes that a plugin defines in a module or class.
+
+    Args:
+        space: the module or class.
+        known: the events that there are already, by name.
+
+    Raises:
+        PluginError: a class has no name of its own, or the name is taken.
+    """
+    from ..events.types import ALIASES, Event
+
+    found = [v for v in vars(space).values() if isinstance(v, type) and issubclass(v, Event)]
+    found = [cls for cls in found if cls is not Event and not cls.__module__.startswith("skillkit_core.events")]
+    for cls in found:
+        where = f"event class {cls.__qualname__!r}"
+        name = cls.__dict__.get("type")
+        if not isinstance(name, str) or not name.isidentifier():
+            raise PluginError("an event needs a type: the name of its hook", where=where)
+        other = known.get(ALIASES.get(name, name))
+        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise PluginError(
+                f"there is an event {name!r} already ({other.__module__}.{other.__qualname__})",
+                where=where,
+                hint="give it another name",
+            )
+    return found
 
 
 class Authors:

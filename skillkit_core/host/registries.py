@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ..descriptors import (
-    CORE_COMMANDS,
-    KINDS,
-    Command,
-    ConfigSection,
-    ContextProvider,
-    Factory,
-    Provider,
-    TokenEstimator,
-    load_object,
-    singular,
-)
+from ..descriptors import KINDS, Command, ConfigSection, ContextProvider, Factory, Provider, TokenEstimator, load_object
 from ..errors import PluginError, SkillKitError, UnknownName
 from ..frozen import EMPTY
 from ..settings.config import CORE_KEYS
@@ -30,6 +19,14 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+CORE_COMMANDS = ("config", "doctor", "plugins")
+"""Commands whose bare names mean the core's, whatever plugins offer."""
+
+
+def singular(kind: str) -> str:
+    """Return what an error calls one item of a kind."""
+    special = {"credentials": "credential source", "config": "section", "adapters": "provider"}
+    return special.get(kind) or kind.removesuffix("s").replace("_", " ")
 
 
 def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kwargs: Any) -> Any:

@@ -16,10 +16,10 @@ from skillkit_openai.config import OpenAISection
 from skillkit_core.abort import AbortSignal
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.host.text import redact_headers
 from skillkit_core.messages import StopReason, UserMessage
 from skillkit_core.models import ModelDefinition
 from skillkit_core.stream import StreamEvent
-from skillkit_core.text import redact_headers
 
 MODEL = ModelDefinition("m")
 BOTH = pytest.mark.parametrize("adapter_class", [OpenAIAdapter, OpenAIResponsesAdapter])

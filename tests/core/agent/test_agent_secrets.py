@@ -25,9 +25,9 @@ from skillkit_core import (
 )
 from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
+from skillkit_core.host.text import redact_headers
 from skillkit_core.stream import StreamEvent
 from skillkit_core.testing import Call, Fail, Raw, Reply, ScriptedModel
-from skillkit_core.text import redact_headers
 
 KEY = "sk-very-secret-0123456789"
 OTHER = "sk-another-one-987654321"

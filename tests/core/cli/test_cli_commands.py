@@ -17,9 +17,9 @@ from typing import Any
 import click
 import pytest
 
-from skillkit_core import descriptors as kinds
 from skillkit_core.cli.main import CORE_COMMANDS, root
 from skillkit_core.descriptors import load_object
+from skillkit_core.host import registries as kinds
 
 ESCAPE = "\x1b"
 COMMANDS = """

@@ -26,7 +26,7 @@ from skillkit_core import (
 )
 from skillkit_core.agent.nesting import current_parent
 from skillkit_core.agent.tool_call import checked
-from skillkit_core.text import redact_headers
+from skillkit_core.host.text import redact_headers
 
 from .forms import EventForms, MessageForms, RequestForms
 from .values import decision_to_json, error_to_json, output_to_json, plain

@@ -30,9 +30,9 @@ from skillkit_core import (
     message_to_dict,
 )
 from skillkit_core.agent.tool_call import plain_details
+from skillkit_core.host.text import redact_headers
 from skillkit_core.messages import Block
 from skillkit_core.stream import StreamType
-from skillkit_core.text import redact_headers
 
 __all__ = [
     "blocks_from_json",

@@ -1,4 +1,4 @@
-"""Text on its way in and out: made legal, short enough, and without secrets."""
+"""Text on its way out: short enough, and without secrets."""
 
 from __future__ import annotations
 
@@ -6,22 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from .messages import AgentMessage, TextBlock
+from ..messages import AgentMessage, TextBlock
 
 M = TypeVar("M", bound=AgentMessage)
 
 _CREDENTIALS = ("authorization", "api-key", "cookie", "-token", "-secret")  # how names of headers with credentials end
-
-
-def clean(text: str) -> str:
-    """Return ``text`` with lone surrogates replaced by U+FFFD; legal text comes back as it is."""
-    if text.isascii():
-        return text
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def limit_text(text: str, room: int) -> str:
