@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from skillkit_skills.actiondef import ActionError
 from skillkit_skills.catalogue import render_catalogue
 from skillkit_skills.format import build_skill
@@ -205,6 +205,9 @@ blocks = st.dictionaries(keys, values, max_size=8)
 
 
 @given(block=blocks, sidecar=blocks, top=blocks, codex=values)
+@example(
+    block={"actions": [{"name": "a", "run": "a", "args": {"a": {"pattern": "[[]]"}}}]}, sidecar={}, top={}, codex=None
+)
 @settings(deadline=None)
 def test_no_block_makes_the_format_raise(block, sidecar, top, codex):
     front = {**top, "name": "demo", "description": "d", "metadata": {"skillkit": block, "openclaw": sidecar}}
