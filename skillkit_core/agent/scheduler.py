@@ -29,10 +29,6 @@ log = logging.getLogger("skillkit.agent")
 Work: TypeAlias = Callable[[Run], Coroutine[Any, Any, None]]
 
 
-def _nothing() -> None:
-    pass
-
-
 class Held(NamedTuple):
     """Something that happens to the conversation while no run may begin."""
 
@@ -54,7 +50,6 @@ class Scheduler(Part):
         self._count = 0
         self._idle: list[Callable[[], Any]] = []  # from any thread
         self._abandoned: tuple[asyncio.Task[Any], ...] = ()
-        self._unlink: Callable[[], None] = _nothing  # stop listening to the signal of the parent
 
     # --- running ----------------------------------------------------------------------------------------------
 
@@ -114,10 +109,6 @@ class Scheduler(Part):
                 began_by=began_by,
                 listens=what != "compact",
             )
-            self._unlink = _nothing
-            if parent is not None:
-                above = parent.run.signal
-                self._unlink = above.add_callback(lambda: self.abort(run, above.reason))
             self.run = run
             agent.events.begin_run(run.id, run.loop)
             driven = self._drive(run, work)
@@ -183,6 +174,7 @@ class Scheduler(Part):
     async def _drive(self, run: Run, work: Work) -> None:
         """The task of a run."""
         token = enter(run)
+        unlink = self._follow(run)
         run.begin()
         try:
             if run.signal.aborted:  # before the first step
@@ -206,11 +198,19 @@ class Scheduler(Part):
             try:
                 await self._settled(run, failure)
             finally:
+                unlink()
                 leave(token)
             await self._call_idle()
         self._begin_later(run.agent)
         if self._task is run.task:
             self._task = None  # it leads back here
+
+    def _follow(self, run: Run) -> Callable[[], None]:
+        """Abort ``run`` when its parent is aborted; return a function that ends that."""
+        if run.parent is None:
+            return lambda: None
+        above = run.parent.run.signal
+        return above.add_callback(lambda: self.abort(run, above.reason))
 
     async def _settled(self, run: Run, failure: AgentError | None) -> None:
         """Emit ``agent_settled``, and let go of the run."""
@@ -221,7 +221,6 @@ class Scheduler(Part):
             run.bus.end_run()
             run.end()
             if run.parent is not None:
-                self._unlink()
                 run.agent.nesting.end()
             self._answer(run, failure)
 

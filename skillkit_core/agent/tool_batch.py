@@ -62,7 +62,7 @@ class ToolBatch:
             steered: whether the user wants something else now.
         """
         in_sequence = not self._run.config.parallel_tools or any(
-            (tool := self._find(call.call.name)) is not None and tool.sequential for call in self.calls
+            (tool := self._find(name)) is not None and tool.sequential for name in {c.call.name for c in self.calls}
         )
         await self._whole(self._in_sequence(steered) if in_sequence else self._at_once(steered))
 
