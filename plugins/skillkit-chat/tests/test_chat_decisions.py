@@ -1,19 +1,15 @@
 """Decisions that are put off, through the command line: one process suspends, another one goes on."""
 
-import fcntl
 import os
-import pty
-import select
 import shlex
 import shutil
-import struct
 import subprocess
-import termios
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from skillkit_testkit import Terminal
 
 PLUGIN = Path(__file__).parent / "support" / "guarded_plugin.py"
 
@@ -61,34 +57,15 @@ class Desk:
     def at_a_terminal(self, *args, steps=()):
         """Type at a terminal: each step waits for a text and answers it, or calls a function for the answer.
 
-        Gives what was seen, and the exit code.
+        Give what was seen, and the exit code.
         """
-        terminal, other = pty.openpty()
-        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-        process = subprocess.Popen(
-            [*self.cli.argv, "-P", "guarded", *args],
-            stdin=other, stdout=other, stderr=other, cwd=self.cli.home.cwd,
-            env={**os.environ, **self.env, "TERM": "xterm-256color"}, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )  # fmt: skip
-        os.close(other)
-        seen, place, waiting = b"", 0, list(steps)
-        while select.select([terminal], [], [], 60)[0]:
-            try:
-                data = os.read(terminal, 65536)
-            except OSError:
-                break
-            if not data:
-                break
-            seen += data
-            while waiting and waiting[0][0] in seen[place:]:
-                place = seen.index(waiting[0][0], place) + len(waiting[0][0])
-                answer = waiting.pop(0)[1]
-                os.write(terminal, answer() if callable(answer) else answer)
-        os.close(terminal)
-        code = process.wait(60)
-        assert not waiting, f"{waiting[0][0]!r} was never asked: {seen.decode()}"
-        return seen.decode(), code
+        argv = [*self.cli.argv, "-P", "guarded", *args]
+        with Terminal(argv, cwd=self.cli.home.cwd, env={**os.environ, **self.env}) as terminal:
+            for text, answer in steps:
+                terminal.wait_for(text)
+                terminal.send(answer() if callable(answer) else answer)
+            code = terminal.wait()
+            return terminal.text, code
 
 
 @pytest.fixture

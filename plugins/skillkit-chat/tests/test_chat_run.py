@@ -1,13 +1,11 @@
 """The command `run` as people, pipes and programs meet it: real processes, real skills, a real terminal."""
 
 import os
-import pty
-import select
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
+from skillkit_testkit import Terminal
 
 ALONE = "chat,skills,bash,offline,sessions"
 
@@ -183,25 +181,10 @@ def _processes_with(text):
 
 
 def test_on_a_terminal_the_answer_is_live_and_tool_output_is_seen(echoes, skillkit_cli):
-    terminal, other = pty.openpty()
-    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
     argv = [*skillkit_cli.argv, "run", "--skill", "echoes", "say", "shown live"]
-    process = subprocess.Popen(argv, stdin=other, stdout=other, stderr=other, env=env, cwd=skillkit_cli.home.cwd)
-    os.close(other)
-    seen = b""
-    while True:
-        ready, _, _ = select.select([terminal], [], [], 60)
-        assert ready, "the terminal stayed silent"
-        try:
-            data = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        seen += data
-    assert process.wait(60) == 0
-    os.close(terminal)
-    assert b"shown live" in seen
+    with Terminal(argv, cwd=skillkit_cli.home.cwd, columns=80) as terminal:
+        assert terminal.wait() == 0
+        assert "shown live" in terminal.text
 
 
 def test_a_person_at_a_terminal_is_asked_and_a_no_is_a_no(echoes, skillkit_cli):
@@ -214,28 +197,11 @@ def test_a_person_at_a_terminal_is_asked_and_a_no_is_a_no(echoes, skillkit_cli):
 
 
 def _at_a_terminal(skillkit_cli, argv, until, answer):
-    terminal, other = pty.openpty()
-    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
-    process = subprocess.Popen(
-        [*skillkit_cli.argv, *argv], stdin=other, stdout=other, stderr=other, env=env, cwd=skillkit_cli.home.cwd
-    )
-    os.close(other)
-    seen, answered = b"", False
-    while True:
-        ready, _, _ = select.select([terminal], [], [], 60)
-        assert ready, f"the terminal stayed silent after {seen!r}"
-        try:
-            data = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        seen += data
-        if not answered and until in seen:
-            answered = True
-            os.write(terminal, answer)
-    os.close(terminal)
-    return seen, process.wait(60)
+    with Terminal([*skillkit_cli.argv, *argv], cwd=skillkit_cli.home.cwd) as terminal:
+        terminal.wait_for(until)
+        terminal.send(answer)
+        code = terminal.wait()
+        return terminal.seen, code
 
 
 BUSY = """\

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -104,25 +105,22 @@ def acme(site: Any) -> Any:
 
 
 def terminal(site: Any, *arguments: str, columns: int = 80, **env: str) -> str:
-    """What a command prints on a terminal."""
+    """Return what a command prints on a terminal."""
     leader, follower = pty.openpty()
     fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen(
         site.argv(*arguments), cwd=site.cwd, env=site.env(TERM="xterm", **env), stdin=follower, stdout=follower,
         stderr=follower,
     )  # fmt: skip
-    os.close(follower)
     out = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError:  # Linux: the other end is closed
-            break
-        if not piece:
-            break
-        out += piece
-    process.wait(timeout=30)
+    ended = False
+    # The other end stays open here: Linux may drop what the process wrote last once nobody holds that end.
+    while select.select([leader], [], [], 0 if ended else 0.05)[0] or not ended:
+        ended = process.poll() is not None
+        while select.select([leader], [], [], 0)[0]:
+            out += os.read(leader, 65536)
     os.close(leader)
+    os.close(follower)
     return out.decode().replace("\r\n", "\n")
 
 

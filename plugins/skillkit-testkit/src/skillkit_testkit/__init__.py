@@ -18,6 +18,7 @@ _WHERE: dict[str, str] = {
     "Recording": "recorder.recording",
     "RecordingError": "recorder.recording",
     "Replay": "recorder.replay",
+    "Terminal": "terminal",
     "auto": "auto_rule",
     "replay": "recorder.replay",
 }
