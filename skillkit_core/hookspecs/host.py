@@ -23,8 +23,8 @@ def register_hookspecs(add: Any, host: Host) -> None:
     this host: ``agent.events.emit(agent.events.make(MyEvent, ...))`` asks plugins and handlers alike, ``on`` and ``observe`` know
     them.
 
-    ``kinds={"engines": Engine}`` makes a kind of items of its own: other plugins register objects of class ``Engine`` (a tuple
-    takes several classes; each item has a ``name``) in ``register_engines(register, host, config)``, which must be one of the
+    ``kinds={"engines": Engine}`` makes a kind of items of its own: other plugins register objects of class ``Engine`` (or its
+    import string; a tuple takes several; each item has a ``name``) in ``register_engines(register, host, config)``, one of the
     hookspecs, and ``host.registry("engines")`` has them. With :class:`~skillkit_core.descriptors.Factory` as the class
     ``get(name)`` gives what the factory makes, as for the core's own kinds.
 

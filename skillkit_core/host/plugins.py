@@ -50,7 +50,7 @@ class LoadedPlugin:
         self.hooks: tuple[str, ...] = ()
         self.defines: set[str] = set()
         self.events: list[type[Event]] = []
-        self.kinds: dict[str, tuple[type[Any], ...]] = {}
+        self.kinds: dict[str, tuple[type[Any] | str, ...]] = {}
 
     @property
     def owner(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Plugins:
         return self._events
 
     @property
-    def kinds(self) -> Mapping[str, tuple[type[Any], ...]]:
+    def kinds(self) -> Mapping[str, tuple[type[Any] | str, ...]]:
         """The kinds of items that the plugins define, each with the type of its items."""
         return {kind: types for loaded in self.loaded.values() for kind, types in loaded.kinds.items()}
 
@@ -143,7 +143,7 @@ class Plugins:
         return False
 
     def _specs_of(self, loaded: LoadedPlugin) -> Callable[..., None]:
-        def add(space: Any, kinds: Mapping[str, type[Any] | tuple[type[Any], ...]] | None = None) -> None:
+        def add(space: Any, kinds: Mapping[str, Any] | None = None) -> None:
             before = self._defined()
             try:
                 self.pm.add_hookspecs(space)
@@ -157,15 +157,16 @@ class Plugins:
 
         return add
 
-    def _kind(self, kind: str, types: Any) -> tuple[type[Any], ...]:
+    def _kind(self, kind: str, types: Any) -> tuple[type[Any] | str, ...]:
         """Check a kind of items that a plugin defines; gives the types of its items."""
         where, allowed = f"kind {kind!r}", types if isinstance(types, tuple) else (types,)
         if kind in KINDS or kind in self.kinds:
             raise PluginError("there is such a kind already", where=where, hint="give it another name")
         if f"register_{kind}" not in self._defined():
             raise PluginError(f"it needs a hookspec 'register_{kind}'", where=where, hint="define it beside the others")
-        if not allowed or not all(isinstance(t, type) for t in allowed):
-            raise PluginError(f"its items need a type, not {types!r}", where=where, hint="name the class of the items")
+        if not allowed or not all(isinstance(t, type) or (isinstance(t, str) and ":" in t) for t in allowed):
+            hint = "name the class of the items, or 'module:Class'"
+            raise PluginError(f"its items need a type, not {types!r}", where=where, hint=hint)
         return allowed
 
     def _defined(self) -> set[str]:

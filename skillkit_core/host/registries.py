@@ -86,10 +86,10 @@ class FactoryRegistry(Registry[Any], Generic[T]):
         return [obj for _, obj in self._made.values()]
 
 
-def item_types(name: str, families: Mapping[str, tuple[type[Any], ...]] = EMPTY) -> tuple[type[Any], ...]:
+def item_types(name: str, families: Mapping[str, tuple[type[Any] | str, ...]] = EMPTY) -> tuple[type[Any], ...]:
     """The types that ``register_<name>`` accepts, imported when they are needed; ``families``: of the kinds of plugins."""
     if name in families:
-        return families[name]
+        return tuple(map(load_object, families[name]))
     if name == "models":
         from ..models import ModelDefinition
 

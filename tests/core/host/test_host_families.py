@@ -149,6 +149,19 @@ def test_a_choice_of_a_kind_that_nobody_defines_is_told(site: Any, make_host: An
     assert "overrides.engines" in host.problems[0].message and host.problems[0].severity == "warning"
 
 
+def test_the_class_of_the_items_may_be_an_import_string(make: Any) -> None:
+    class Late:
+        @hookimpl
+        def register_hookspecs(self, add: Any) -> None:
+            add(Hooks, kinds={"engines": "skillkit_core:Factory"})
+
+    host = make(("family", Late()), ("acme", Maker(Factory("steam", lambda: "hot"), Engine("wrong"))))
+    host.load()
+    assert "engines" in host.kinds, "nothing was asked for, so nothing was imported"
+    assert host.registry("engines").list() == [], "a plugin with a wrong item brings none"
+    assert "register_engines takes Factory, not Engine" in str(host.problems)
+
+
 def test_items_that_are_factories_are_made_when_they_are_needed(make: Any) -> None:
     host = make(("family", Family({"engines": Factory})), ("maker", Maker(Factory("diesel", lambda host: [host]))))
     registry = host.registry("engines")

@@ -1,0 +1,25 @@
+"""Slash commands: what a person types as ``/name`` in a front end, whoever brings it.
+
+Names are imported when they are first used (PEP 562).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .command import Prompt, SlashCommand, SlashCommandSet
+    from .dispatch import Completion, Invocation, SlashCommands
+
+__all__ = ["Completion", "Invocation", "Prompt", "SlashCommand", "SlashCommandSet", "SlashCommands"]
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    where = "dispatch" if name in ("Completion", "Invocation", "SlashCommands") else "command"
+    return getattr(import_module(f"{__name__}.{where}"), name)

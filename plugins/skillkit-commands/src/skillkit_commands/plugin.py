@@ -1,0 +1,38 @@
+"""The plugin ``commands``: the family of slash commands, prompt files, and ``skillkit commands``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command
+
+if TYPE_CHECKING:
+    from .command import SlashCommand, SlashCommandSet
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define ``register_slash_commands`` and its registry ``slash_commands``."""
+    from . import hooks
+
+    items = ("skillkit_commands.command:SlashCommand", "skillkit_commands.command:SlashCommandSet")
+    add(hooks, kinds={"slash_commands": items})
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """Offer ``skillkit commands``."""
+    register(Command("commands", "skillkit_commands.cli:commands", "List slash commands and prompt files."))
+
+
+@hookimpl
+def register_slash_commands(register: Callable[[SlashCommand | SlashCommandSet], None]) -> None:
+    """Offer the commands of sessions and models, and a command for every prompt file."""
+    from .builtin import BUILTIN
+    from .command import SlashCommandSet
+
+    for command in BUILTIN:
+        register(command)
+    register(SlashCommandSet("prompt files", "skillkit_commands.prompts:prompt_commands"))
