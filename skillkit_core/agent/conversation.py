@@ -54,8 +54,6 @@ class Conversation(Part):
             raise UsageError("the session is not open yet", hint="await agent.open()")
         return self.session
 
-    # --- opening ----------------------------------------------------------------------------------------------
-
     async def open(self) -> Session:
         """Open the session if it is not; raises as :class:`SessionStore`."""
         if (opened := self._opened) and self.session is not None:  # other threads need not wait for the lock
@@ -93,8 +91,6 @@ class Conversation(Part):
         if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
             for message in answer.context:  # type: ignore[union-attr]
                 await session.append_message(without_secrets(message, self._agent.host.redact))
-
-    # --- going elsewhere --------------------------------------------------------------------------------------
 
     async def switch(self, target: str) -> Session:
         """Leave the session for another one of the host's store (``"new"``: a new one); see :meth:`AgentRunner.switch`."""
@@ -171,8 +167,6 @@ class Conversation(Part):
         self._agent.talk_in(session)
         await old.close()
         await self._started(reason, None if reason == "reload" else old.id)
-
-    # --- the end ----------------------------------------------------------------------------------------------
 
     async def shut_down(self) -> None:
         """Emit ``session_shutdown``."""

@@ -57,8 +57,6 @@ class UsageLedger:
         """Write no entry any more; what nested runs use still counts."""
         self._ended = True
 
-    # --- counting ---------------------------------------------------------------------------------------------
-
     def begin_turn(self) -> None:
         """Count a turn; raise :class:`LimitReached` when a limit forbids it."""
         if self.limits.turns is not None and self.turns >= self.limits.turns:
@@ -142,8 +140,6 @@ class UsageLedger:
             if not ledger._ended and ledger._session is not None:
                 await ledger._session.append("usage", nested)
             parent = ledger._parent
-
-    # --- limits -----------------------------------------------------------------------------------------------
 
     def lower(self, limits: Limits) -> None:
         """Keep these bounds, too, where they are lower."""

@@ -126,8 +126,6 @@ class Run:
         """Take the first step."""
         self.begun = True
 
-    # --- where it stands --------------------------------------------------------------------------------------
-
     def ancestors(self) -> Iterator[Run]:
         """Yield this run and the runs that it is a part of, the outermost last."""
         run: Run | None = self
@@ -158,8 +156,6 @@ class Run:
         """Seconds that tools get after an abort: a nested run must be done before its parent stops waiting."""
         own = self.config.abort_grace
         return own if self.parent is None else min(own, 0.8 * self.parent.run.abort_grace)
-
-    # --- what it asks and says --------------------------------------------------------------------------------
 
     async def refresh_target(self) -> bool:
         """Answer with a fresh secret after that of the target was refused; return whether there is one."""
@@ -195,8 +191,6 @@ class Run:
         """Return an estimate of the tokens that the next request carries."""
         model = self.target.model.id if self.target is not None else ""
         return self.context.tokens(model, self.system_prompt, self.agent.toolbox.tools())
-
-    # --- the stream -------------------------------------------------------------------------------------------
 
     def push(self, event: StreamEvent) -> bool:
         """Hand a stream event to whoever iterates the run; nothing follows the first terminal one.
@@ -240,8 +234,6 @@ class Run:
             self._drained.set_result(None)
         return events
 
-    # --- tasks ------------------------------------------------------------------------------------------------
-
     def drive(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Begin the task of the run."""
         self.task = asyncio.create_task(work, name=name)
@@ -275,8 +267,6 @@ class Run:
             await asyncio.sleep(0)
             self.closing = True
             raise asyncio.CancelledError
-
-    # --- the end ----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Begin to close the run: an abort has no effect from now on."""

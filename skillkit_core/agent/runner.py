@@ -1,4 +1,4 @@
-"""The agent: what an application holds. It owns one session, one event bus and at most one run at a time."""
+"""The agent, as an application holds it: one session, one event bus, and at most one run at a time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentRunner"]
 
 log = logging.getLogger("skillkit.agent")
-_TARGET = frozenset({"model", "provider", "api", "base_url", "api_key"})  # fields that say who answers
+_TARGET = frozenset({"model", "provider", "api", "base_url", "api_key"})  # fields that choose the target
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
@@ -59,20 +59,19 @@ class AgentRunner:
     """Runs a model with tools over a session.
 
     Args:
-        config: what answers, with which tools and bounds.
-        host: plugins and what they bring; default: a host of the installed plugins, or that of the run that makes the agent.
-        session: an open :class:`Session`, the id of one in the host's store, ``"new"`` for a new one there; default: in memory.
-        clock: time, for tests.
-        name: what ``agent_path`` calls the agent; default: ``main``, and ``sub`` for a nested one.
+        config: the model, the tools and the limits of the agent.
+        host: the plugins and their items; default: the host of the run that makes the agent, else a host of installed plugins.
+        session: an open :class:`Session`, a session id of the host's store, or ``"new"`` for that store; default: in memory.
+        clock: the clock of the agent, which tests replace.
+        name: the agent's name in ``agent_path``; default: ``main``, for a nested agent ``sub``.
 
-    Use it as ``async with AgentRunner(...) as agent`` or call :meth:`aclose` at the end.
+    Use ``async with AgentRunner(...) as agent``, or call :meth:`aclose` at the end.
 
-    An agent that a tool or a handler of a run makes or asks is nested: the guards and observers of that run see what it does,
-    what it uses counts against the run's budgets, an abort ends both, questions go to the run's approver, and its events
-    carry a longer ``agent_path``.
+    An agent is nested when a tool or a handler of a run makes or asks the agent. The guards and observers of that run see the
+    agent's events, the agent's usage counts against the run's limits, an abort ends both, and the run's approver is asked.
     """
 
-    context: ContextView  # once the session is open
+    context: ContextView  # set when the session is opened
 
     def __init__(
         self,
@@ -107,7 +106,7 @@ class AgentRunner:
         self.scratch: dict[str, Any] = {}
         self._states: dict[str, dict[str, Any]] = {}
         self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
-        self.may_compact = True  # not after a compaction that freed too little, until the next input
+        self.may_compact = True  # False after a compaction that freed too little, until the next input
         self.nesting.adopt()
         self.around = AroundHooks(host)
         self._host_executor: tuple[int, ToolExecutor | None] = (-1, None)
@@ -119,43 +118,43 @@ class AgentRunner:
 
     @property
     def session(self) -> Session:
-        """The session. Opened by the first run or by :meth:`open`."""
+        """The session, which the first run or :meth:`open` opens."""
         return self.conversation.required
 
     @property
     def session_id(self) -> str | None:
-        """The session's id, ``None`` before it is open."""
+        """The id of the session; ``None`` before the session is open."""
         session = self.conversation.session
         return session.id if session is not None else None
 
     @property
     def open_session(self) -> Session | None:
-        """The session, ``None`` before it is open."""
+        """The session; ``None`` before the session is open."""
         return self.conversation.session
 
     @property
     def messages(self) -> Sequence[AgentMessage]:
-        """The conversation so far."""
+        """The messages of the current branch, from the newest compaction on."""
         session = self.conversation.session
         return session.messages if session is not None else ()
 
     @property
     def limits(self) -> Limits:
-        """The bounds of a run: those of the agent's configuration and those of the host's, the lower ones of both."""
+        """The limits of a run: of each the lower one of the agent's and the host's configuration."""
         return self.host.config.limits(self.config.limits)
 
     @property
     def retry(self) -> RetryPolicy:
-        """When to ask again: the agent's policy, else the host's configuration."""
+        """The retry policy of the agent's configuration, else of the host's."""
         return self.host.config.retry(self.config.retry)
 
     @property
     def signal(self) -> AbortSignal:
-        """The abort signal of the current run."""
+        """The abort signal of the active run."""
         return self.scheduler.run.signal if self.scheduler.run is not None else AbortSignal()
 
     async def host_executor(self) -> ToolExecutor | None:
-        """Return the executor of the host; it is asked once for a set of plugins. ``None``: this process."""
+        """Return the executor of the host's current plugins; ``None``: tools run in this process."""
         generation, found = self._host_executor
         if generation != self.host.generation:
             found = await self.host.find_executor()
@@ -164,9 +163,9 @@ class AgentRunner:
 
     @property
     def agent_path(self) -> tuple[str, ...]:
-        """The names of the agents from the outermost one to this: ``("main",)``, ``("main", "sub:1f0c72aa")``.
+        """The names of the agents from the outermost to this one: ``("main",)``, ``("main", "sub:1f0c72aa")``.
 
-        A nested agent has a number after its name, so that no two of a run have one path; what events name it by.
+        A number after the name of a nested agent makes each path in a run unique. All events carry the path.
         """
         return self.events.agent_path
 
@@ -180,77 +179,74 @@ class AgentRunner:
 
     @property
     def ui(self) -> UserInterface | None:
-        """How a person is asked and told: the configured one, else that of the nearest run above; ``None``: nobody is there."""
+        """The configured user interface, else the parent's; ``None``: nobody can be asked."""
         if self.config.ui is not None:
             return self.config.ui
         parent = self.nesting.parent
         return None if parent is None else parent.run.agent.ui
 
     def allow_compaction(self, allowed: bool = True) -> None:
-        """Say whether the history may be shortened before the next input."""
+        """Set whether automatic compaction may run before the next input."""
         self.may_compact = allowed
 
     async def open(self) -> Session:
-        """Open the session (the first run does it too); raises as :class:`SessionStore`."""
+        """Open the session, or raise as :meth:`SessionStore.open`; the first run opens the session too."""
         return await self.conversation.open()
 
     async def switch(self, session: str) -> Session:
-        """Talk in another session of the host's store from now on; messages for the next run stay queued.
+        """Switch to another session of the host's store; messages for the next run stay queued.
 
         Args:
-            session: its id, or ``"new"``.
+            session: the id of the session, or ``"new"``.
 
         Raises:
-            AgentError: a handler of ``session_before_switch`` cancelled it. AgentBusy: a run is active, or another of these is
-            going on. ReentrancyError: called from a handler. UsageError: it is this one. Else as :class:`SessionStore`; the
-            agent stays where it was.
+            AgentError: a handler of ``session_before_switch`` cancelled the switch.
+            AgentBusy: a run is active, or another switch, fork, move or reload.
+            ReentrancyError: a handler made the call.
+            UsageError: the session is the current one.
+            SessionError: the store cannot open the session; the agent keeps the current one.
         """
         async with self.scheduler.hold("switch"):
             return await self.conversation.switch(session)
 
     async def fork(self, at: str | Unset | None = UNSET) -> Session:
-        """Go on in a new session with what leads to an entry; the old one stays as it is.
+        """Switch to a new session that has the entries from the root to ``at``; raise as :meth:`switch`.
 
         Args:
-            at: the last entry that is kept; default: the current one; ``None``: none is.
-
-        Raises:
-            As :meth:`switch`, with ``session_before_fork``. SessionError: there is no such entry.
+            at: the last entry of the new session; default: the leaf; ``None``: the new session is empty.
         """
         async with self.scheduler.hold("fork"):
             return await self.conversation.fork(at)
 
     async def move_to(self, entry_id: str | None, *, summary: str | None = None, label: str | None = None) -> None:
-        """Go on from another entry of this session (``None``: before its first); what followed it stays as a branch.
+        """Continue after another entry of the session; the abandoned entries stay as a branch. Raise as :meth:`switch`.
 
         Args:
-            summary: what happened on the branch that is left; it is put into the context.
-            label: a name for the place.
-
-        Raises:
-            As :meth:`switch`, with ``session_before_tree``. SessionError: there is no such entry.
+            entry_id: the entry; ``None``: before the first.
+            summary: the summary of the abandoned branch, which is put into the context.
+            label: a name for the entry.
         """
         async with self.scheduler.hold("move_to"):
             await self.conversation.move_to(entry_id, summary, label)
 
     async def reload(self) -> Session:
-        """Read the session again from where it is kept; raises as :meth:`switch`."""
+        """Read the session again from its store, or raise as :meth:`switch`."""
         async with self.scheduler.hold("reload"):
             return await self.conversation.reload()
 
     def begin_context(self, session: Session) -> None:
-        """Show the model this session from now on."""
+        """Begin the context view of ``session``, which model calls send from now on."""
         self.context = ContextView(self.host, session)
 
     def talk_in(self, session: Session) -> None:
-        """Show the model another session from now on, and drop what was kept about the last one."""
+        """Begin the context of another session, and drop the state and the approvals of the last one."""
         self.begin_context(session)
         self.scratch, self._states = {}, {}
         self.sticky_approvals.clear()
         self.may_compact = True
 
     async def aclose(self) -> None:
-        """End the run, emit ``session_shutdown`` once, close the session, and the host if it is this agent's own."""
+        """End the run, emit ``session_shutdown`` once, and close the session, and the host if the agent made it."""
         if self.scheduler.closed:
             return
         self.scheduler.refuse_reentry("aclose")
@@ -275,15 +271,16 @@ class AgentRunner:
     # --- talking ----------------------------------------------------------------------------------------------
 
     async def chat(self, message: str, *, images: Sequence[Block] = (), delivery: Delivery = "prompt") -> AgentResponse:
-        """Say something and wait for the answer.
+        """Send a message to the model, and return the response of the run.
 
         Args:
-            message: what the user says. images: image or document blocks.
-            delivery: what to do while a run is active: ``prompt`` refuses, ``steer`` and ``follow_up`` queue the message
-                for it and wait for its end.
+            message: the text of the user.
+            images: image or document blocks.
+            delivery: while a run is active, ``prompt`` raises; ``steer`` and ``follow_up`` queue the message for the run.
 
         Raises:
-            AgentError: the run failed; ``response`` holds what was said until then. RunAborted: it was aborted.
+            AgentError: the run failed; ``response`` holds the answer until then.
+            RunAborted: the run was aborted.
             AgentBusy: a run is active and ``delivery`` is ``prompt``.
         """
         run = self.scheduler.run
@@ -300,17 +297,18 @@ class AgentRunner:
     async def resume(
         self, decisions: Mapping[str, ApprovalDecision | Literal["allow", "deny"]] | None = None
     ) -> AgentResponse:
-        """Go on where the session stands: with calls that wait for a decision, or with what a crash left unfinished.
+        """Resume the session: execute calls that waited for a decision, or finish a run that a crash ended.
 
-        A suspended call goes through the guards again with the arguments that were stored. It runs when they agree and the
-        decision is ``allow``; what a guard asks anew, asks about other arguments, or nobody decided goes to the approver.
-        Of the calls that a crash left without a result, those with ``replay="safe"`` run again, the others never.
+        A suspended call passes the guards again with its stored arguments, and runs when the guards agree and the decision is
+        ``allow``. New questions, other arguments and calls without a decision go to the approver. Of the calls that a crash
+        left without a result, only those of tools with ``replay="safe"`` run again.
 
         Args:
-            decisions: by the id of the call; :attr:`suspension` tells what waits.
+            decisions: the decisions by the id of the call; :attr:`suspension` has the calls.
 
         Raises:
-            UsageError: there is nothing to resume, or a decision names no call that waits. Else as :meth:`chat`.
+            UsageError: there is nothing to resume, or a decision names no waiting call.
+            AgentError: as :meth:`chat`.
         """
         self.scheduler.require_idle("resume")
         session = await self.open()
@@ -323,11 +321,12 @@ class AgentRunner:
         return await self.scheduler.alone("resume", work)
 
     async def compact(self) -> bool:
-        """Shorten the conversation now; whether that freed something worth it.
+        """Compact the conversation now; return whether the compaction freed enough tokens.
 
         Raises:
-            UsageError: no compactor is installed, or calls wait for a decision. AgentBusy: a run is active. RunAborted: it was
-            aborted; the context is as it was.
+            UsageError: no compactor is installed, or calls wait for a decision.
+            AgentBusy: a run is active.
+            RunAborted: the compaction was aborted; the context is unchanged.
         """
         self.scheduler.require_idle("compact")
         session = await self.open()
@@ -346,12 +345,12 @@ class AgentRunner:
 
     @property
     def suspension(self) -> Suspension | None:
-        """The calls that wait for a decision; ``None`` when none do."""
+        """The tool calls that wait for a decision; ``None`` when no call waits."""
         session = self.conversation.session
         return session.suspension() if session is not None else None
 
     async def chat_stream(self, message: str, *, images: Sequence[Block] = ()) -> AsyncIterator[str]:
-        """The answer's text as it arrives; raises as :meth:`chat`."""
+        """Yield the text of the answer as it arrives, or raise as :meth:`chat`."""
         async with contextlib.aclosing(self.chat_stream_events(message, images=images)) as events:
             async for event in events:
                 if event.type == "text_delta":
@@ -362,10 +361,7 @@ class AgentRunner:
     async def chat_stream_events(
         self, message: str, *, images: Sequence[Block] = ()
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Everything that happens as stream events; exactly one ``done`` or ``error`` ends it, and it never raises.
-
-        Closing the iterator early aborts the run.
-        """
+        """Yield stream events, the last one ``done`` or ``error``; never raise. Closing the iterator aborts the run."""
         try:
             work = functools.partial(self._prompted, text=message, images=images)
             async with contextlib.aclosing(self.scheduler.stream("chat", work, streaming=True)) as items:
@@ -377,7 +373,7 @@ class AgentRunner:
             yield StreamEvent("error", error=error)
 
     async def run_waiting(self, run: Run) -> None:
-        """Do the work of a run that a queued message began."""
+        """Execute a run that a queued message began."""
         await run.open()
         await run_loop(run, ())
 
@@ -396,7 +392,7 @@ class AgentRunner:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`aclose` was called."""
+        """True when :meth:`aclose` was called."""
         return self.scheduler.closed
 
     # --- control ----------------------------------------------------------------------------------------------
@@ -406,17 +402,22 @@ class AgentRunner:
     @overload
     async def steer(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[True]) -> Receipt: ...
     async def steer(self, message: str, *, images: Sequence[Block] = (), trigger: bool = False) -> str | Receipt:
-        """Tell the active run something now; calls that have not started are skipped. Gives the id of the queued item.
+        """Queue a message for the active run, which skips the calls that have not started; return the id of the item.
 
         Args:
-            trigger: begin a run with the message if none is active, or after one that ends without it. Several messages that
-                come at once begin one run. Gives a :class:`Receipt`, which has the id and waits for the response. The
-                message stays queued when the run fails before it is said. In a suspended session what waits is denied first,
-                as with any input. Works from any thread once the agent is open; the run is on the loop that opened it.
+            message: the text of the user.
+            images: image or document blocks.
+            trigger: begin a run with the message if no run is active, or if the active run ends before it reads the message.
+                Return a :class:`Receipt`, which has the id and waits for the response. Several messages that come at once
+                begin one run. A message that the run has not read when the run fails stays queued. As with any input,
+                waiting calls of a suspended session are denied first. Any thread may call this once the agent is open; the
+                run is on the loop that opened the agent.
 
         Raises:
-            NoActiveRun: nothing runs (not with ``trigger``). UsageError: the message is a ``/command``. With ``trigger`` besides:
-            AgentError: the agent is closed. AgentBusy: a switch, fork, move or reload is going on.
+            NoActiveRun: no run is active and ``trigger`` is false.
+            UsageError: the message is a ``/command``.
+            AgentError: the agent is closed.
+            AgentBusy: ``trigger`` is true during a switch, fork, move or reload.
         """
         if trigger:
             return await self.input.trigger("steer", message, images)
@@ -429,10 +430,12 @@ class AgentRunner:
     @overload
     async def follow_up(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[True]) -> Receipt: ...
     async def follow_up(self, message: str, *, images: Sequence[Block] = (), trigger: bool = False) -> str | Receipt:
-        """Say something when the active run would end; without a run it waits for the next one. Gives the item's id.
+        """Queue a message for the end of the active run, else for the next run; return the id of the item.
 
         Args:
-            trigger: without a run it begins one, as in :meth:`steer`.
+            message: the text of the user.
+            images: image or document blocks.
+            trigger: begin a run if no run is active, and return a :class:`Receipt`, as :meth:`steer`.
         """
         if trigger:
             return await self.input.trigger("follow_up", message, images)
@@ -441,17 +444,17 @@ class AgentRunner:
         return await self.input.queue("follow_up", message, images)
 
     def next_run(self, message: str, *, images: Sequence[Block] = ()) -> str:
-        """Put a message in front of the next prompt; it survives an abort. Gives the item's id."""
+        """Queue a message to precede the next prompt, also after an abort; return the id of the item."""
         return self.queues.put("next_run", self.redact(clean(message)), images)
 
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
-        """Take a queued message back by its id."""
+        """Remove a queued message by the id of its item; return whether the message was still queued."""
         return self.queues.cancel(item_id)
 
     def abort(self, reason: str | None = None) -> list[QueueItem]:
-        """End the active run: stream, tools and hooks stop, what was said is kept. Thread-safe and idempotent.
+        """Abort the active run, if any; return the steering and follow-up messages that were not consumed.
 
-        Returns the steering and follow-up messages that were not consumed. Without a run it does nothing.
+        Stream, tools and hooks stop; persisted messages stay. Thread-safe and idempotent.
         """
         return self.scheduler.abort(self.scheduler.run, reason)
 
@@ -464,19 +467,19 @@ class AgentRunner:
         self.scheduler.when_idle(callback)
 
     def abandon(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
-        """Keep tasks that did not end in time from being lost; they are cancelled when the agent closes."""
+        """Keep tasks that did not end in time, and cancel them when the agent closes."""
         self.scheduler.abandon(tasks)
 
     @property
     def running(self) -> bool:
-        """Whether a run is active."""
+        """True while a run is active."""
         return self.scheduler.run is not None
 
     def state(self, plugin: str) -> dict[str, Any]:
-        """Return what a plugin keeps about this agent while it talks in one session: a dict that the plugin may change.
+        """Return the plugin's state for this agent and session: a dict in memory that the plugin may change.
 
-        It lives in memory, and as long as the session does: ``switch``, ``fork`` and ``reload`` begin with an empty one, so
-        ask for it again each time. What must survive, or belongs to a branch, is a note of the session.
+        ``switch``, ``fork`` and ``reload`` begin with an empty dict, so a plugin must not keep a reference. State that must
+        survive, or that belongs to a branch, is a note of the session.
 
         Args:
             plugin: the name of the plugin.
@@ -488,12 +491,12 @@ class AgentRunner:
     def configure(self, **changes: Any) -> None:
         """Change fields of the agent's :class:`AgentConfig`, also during a run.
 
-        From the next request or tool call on: ``model``, ``provider``, ``api``, ``base_url``, ``api_key`` (what
-        :meth:`set_adapter` chose is forgotten then), ``tools`` (what :meth:`add_tool` added goes), ``allow_tools``,
-        ``only_tools``, ``retry``, ``ui``, ``skills`` and ``options``. From the next run on: all others.
+        These hold from the next request or tool call on: ``model``, ``provider``, ``api``, ``base_url``, ``api_key`` (each
+        undoes :meth:`set_adapter`), ``tools`` (undoes :meth:`add_tool`), ``allow_tools``, ``only_tools``, ``retry``, ``ui``,
+        ``skills`` and ``options``. All others hold from the next run on.
 
         Raises:
-            UsageError: there is no such field, or a value is of a wrong type; nothing is changed.
+            UsageError: a field is unknown, or a value has a wrong type; no field is changed.
         """
         known = [f.name for f in fields(AgentConfig)]
         for name in changes:
@@ -511,50 +514,51 @@ class AgentRunner:
             self.selection.forget()
 
     def set_adapter(self, adapter: str | LLMAdapter) -> None:
-        """Answer through another adapter from the next request on, also during a run.
+        """Use another adapter from the next request on, also during a run.
 
         Args:
             adapter: a name in ``host.adapters`` or an adapter.
 
         Raises:
-            UnknownName: no such provider. UsageError: its key is missing.
+            UnknownName: no such provider.
+            UsageError: the key of the provider is missing.
         """
         self.selection.use_adapter(adapter)
 
     def set_model(self, model: str | ModelDefinition, provider: str | None = None) -> None:
-        """Ask another model from the next request on."""
+        """Use another model from the next request on, also during a run."""
         self.configure(model=model, provider=provider or None)
 
     @property
     def target(self) -> Target | None:
-        """The model and adapter that answered last, or answer now; ``None`` before the first run."""
+        """The model and adapter of the active run, else of the last one; ``None`` before the first run."""
         run = self.scheduler.run
         now = run.target if run is not None else None
         return now or self.selection.target or self.selection.inherited
 
     def add_tool(self, tool: Tool) -> None:
-        """Give this agent one more tool, from the next request on."""
+        """Add a tool to this agent, from the next request on."""
         self.toolbox.add(tool)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What the model may call now, sorted by name; a handler of ``turn_start`` may offer others for one turn."""
+        """The tools that the model may call now, sorted by name; ``turn_start`` may offer others for one turn."""
         return self.toolbox.tools()
 
     # --- context ----------------------------------------------------------------------------------------------
 
     def system_prompt(self) -> str:
-        """The configured prompt and what context providers add."""
+        """Return the configured prompt with the additions of the context providers."""
         return joined(prompt_parts(self, self.host.context_providers))
 
     async def transform_context(self, messages: Sequence[AgentMessage]) -> list[AgentMessage]:
-        """What ``context_transform`` handlers make of ``messages``."""
+        """Return ``messages`` with the changes of the ``context_transform`` handlers."""
         answer = await self.events.fire(ContextTransformEvent, messages=tuple(messages))
         wanted = answer.messages if isinstance(answer, ContextTransformResult) else UNSET
         return list(messages) if isinstance(wanted, Unset) else list(wanted)
 
     def add_context_transformer(self, transformer: ContextTransformer) -> Callable[[], None]:
-        """Change what requests send with ``async (messages) -> messages``; gives a function to remove it."""
+        """Add an ``async (messages) -> messages`` to ``context_transform``; return a function that removes it."""
 
         async def handler(event: ContextTransformEvent) -> ContextTransformResult:
             return ContextTransformResult(messages=await transformer(list(event.messages)))
@@ -562,11 +566,11 @@ class AgentRunner:
         return self.events.on("context_transform", handler)
 
     def convert_to_llm(self, messages: Sequence[AgentMessage]) -> list[LLMMessage]:
-        """``messages`` as a model sees them: legal, without what is only for people."""
+        """Return ``messages`` as a model gets them: repaired, without messages that are only for people."""
         return list(repair(tuple(messages)))
 
     def estimate_tokens(self, messages: Sequence[AgentMessage]) -> int:
-        """Return the estimated tokens of ``messages``, with the estimator for the current model."""
+        """Return the tokens of ``messages`` that the estimator of the current model counts."""
         estimate = estimator_for(self.host, self.target.model.id if self.target is not None else "")
         return sum(estimate_message(m, estimate) for m in messages)
 

@@ -51,8 +51,6 @@ class Scheduler(Part):
         self._idle: list[Callable[[], Any]] = []  # from any thread
         self._abandoned: tuple[asyncio.Task[Any], ...] = ()
 
-    # --- running ----------------------------------------------------------------------------------------------
-
     async def alone(self, what: str, work: Work) -> AgentResponse:
         """Drive a run to its end and give its response, or raise its failure."""
         answer: AgentResponse | None = None
@@ -254,8 +252,6 @@ class Scheduler(Part):
             self.refuse_reentry("wait_idle")
             await ended(run.task)
 
-    # --- whether there is one -----------------------------------------------------------------------------------
-
     def require_idle(self, what: str) -> None:
         """Refuse what cannot be done while a run is active.
 
@@ -326,8 +322,6 @@ class Scheduler(Part):
         while self._held is not None:
             await ended(self._held.over)
 
-    # --- the end ------------------------------------------------------------------------------------------------
-
     def abort(self, run: Run | None, reason: str | None, *, clear: bool = True) -> list[QueueItem]:
         """End ``run`` if it is the active one; with ``clear`` what waited for it and was not consumed is taken out and given."""
         if run is None or run is not self.run or run.closing or run.signal.aborted:
@@ -380,8 +374,6 @@ class Scheduler(Part):
             answer = callback()
             if asyncio.iscoroutine(answer):
                 self._keep(asyncio.ensure_future(answer))
-
-    # --- what outlives it -----------------------------------------------------------------------------------------
 
     def abandon(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         """Keep tasks that did not end in time from being lost."""

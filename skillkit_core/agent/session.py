@@ -1,4 +1,4 @@
-"""A session: the tree of entries, the current leaf, the context on the way from leaf to root, and a view for reading."""
+"""The session: the tree of its entries, the leaf, the context between root and leaf, and a read-only view."""
 
 from __future__ import annotations
 
@@ -46,7 +46,13 @@ NO_THINKING = "off"
 
 
 class ModelChoice(NamedTuple):
-    """The model of an answer, as its message names it: the provider, the wire protocol, and the model's id there."""
+    """The model that gave an answer, as the message of the answer names it.
+
+    Attributes:
+        provider: the name of the provider.
+        api: the wire protocol.
+        model: the id that the provider gives the model.
+    """
 
     provider: str
     api: str
@@ -60,9 +66,9 @@ def _summary_message(text: str, ts: float) -> CustomMessage:
 
 
 class MessageData(Mapping[str, Any]):
-    """The data of a message's entry, ``{"message": ...}``, written out whenever somebody asks.
+    """The data of a message's entry, ``{"message": ...}``, made from the message at each access.
 
-    A session has the message itself; keeping its JSON form beside it would take 1 KiB more for each, in five objects.
+    A kept JSON form would take another 1 KiB for each message, in five objects.
     """
 
     __slots__ = ("message",)
@@ -84,22 +90,27 @@ class MessageData(Mapping[str, Any]):
         return 1
 
     def __hash__(self) -> int:
-        return hash(frozenset(self))  # as a frozen dict that equals it
+        # FrozenDict hashes its keys, and equal mappings need equal hashes
+        return hash(frozenset(self))
 
     def __repr__(self) -> str:
         return repr(dict(self))
 
 
 class Session:
-    """One conversation and everything that is known about it.
-
-    ``context`` is the list of messages from the root to the leaf, cut at the newest compaction; it grows at its end and is
-    replaced as a whole only by compaction and by moving the leaf (``generation`` counts those).
+    """One conversation: its entries, and the state that follows from the entries.
 
     Attributes:
-        model: who answers on the current branch: what the last answer or ``model_change`` on the way to the root says;
-            ``None``: nobody has answered yet.
-        thinking_level: how hard it was last asked to think there: ``off`` (also: nobody asked), ``minimal`` to ``xhigh``.
+        handle: the open session of the store, which writes the entries.
+        id: the id of the session.
+        leaf_id: the entry that the next entry follows; ``None`` before the first.
+        context: the messages from the root to the leaf, from the newest compaction on.
+        context_ids: the ids of the entries that hold the messages of ``context``.
+        generation: how often ``context`` was replaced as a whole: by a compaction, or by a move of the leaf.
+        model: the model that the last answer or ``model_change`` of the current branch names; ``None`` without either.
+        thinking_level: the last level of the current branch, ``minimal`` to ``xhigh``; default: ``off``.
+        usage: the tokens of all usage entries.
+        cost: the price of these tokens in US dollars, as far as prices are known.
     """
 
     def __init__(self, handle: SessionHandle, clock: Callable[[], float]) -> None:
@@ -129,7 +140,7 @@ class Session:
         session_id: str | None = None,
         parent: str | None = None,
     ) -> Session:
-        """A new session in ``store`` (default: in memory)."""
+        """Create a session in ``store``; default: in memory."""
         now = clock()
         header = SessionHeader(session_id or new_session_id(now), now, cwd, parent_session=parent)
         return cls(await (store or MemoryStore()).create(header), clock)
@@ -138,31 +149,32 @@ class Session:
     async def open(
         cls, store: SessionStore, session_id: str, clock: Callable[[], float], *, read_only: bool = False
     ) -> Session:
-        """An existing session; raises as :meth:`SessionStore.open`."""
+        """Open an existing session, or raise as :meth:`SessionStore.open`."""
         handle = await store.open(session_id, read_only=read_only)
         try:
             return cls(handle, clock)
-        except BaseException:  # a message that cannot be read must not keep the lock
+        except BaseException:
+            # an unreadable message must not keep the lock
             await handle.close()
             raise
 
     @property
     def view(self) -> SessionView:
-        """The session, for reading."""
+        """The read-only view of the session."""
         return SessionView(self)
 
     @property
     def location(self) -> str | None:
-        """Where it is kept, if that is a place."""
+        """The file or address of the session; ``None`` when the store has none."""
         return self.handle.location
 
     @property
     def entries(self) -> Sequence[SessionEntry]:
-        """All entries of all branches, in the order they were written."""
+        """The entries of all branches, in the order in which they were written."""
         return list(self._by_id.values())
 
     def call_ids(self) -> set[str]:
-        """The ids of the tool calls of all branches, also of what was compacted away."""
+        """Return the ids of the tool calls of all branches, including those before a compaction."""
         return {
             block["id"]
             for entry in self._by_id.values()
@@ -175,8 +187,6 @@ class Session:
     def messages(self) -> Sequence[AgentMessage]:
         """The messages of the current branch, from the newest compaction on."""
         return tuple(self.context)
-
-    # --- reading ----------------------------------------------------------------------------------------------
 
     def _load(self, entries: Sequence[SessionEntry]) -> None:
         leaf: str | None = None
@@ -197,7 +207,7 @@ class Session:
         self._rebuild()
 
     def _count(self, ledger: Sequence[Mapping[str, Any]]) -> None:
-        """Add usage entries to the sums."""
+        """Add the data of usage entries to ``usage`` and ``cost``."""
         sums = [0] * len(BUCKETS)
         for data in ledger:
             for i, bucket in enumerate(BUCKETS):
@@ -206,7 +216,7 @@ class Session:
         self.usage = self.usage + TokenUsage(*sums)  # type: ignore[arg-type]
 
     def path(self, leaf_id: str | None = None) -> list[SessionEntry]:
-        """The entries from the root to ``leaf_id`` (default: the current leaf)."""
+        """Return the entries from the root to ``leaf_id``; default: to the current leaf."""
         out: list[SessionEntry] = []
         current = self.leaf_id if leaf_id is None else leaf_id
         while current is not None:
@@ -248,7 +258,7 @@ class Session:
 
     @staticmethod
     def _model_on(path: Sequence[SessionEntry]) -> ModelChoice | None:
-        """What the last answer or change of a path says; one that names no model says nothing."""
+        """Return the model that the last answer or ``model_change`` of a path names, skipping those that name none."""
         for entry in reversed(path):
             said: Mapping[str, Any] = entry.data if entry.type == "model_change" else EMPTY
             if entry.type == "message" and isinstance(message := entry.data.get("message"), Mapping):
@@ -269,7 +279,7 @@ class Session:
         return None
 
     def suspension(self) -> Suspension | None:
-        """The calls that wait for a decision, if the current branch ends with some."""
+        """Return the tool calls at the end of the current branch that wait for a decision; ``None``: no call waits."""
         leaf = self._by_id.get(self.leaf_id) if self.leaf_id is not None else None
         if leaf is None or leaf.type == "message":
             return None
@@ -280,8 +290,6 @@ class Session:
         found = find_suspension(leaf, parent)
         return Suspension.of(found) if found is not None else None
 
-    # --- writing ----------------------------------------------------------------------------------------------
-
     async def append(
         self,
         kind: str,
@@ -291,16 +299,21 @@ class Session:
         ts: float | None = None,
         entry_id: str | None = None,
     ) -> str:
-        """Write an entry after the leaf and give its id (``entry_id``: one that :meth:`announce` gave).
+        """Write an entry after the leaf; return the id of the entry.
 
-        When this returns, the entry is where it is kept.
-        With ``sync`` it waits for the disk, too. Who is cancelled there, or told that the disk failed, finds the entry in the
-        session all the same: it is written, and a reload would find it.
+        An entry that the store wrote belongs to the session also when the wait for the disk is cancelled or fails.
+
+        Args:
+            sync: wait until the entry is on the disk.
+            ts: seconds since the epoch; default: now.
+            entry_id: an id that :meth:`announce` returned; default: a new one.
 
         Raises:
-            UsageError: no session has entries of this type. SessionError: the session cannot be written.
+            UsageError: no session has entries of this type.
+            SessionError: the session cannot be written.
         """
-        if kind not in ENTRY_TYPES:  # with one in it, the session could only be read from then on
+        # a session with an entry of an unknown type opens read-only
+        if kind not in ENTRY_TYPES:
             raise UsageError(
                 f"unknown type {kind!r} of a session's entry",
                 hint="a plugin writes session.note('<plugin>.<what>', data)",
@@ -312,7 +325,7 @@ class Session:
         try:
             await self.handle.append(entry, sync=sync)
         except BaseException:
-            if self._is_written(entry):  # only the wait for the disk was cut off
+            if self._is_written(entry):
                 self._take_in(entry)
                 self.leaf_id = data.get("entry_id") if kind == "leaf" else self.leaf_id
                 self._rebuild()
@@ -321,7 +334,7 @@ class Session:
         return entry.id
 
     def _is_written(self, entry: SessionEntry) -> bool:
-        """Whether the store has an entry that ``append`` failed on."""
+        """Return whether the store holds an entry although its ``append`` raised."""
         return any(kept.id == entry.id for kept in reversed(self.handle.entries()))
 
     def _take_in(self, entry: SessionEntry) -> None:
@@ -332,22 +345,22 @@ class Session:
             self._count((entry.data,))
 
     def holds(self, data: Mapping[str, Any]) -> bool:
-        """Whether an entry with this very object as its data was written."""
+        """Return whether the session has an entry whose data is this object, not merely an equal one."""
         return any(entry.data is data for entry in reversed(self._by_id.values()))
 
     async def sync(self) -> None:
-        """Have everything on the disk, as the store's policy is."""
+        """Flush all entries to the disk, as far as the policy of the store asks for it."""
         await self.handle.sync()
 
     def announce(self) -> str:
-        """An id for an entry that is told of before it is written; no other one gets it."""
+        """Reserve the id of an entry that an event names before the entry is written; return the id."""
         self._ids += 1
         while (entry_id := f"e{self._ids}") in self._by_id:
             self._ids += 1
         return entry_id
 
     async def append_message(self, message: AgentMessage, *, sync: bool = False, entry_id: str | None = None) -> str:
-        """Write a message and put it into the context; gives the entry's id."""
+        """Write a message and append it to the context; return the id of the entry."""
         if not message.ts:
             message = with_time(message, self._clock())
         kind = "custom_message" if isinstance(message, CustomMessage) else "message"
@@ -359,19 +372,19 @@ class Session:
         return entry_id
 
     async def append_model_change(self, model: ModelChoice) -> str:
-        """Say at the leaf that another model answers from here on; gives the entry's id."""
+        """Write that another model answers from the leaf on; return the id of the entry."""
         entry_id = await self.append("model_change", model._asdict())
         self.model = model
         return entry_id
 
     async def append_thinking_level_change(self, level: str) -> str:
-        """Say at the leaf how hard the model is asked to think from here on; gives the entry's id."""
+        """Write the thinking level that holds from the leaf on; return the id of the entry."""
         entry_id = await self.append("thinking_level_change", {"thinking_level": level})
         self.thinking_level = level
         return entry_id
 
     async def append_compaction(self, summary: str, keep_from: int, tokens_before: int, details: Any = None) -> str:
-        """Write a compaction that replaces ``context[:keep_from]`` by ``summary``."""
+        """Write a compaction that replaces ``context[:keep_from]`` by ``summary``; return the id of the entry."""
         kept_messages, kept_ids = self.context[keep_from:], self.context_ids[keep_from:]
         data = {
             "summary": summary,
@@ -387,7 +400,7 @@ class Session:
         return entry_id
 
     async def append_branch_summary(self, summary: str) -> str:
-        """Say at the leaf what happened on a branch that was left; gives the entry's id."""
+        """Write the summary of an abandoned branch at the leaf and into the context; return the id of the entry."""
         entry_id = await self.append("branch_summary", {"summary": summary}, sync=True)
         message = self._message(self._by_id[entry_id])
         assert message is not None
@@ -396,16 +409,16 @@ class Session:
         return entry_id
 
     async def note(self, kind: str, data: Mapping[str, Any], *, sync: bool = False) -> str:
-        """Keep what a plugin must know again on this branch; give the entry's id. No model sees a note.
+        """Write a note of a plugin on the current branch; return the id of the entry. No model sees a note.
 
         Args:
             kind: ``<plugin>.<what>``, for example ``planning.step``.
-            data: small, and JSON: at most 64 KiB. Large content belongs into the plugin's folder of the host's data.
+            data: a JSON object of at most 64 KiB. Large content belongs into the plugin's folder of the host's data.
             sync: wait until the note is on the disk.
 
         Raises:
-            UsageError: the type has no plugin in front, or the data are too large or no JSON object. SessionError: the session
-            cannot be written.
+            UsageError: the type has no plugin in front, or the data are too large or no JSON object.
+            SessionError: the session cannot be written.
         """
         if not _NOTE_TYPE.match(kind):
             raise UsageError(f"{kind!r} is no type of a note", hint="write '<plugin>.<what>'")
@@ -421,7 +434,7 @@ class Session:
         return await self.append("custom", {"custom_type": kind, **data}, sync=sync)
 
     def notes(self, kind: str | None = None) -> list[SessionNote]:
-        """Return the notes on the way from the root to the leaf, newest last; of one type, or of all plugins."""
+        """Return the notes of type ``kind`` from the root to the leaf, newest last; default: notes of all types."""
         found = []
         for entry in self.path():
             name = entry.data.get("custom_type") if entry.type == "custom" else None
@@ -431,35 +444,31 @@ class Session:
         return found
 
     async def label(self, entry_id: str, text: str) -> None:
-        """Give an entry a name (an empty one takes it away); raises :class:`SessionError`: there is no such entry."""
+        """Name an entry (an empty text removes the name); raise :class:`SessionError` when there is no such entry."""
         self.require(entry_id)
         await self.append("label", {"entry_id": entry_id, "label": text}, sync=True)
 
     def require(self, entry_id: str | None) -> None:
-        """Raise :class:`SessionError` when there is no such entry; ``None`` is the place before the first one."""
+        """Raise :class:`SessionError` when there is no such entry; ``None`` stands before the first entry."""
         if entry_id is not None and entry_id not in self._by_id:
             raise SessionError(
                 f"session {self.id!r} has no entry {entry_id!r}", hint="'skillkit sessions tree' draws them"
             )
 
     async def move_to(self, entry_id: str | None) -> None:
-        """Make another entry the leaf (``None``: before the root); it survives a reload.
-
-        Raises:
-            SessionError: there is no such entry.
-        """
+        """Persist another entry (``None``: before the root) as the leaf; raise :class:`SessionError` if it is missing."""
         self.require(entry_id)
         await self.append("leaf", {"entry_id": entry_id}, sync=True)
         self.leaf_id = entry_id
         self._rebuild()
 
     async def close(self) -> None:
-        """Close the file and give the lock back."""
+        """Close the session's file and release the lock."""
         await self.handle.close()
 
 
 class SessionView:
-    """A :class:`Session` for reading. Who must write something of his own takes ``ctx.agent.session``."""
+    """A read-only view of a :class:`Session`. Code that writes uses ``ctx.agent.session``."""
 
     __slots__ = ("_session",)
 
@@ -473,12 +482,12 @@ class SessionView:
 
     @property
     def location(self) -> str | None:
-        """Where it is kept, if that is a place."""
+        """The file or address of the session; ``None`` when the store has none."""
         return self._session.location
 
     @property
     def entries(self) -> Sequence[SessionEntry]:
-        """All entries of all branches, in the order they were written."""
+        """The entries of all branches, in the order in which they were written."""
         return self._session.entries
 
     @property
@@ -488,37 +497,37 @@ class SessionView:
 
     @property
     def leaf_id(self) -> str | None:
-        """The entry that the next one follows; ``None`` before the first."""
+        """The entry that the next entry follows; ``None`` before the first."""
         return self._session.leaf_id
 
     @property
     def model(self) -> ModelChoice | None:
-        """Who answers on the current branch; ``None``: nobody has answered yet."""
+        """The model that the last answer or ``model_change`` of the current branch names; ``None`` without either."""
         return self._session.model
 
     @property
     def thinking_level(self) -> str:
-        """How hard the model was last asked to think on the current branch: ``off``, ``minimal`` to ``xhigh``."""
+        """The last thinking level of the current branch, ``minimal`` to ``xhigh``; default: ``off``."""
         return self._session.thinking_level
 
     @property
     def usage(self) -> TokenUsage:
-        """Tokens of the whole session: the sum of its ledger."""
+        """The tokens of the whole session: the sum of its usage entries."""
         return self._session.usage
 
     @property
     def cost(self) -> float:
-        """What they cost, in US dollars, as far as prices are known."""
+        """The price of the session's tokens in US dollars, as far as prices are known."""
         return self._session.cost
 
     def path(self, leaf_id: str | None = None) -> Sequence[SessionEntry]:
-        """The entries from the root to ``leaf_id``; default: to the current leaf."""
+        """Return the entries from the root to ``leaf_id``; default: to the current leaf."""
         return self._session.path(leaf_id)
 
     def notes(self, kind: str | None = None) -> Sequence[SessionNote]:
-        """Return the notes on the way from the root to the leaf, newest last; of one type, or of all plugins."""
+        """Return the notes of type ``kind`` from the root to the leaf, newest last; default: notes of all types."""
         return self._session.notes(kind)
 
     def suspension(self) -> Suspension | None:
-        """The calls that wait for a decision, if the current branch ends with some."""
+        """Return the tool calls at the end of the current branch that wait for a decision; ``None``: no call waits."""
         return self._session.suspension()

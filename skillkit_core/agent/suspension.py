@@ -1,4 +1,4 @@
-"""Suspension as data: calls that wait for a decision, kept in the session so that any process can go on with them."""
+"""Suspension as data: tool calls that wait for a decision, persisted so that any process can resume them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SuspendedCall:
-    """A call that waits: ``args`` are what would run, ``questions`` what the guards ask (none: it waits for one before it)."""
+    """A tool call that waits for a decision.
+
+    Attributes:
+        id: the id of the call.
+        name: the name of the tool.
+        args: the arguments with which the call would run.
+        questions: the questions of the guards; none when the call waits for an earlier call of the same answer.
+    """
 
     id: str
     name: str
@@ -40,9 +47,12 @@ class SuspendedCall:
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """Why a session stands still: the calls of its last answer that wait for a decision, in their order.
+    """The tool calls of a session's last answer that wait for a decision.
 
-    ``cwd`` is the workspace in which they would run; ``None``: the entry does not say.
+    Attributes:
+        entry_id: the entry that holds the suspension.
+        calls: the waiting calls, in the order of the answer.
+        cwd: the workspace in which the calls would run; ``None`` when the entry has none.
     """
 
     entry_id: str
@@ -51,12 +61,12 @@ class Suspension:
 
     @property
     def open_calls(self) -> frozenset[str]:
-        """The ids that wait."""
+        """The ids of the waiting calls."""
         return frozenset(call.id for call in self.calls)
 
     @staticmethod
     def data(calls: Sequence[SuspendedCall], cwd: str) -> dict[str, Any]:
-        """The entry's data."""
+        """Return the data of the entry that suspends ``calls``."""
         return {
             "cwd": cwd,
             "calls": [
@@ -72,7 +82,7 @@ class Suspension:
 
     @classmethod
     def of(cls, entry: SessionEntry) -> Suspension:
-        """The suspension that an entry holds; raises :class:`SessionCorrupt`."""
+        """Return the suspension that an entry holds, or raise :class:`SessionCorrupt`."""
         try:
             calls = tuple(
                 SuspendedCall(
@@ -90,9 +100,9 @@ class Suspension:
 
 
 def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDecision]) -> dict[str, Any]:
-    """The data of the ``custom`` entry that ends a suspension, written before any of its calls runs.
+    """Return the data of the ``custom`` entry that ends a suspension before any call of the suspension runs.
 
-    A crash after it leaves calls without results, which are never run again (unless they are safe to).
+    After a crash, a call behind this entry without a result runs again only when its tool has ``replay="safe"``.
     """
     told: dict[str, dict[str, Any]] = {}
     for call_id, decision in decisions.items():
@@ -103,21 +113,27 @@ def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDeci
 
 
 def shown_answer(decision: ApprovalDecision) -> Mapping[str, Any] | None:
-    """Return the answer of a decision as events and sessions have it: without those to secret questions."""
+    """Return the answer of a decision as events and sessions hold it: without the answers to secret questions."""
     answer = decision.answer
     return answer.to_dict() if isinstance(answer, Answers) else answer
 
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """What a resumed run does first: the open calls of the last answer, with what was stored and decided about them."""
+    """The work with which a resumed run begins.
+
+    Attributes:
+        calls: the calls of the last answer that have no result.
+        suspension: the stored suspension; ``None`` when a crash left the calls open.
+        decisions: the decisions by the id of the call.
+    """
 
     calls: tuple[ToolCall, ...]
     suspension: Suspension | None = None
     decisions: Mapping[str, ApprovalDecision] = freeze({})
 
     def stored(self, call_id: str) -> SuspendedCall | None:
-        """What the session keeps of a call that waits."""
+        """Return the persisted form of a waiting call; ``None`` when the call does not wait."""
         waiting = self.suspension.calls if self.suspension is not None else ()
         return next((call for call in waiting if call.id == call_id), None)
 
@@ -125,10 +141,10 @@ class Resumption:
 def resumption(
     messages: Sequence[AgentMessage], suspension: Suspension | None, decisions: Mapping[str, Any] | None
 ) -> Resumption:
-    """What there is to resume.
+    """Return the open calls of the last answer, with the decisions about the calls.
 
     Raises:
-        UsageError: nothing, a decision about a call that does not wait, or one that is neither allow nor deny.
+        UsageError: no call is open, a decision names a call that does not wait, or it is neither allow nor deny.
     """
     given = {call_id: _decision(call_id, value) for call_id, value in (decisions or {}).items()}
     unknown = set(given) - (suspension.open_calls if suspension is not None else set())
@@ -150,7 +166,7 @@ def resumption(
 
 
 def no_such_call(name: str, suspension: Suspension | None) -> UsageError:
-    """The error for a decision about a call that does not wait; close matches are named."""
+    """Return the error for a decision about a call that does not wait, with close matches of its id."""
     waiting = sorted(suspension.open_calls) if suspension is not None else []
     close = close_matches(name, waiting)
     hint = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else f"calls that wait: {', '.join(waiting)}"

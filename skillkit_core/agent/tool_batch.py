@@ -1,4 +1,4 @@
-"""The calls of one answer: run in sequence or at once, their results in the order of the calls (spec, section 7)."""
+"""The tool calls of one answer run in sequence or at once; the results keep the order of the calls (spec, section 7)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ __all__ = ["ToolBatch"]
 
 
 class ToolBatch:
-    """The calls of one assistant message.
+    """The tool calls of one assistant message.
 
     Args:
-        calls: what the model asks for.
-        resume: what was stored and decided about suspended calls, or what a crash left open.
-        tools: the tools that were offered; default: those of the agent.
+        run: the run of the batch.
+        calls: the tool calls of the message.
+        resume: the persisted calls and the decisions about the calls, when the run resumes a session.
+        tools: the tools that the request offered; default: the tools of the agent.
     """
 
     def __init__(
@@ -51,15 +52,13 @@ class ToolBatch:
             for i, call in enumerate(calls)
         ]
 
-    # --- running ----------------------------------------------------------------------------------------------
-
     async def execute(self, steered: Callable[[], bool]) -> None:
-        """Run the batch; afterwards every call has its result, or waits for a decision.
+        """Run the batch, until every call has its result or waits for a decision.
 
-        On cancellation the open calls are ended within the grace time and get the outcome ``interrupted``, then it passes.
+        A cancellation ends the open calls within the grace time with the outcome ``interrupted``, and is raised then.
 
         Args:
-            steered: whether the user wants something else now.
+            steered: return whether a steering message waits; calls that have not started are skipped then.
         """
         in_sequence = not self._run.config.parallel_tools or any(
             (tool := self._find(name)) is not None and tool.sequential for name in {c.call.name for c in self.calls}
@@ -67,13 +66,14 @@ class ToolBatch:
         await self._whole(self._in_sequence(steered) if in_sequence else self._at_once(steered))
 
     async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work; if that ends early, whatever ends it, every call has its result before it passes (I1)."""
+        """Await ``work``; when it raises, give every open call its result before the error passes (I1)."""
         task = working_task()
         try:
             await work
         except BaseException as error:
+            # the closed coroutine has no task any more, so nothing can be awaited in it
             if isinstance(error, GeneratorExit) and working_task() is not task:
-                raise  # the coroutine is closed: no task will go on here
+                raise
             self._run.close()
             if interrupts(error):
                 self._run.signal.abort(reason_of(error))
@@ -88,7 +88,8 @@ class ToolBatch:
             if call.result is not None:
                 continue
             await call.prepare()
-            if call.deferred is not None:  # what comes after it may build on it
+            # later calls may build on the call that waits
+            if call.deferred is not None:
                 for later in self.calls[i + 1 :]:
                     later.wait()
                 return
@@ -107,7 +108,7 @@ class ToolBatch:
             await self._execute(prepared)
 
     async def _execute(self, calls: Sequence[ToolCallRun]) -> None:
-        """Run prepared calls at the same time; an interrupt passes at once, another error when all are done."""
+        """Run prepared calls at the same time; raise an interrupt at once, another error after all calls have ended."""
         tasks = [asyncio.create_task(carried(call.execute())) for call in calls]
         self._run.tasks.update(tasks)
         for task in tasks:
@@ -129,7 +130,7 @@ class ToolBatch:
                 await call.refuse(Outcome.skipped, "Skipped: the user sent a new instruction.")
 
     async def truncate(self) -> None:
-        """Answer every call of an answer that was cut off by its length limit."""
+        """Give every call the outcome ``truncated``, because the length limit cut the answer off."""
         await self._whole(self._truncate())
 
     async def _truncate(self) -> None:
@@ -138,7 +139,11 @@ class ToolBatch:
             await call.refuse(Outcome.truncated, text)
 
     async def _interrupt(self, how: str = "was aborted") -> None:
-        """End what runs, wait for it within the grace time, and give what is left its result; ``how`` the run ended."""
+        """Cancel the running calls, wait for them within the grace time, and give each open call its result.
+
+        Args:
+            how: how the run ended, for the text of the results.
+        """
         tasks = {t for t in self._run.tasks if not t.done()}
         for task in tasks:
             task.cancel()
@@ -148,7 +153,8 @@ class ToolBatch:
         self._updates.end()
         interrupted: BaseException | None = None
         for call in self.calls:
-            while not call.ended:  # each handler is asked once; one may interrupt again
+            # a handler may interrupt again: the call keeps the state that it has reached, so each handler is asked once
+            while not call.ended:
                 try:
                     await call.interrupt(how)
                 except BaseException as error:
@@ -158,11 +164,9 @@ class ToolBatch:
         if interrupted is not None:
             raise interrupted
 
-    # --- suspension -------------------------------------------------------------------------------------------
-
     @property
     def suspended(self) -> list[SuspendedCall]:
-        """The calls that wait for a decision."""
+        """The calls that wait for a decision, as the session persists them."""
         return [
             SuspendedCall(c.call.id, c.call.name, c.args or c.call.args or EMPTY, c.deferred)
             for c in self.calls
@@ -176,7 +180,7 @@ class ToolBatch:
                 await call.deny_waiting(reason)
 
     async def deny_all(self, reason: str) -> None:
-        """Deny every call: all of them wait since an earlier run."""
+        """Deny every call of a batch that an earlier run has suspended."""
         for call in self.calls:
             await call.deny_waiting(reason)
 
@@ -187,21 +191,19 @@ class ToolBatch:
         return [call.result for call in waiting if call.result is not None]
 
     async def interrupt_unsafe(self) -> None:
-        """Of the calls that a crash left open, give those that must not run twice the outcome ``interrupted``."""
+        """Give each call that a crash left open the outcome ``interrupted``, unless its tool has ``replay="safe"``."""
         for call in self.calls:
             tool = self._find(call.call.name)
             stored = self._resume.stored(call.call.id) if self._resume is not None else None
             if stored is None and (tool is None or tool.replay != "safe"):
                 await call.refuse(Outcome.interrupted, NO_RESULT)
 
-    # --- results ----------------------------------------------------------------------------------------------
-
     @property
     def results(self) -> list[ToolResultMessage]:
-        """The results, in the order of the calls."""
+        """The results so far, in the order of the calls."""
         return [call.result for call in self.calls if call.result is not None]
 
     @property
     def terminates(self) -> bool:
-        """Whether every result wants the run to end."""
+        """True when every call asks for the end of the run."""
         return bool(self.calls) and all(call.terminate for call in self.calls)

@@ -1,4 +1,4 @@
-"""One tool call from its arguments to its result: checked, guarded, approved, executed, answered once (spec, section 6)."""
+"""One tool call, from its arguments to its one result: prepare, approve, execute, finish (spec, section 6)."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ Answer: TypeAlias = tuple[ToolOutput, Outcome]
 
 
 class ToolCallRun:
-    """One tool call of an answer, on its way to its one result (I1).
+    """Prepares, executes and finishes one tool call, which gets exactly one result (I1).
 
     Attributes:
-        call: what the model asks for.
-        args: the arguments that run; what the last guard saw.
-        result: the result, once there is one.
+        call: the tool call, as the model made it.
+        args: the arguments with which the tool runs, as the last guard saw them.
+        result: the result; ``None`` before the call has one.
         deferred: the questions that wait for a decision; ``None``: the call does not wait.
-        terminate: the run may end after this call.
+        terminate: the call agrees that the run ends after the batch.
     """
 
     __slots__ = (
@@ -81,7 +81,7 @@ class ToolCallRun:
         self,
         run: Run,
         call: ToolCall,
-        place: tuple[int, int],
+        position: tuple[int, int],
         find: FindTool,
         updates: ToolUpdates,
         stored: SuspendedCall | None = None,
@@ -94,12 +94,13 @@ class ToolCallRun:
         self.terminate = False
         self._run = run
         self._bus = run.bus
-        self._index, self._of = place
+        self._index, self._of = position
         self._find = find
         self._updates = updates
-        self._stored = stored  # what the session kept of a suspended call
-        self._decision = decision  # about the stored arguments
-        self._answer: Mapping[str, Any] | None = None  # what whoever allowed the call answered besides
+        self._stored = stored
+        # a decision counts only for the stored arguments
+        self._decision = decision
+        self._answer: Mapping[str, Any] | None = None
         self._tool: Tool | None = None
         self._event: ToolCallEvent | None = None
         self._substitute: Any = UNSET
@@ -109,7 +110,7 @@ class ToolCallRun:
     # --- prepare ----------------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
-        """Check the call, ask the guards and the approvers, and start it; a call that must not run gets its result here."""
+        """Check the call, ask the guards and the approvers, and start the call or give it an error as its result."""
         problem = self._check()
         if problem is not None:
             await self.refuse(Outcome.error, problem)
@@ -128,7 +129,7 @@ class ToolCallRun:
         await self._start()
 
     def _check(self) -> str | None:
-        """Take the tool and the arguments; return what is wrong with them."""
+        """Find the tool and validate the arguments; return the error for the model, or ``None``."""
         call, name = self.call, self.call.name
         tool = self._find(name)
         if tool is None:
@@ -154,7 +155,7 @@ class ToolCallRun:
         return None
 
     async def _ask_guards(self) -> Sequence[Question] | None:
-        """Emit ``before_tool_call``; return what must be asked before the call may go on, ``None``: it may not."""
+        """Emit ``before_tool_call``; return the questions to approve, or ``None`` after a refusal of the call."""
         assert self._event is not None and self._tool is not None
         decision = await self._bus.emit(self._event)
         if not isinstance(decision, ToolCallDecision):
@@ -180,16 +181,17 @@ class ToolCallRun:
     # --- approve ----------------------------------------------------------------------------------------------
 
     async def _approval(self, questions: Sequence[Question]) -> ApprovalDecision:
-        """Return what everybody who must be asked says about exactly these arguments; emit and remember it."""
+        """Return the decision about the call with its current arguments: given to ``resume``, remembered, or asked for now."""
         stored, decided = self._stored, self._decision
-        if stored is not None:  # a suspended call
+        if stored is not None:
             fresh = tuple(q for q in questions if q not in stored.questions)
             if decided is not None and decided.decision == "deny":
                 return await self._resolve(stored.questions, decided)
             if decided is not None and same_json(self.args, stored.args):
                 await self._resolve(stored.questions, decided)
                 questions = fresh
-            else:  # nobody decided about what would run now: what was asked is asked again, also if its guard is gone
+            else:
+                # no decision covers the current arguments, so the stored questions count also when their guard is gone
                 questions = (*stored.questions, *fresh)
         sticky = self._run.outermost.agent.sticky_approvals
         if all(q.key is not None and (self.call.name, q.plugin, q.key) in sticky for q in questions):
@@ -205,14 +207,14 @@ class ToolCallRun:
         return answer
 
     async def _ask_approvers(self, questions: Sequence[Question]) -> ApprovalDecision:
-        """Return what the approvers say: the run's, and those of its ancestors, each of whom must agree."""
+        """Ask the approvers of the run and its ancestors, who must all agree; return the decision."""
         run = self._run
         request = ApprovalRequest(self.call.name, self.call.id, self.args, questions, run.agent.agent_path)
         answer = unasked = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
         for asking in run.ancestors():
             approver = asking.config.approver
             if approver is None and asking.parent is not None:
-                continue  # the parent's approver is asked
+                continue
             if approver is None:
                 approver = await asking.agent.host.find_approver(asking.config)
             if approver is None:
@@ -225,7 +227,7 @@ class ToolCallRun:
         return answer
 
     async def _resolve(self, questions: Sequence[Question], answer: ApprovalDecision) -> ApprovalDecision:
-        """Emit ``approval_resolved``, and remember an answer that is to be remembered."""
+        """Emit ``approval_resolved``; remember an approval with ``remember``; return ``answer``."""
         await self._bus.fire(
             ApprovalResolvedEvent,
             tool_name=self.call.name,
@@ -245,15 +247,15 @@ class ToolCallRun:
         return answer
 
     def wait(self) -> None:
-        """Wait for the decision about a call before this one, which this call may build on."""
+        """Defer the call, because it may build on an earlier call of the batch that waits for a decision."""
         self.deferred = self._stored.questions if self._stored is not None else ()
 
     async def deny(self, answer: ApprovalDecision) -> None:
-        """Give a call that somebody decided against its result."""
+        """Give the call the outcome ``denied``."""
         await self.refuse(Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
 
     async def deny_waiting(self, reason: str) -> None:
-        """Decide against a call that waits."""
+        """Emit ``approval_resolved`` with a denial for a waiting call, and give the call the outcome ``denied``."""
         answer = ApprovalDecision("deny", reason)
         await self._resolve(self.deferred or (), answer)
         await self.deny(answer)
@@ -261,22 +263,22 @@ class ToolCallRun:
     # --- execute ----------------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        """Emit ``tool_execution_start``."""
         self._started = True
         await self._bus.fire(
             ToolExecutionStartEvent, tool_name=self.call.name, tool_call_id=self.call.id, args=self.args
         )
 
     async def execute(self) -> None:
-        """Run a prepared call, and give it its result."""
+        """Run a prepared call, and give the call its result."""
         began = self._run.clock.monotonic()
         if self._substitute is not UNSET:
             output = _as_output(self._substitute)
             outcome = Outcome.error if output.is_error else Outcome.ok
         else:
             output, outcome = await self._run_tool()
+        # an abort gave the call its result before the tool answered
         if self.result is not None:
-            return  # it came too late: the run was aborted, and the call has its result
+            return
         duration = self._run.clock.monotonic() - began
         await self._updates.drain()
         if "after_tool_result" in self._bus.table:
@@ -287,7 +289,7 @@ class ToolCallRun:
         run, tool, event, args = self._run, self._tool, self._event, self.args
         assert tool is not None and event is not None
         ctx = self._ctx = CallContext(run, tool.name, self.call.id, self._updates, self._answer)
-        enter(run, ctx)  # an agent that the tool makes or asks is part of this call; the task ends with it
+        enter(run, ctx)  # no leave(): the task ends with the call
         executor = run.executor or IN_PROCESS
 
         async def body() -> ToolOutput:
@@ -296,7 +298,8 @@ class ToolCallRun:
         call = wrapped(run.agent.around.of("wrap_tool_call"), event, body, self._bus.context)
         try:
             async with asyncio.timeout(None) as limit:
-                if tool.timeout is not None:  # its timer stays with the loop, and must not hold the context of the run
+                if tool.timeout is not None:
+                    # the loop keeps a cancelled timer, which must not keep the context of the run alive
                     Context().run(limit.reschedule, run.loop.time() + tool.timeout)
                 output = checked(tool, await call())
             return output, Outcome.error if output.is_error else Outcome.ok
@@ -314,7 +317,7 @@ class ToolCallRun:
             return ToolOutput(said, is_error=True), Outcome.error
 
     async def _patched(self, output: ToolOutput, outcome: Outcome, duration: float) -> Answer:
-        """Emit ``after_tool_result``; return what the handlers make of the answer."""
+        """Emit ``after_tool_result``; return the output and the outcome with the changes of the handlers."""
         try:
             patch = await self._bus.fire(
                 ToolResultEvent,
@@ -343,14 +346,14 @@ class ToolCallRun:
     # --- finish -----------------------------------------------------------------------------------------------
 
     async def refuse(self, outcome: Outcome, text: str) -> None:
-        """Give a call that does not run its result."""
+        """Give a call that must not run an error as its result."""
         if not self._started:
             self.args = self.args or self.call.args or EMPTY
             await self._start()
         await self._finish(ToolOutput(text, is_error=True), outcome, 0.0)
 
     async def interrupt(self, how: str) -> None:
-        """Give a call that the end of the run cuts off its result; emit ``tool_execution_end`` if that is still to come."""
+        """Give an open call the outcome ``interrupted``; emit ``tool_execution_end`` unless it was emitted."""
         if self.result is None:
             await self.refuse(Outcome.interrupted, f"Interrupted: the run {how}.")
         elif not self._ended:
@@ -358,11 +361,11 @@ class ToolCallRun:
 
     @property
     def ended(self) -> bool:
-        """Whether ``tool_execution_end`` was emitted."""
+        """True when ``tool_execution_end`` was emitted."""
         return self._ended
 
     async def _finish(self, output: ToolOutput, outcome: Outcome, duration: float) -> None:
-        """Fix the one result of the call; an answer that comes later is dropped."""
+        """Set the result of the call, unless the call has one; record the usage; emit ``tool_execution_end``."""
         if self.result is not None:
             return
         nested = TokenUsage()
@@ -383,7 +386,7 @@ class ToolCallRun:
         await self._end(result, output.details, duration)
 
     def _content(self, output: ToolOutput) -> tuple[Block, ...]:
-        """Return the answer as blocks: clean text, secrets redacted, not longer than the tool allows."""
+        """Return the output as blocks: cleaned, with secrets redacted, cut to the ``max_output`` of the tool."""
         room = self._tool.max_output if self._tool is not None else 100_000
         blocks: list[Block] = []
         for block in blocks_of(output.content):
@@ -395,7 +398,6 @@ class ToolCallRun:
         return tuple(blocks)
 
     async def _end(self, result: ToolResultMessage, details: Any, duration: float) -> None:
-        """Emit ``tool_execution_end``; ``details`` are the tool's own, ``duration`` is in seconds."""
         self._ended = True
         await self._bus.fire(
             ToolExecutionEndEvent,
@@ -415,20 +417,21 @@ async def _answer_of(approver: Approver, request: ApprovalRequest) -> ApprovalDe
         answer = await approver.approve(request)
         if not isinstance(answer, ApprovalDecision) or answer.decision not in ("allow", "deny", "defer"):
             raise TypeError(f"it answered {answer!r} instead of an ApprovalDecision of allow, deny or defer")
-    except Exception as error:  # noqa: BLE001 - fails closed: an approver that cannot answer has not agreed
+    except Exception as error:  # noqa: BLE001 - fails closed: the failure of an approver is a denial
         return ApprovalDecision("deny", f"the approver failed: {in_words(error)}")
     return answer
 
 
 class InProcessExecutor(ToolExecutor):
-    """Runs tools in this process, on the loop of the run."""
+    """Runs async tools on the loop of the run, and plain functions in a thread."""
 
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: Any) -> ToolOutput:
-        """Call the tool's function."""
+        """Call the function of the tool, and return its output; raise :class:`ToolError` for another type."""
         function = tool.execute if callable(tool.execute) else load_object(tool.execute)
         if inspect.iscoroutinefunction(function):
             answer = await function(args, ctx)
-        else:  # a plain function must not hold up the loop; one that gives an awaitable has it awaited here
+        else:
+            # a plain function must not block the loop
             answer = await asyncio.to_thread(run_in_thread, function, args, ctx)
             answer = await answer if inspect.isawaitable(answer) else answer
         if isinstance(answer, ToolOutput):
@@ -442,7 +445,7 @@ IN_PROCESS = InProcessExecutor()
 
 
 class CallContext:
-    """What a running tool can see and do (:class:`~skillkit_core.tools.ToolContext`)."""
+    """The context of a running tool (:class:`~skillkit_core.tools.ToolContext`)."""
 
     __slots__ = (
         "_n",
@@ -478,23 +481,23 @@ class CallContext:
         self._n = 0
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
-        """Show output; nothing is shown after the call has its result."""
+        """Emit output of the tool as ``tool_execution_update``; do nothing once the call has its result."""
         if not self.settled and output:
             self._n += 1
             self._updates.show(self, output, stream, self._n)
 
     def add_nested(self, usage: TokenUsage) -> None:
-        """Count what a run inside the call used; it is in the ledger already."""
+        """Add the usage of a run inside the call, which the usage ledger has recorded already."""
         self._nested = self._nested + usage
 
     def close(self) -> TokenUsage:
-        """The call has its result; return what the runs inside the call used."""
+        """End the updates of the call; return the usage of the runs inside the call."""
         self.settled = True
         return self._nested
 
 
 def checked(tool: Tool, output: Any) -> ToolOutput:
-    """Return what a tool or a wrapper gave, or raise a :class:`ToolError` that says what is wrong with it."""
+    """Return the output of a tool or a wrapper, or raise :class:`ToolError` when its type or content is wrong."""
     if not isinstance(output, ToolOutput):
         raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
     content = output.content
@@ -509,7 +512,7 @@ def checked(tool: Tool, output: Any) -> ToolOutput:
 
 
 def _as_output(value: Any) -> ToolOutput:
-    """Return a substituted result as a tool's output."""
+    """Return the result that a handler substituted for a tool's output as a :class:`ToolOutput`."""
     if isinstance(value, ToolOutput):
         return value
     return ToolOutput(value if isinstance(value, str) else blocks_of(value))
@@ -528,6 +531,6 @@ def plain_details(details: Any) -> Any:
 
 
 def _besides(reported: TokenUsage, nested: TokenUsage) -> TokenUsage:
-    """Return what a tool reports besides the nested runs that are in the ledger already."""
+    """Return the usage that a tool reports, without the usage of nested runs, which the ledger has recorded."""
     buckets = ("input", "output", "cache_read", "cache_write", "reasoning")
     return TokenUsage(*(max(0, getattr(reported, name) - getattr(nested, name)) for name in buckets))

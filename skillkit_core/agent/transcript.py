@@ -1,4 +1,4 @@
-"""What is said in a run: inputs, answers and results are announced, and persisted in the session."""
+"""The transcript of a run: announces and persists inputs, answers and tool results."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ M = TypeVar("M", bound=AgentMessage)
 
 
 class Transcript:
-    """Emits ``message_start`` and ``message_end`` of one run, each once, and persists what stands between them.
+    """Persists the messages of one run, and emits ``message_start`` and ``message_end`` once for each answer and result.
 
     Attributes:
-        answer: the answer of the current turn, once it is persisted.
-        results: the tool results of the current turn.
+        answer: the answer of the current turn; ``None`` before it is persisted.
+        results: the persisted tool results of the current turn.
     """
 
     def __init__(self, run: Run) -> None:
@@ -34,15 +34,17 @@ class Transcript:
         self._run = run
         self._bus = run.bus
         self._session = run.session
-        self._bracket: Literal["none", "open", "closed"] = "none"  # message_start and message_end of the answer
-        self._announced: str | None = None  # the id that message_end has told of a message, until that is persisted
+        # "open" after message_start of the answer, "closed" after message_end
+        self._bracket: Literal["none", "open", "closed"] = "none"
+        # the entry id that message_end named, until the message is persisted
+        self._announced: str | None = None
 
     def redacted(self, message: M) -> M:
-        """Return ``message`` without secrets in its text: a server may echo a key, and the session keeps what it is told."""
+        """Return ``message`` with the secrets in its text redacted: a server may echo a key."""
         return without_secrets(message, self._run.redact)
 
     async def _persist(self, message: AgentMessage, *, sync: bool = False) -> None:
-        """Persist a message of the run. It is one also when this raises after it was written: while the disk is waited for."""
+        """Persist a message, and add the message to those of the run, also when only the wait for the disk fails."""
         session = self._session
         before, (entry_id, self._announced) = session.leaf_id, (self._announced, None)
         try:
@@ -53,18 +55,13 @@ class Transcript:
             else:
                 self._announced = entry_id
 
-    # --- inputs -----------------------------------------------------------------------------------------------
-
     async def say(self, message: AgentMessage, *, sync: bool = False) -> None:
-        """Persist a message that no model has made."""
+        """Persist a message that did not come from a model."""
         message = self.redacted(message if message.ts else with_time(message, self._run.clock.time()))
         await self._persist(message, sync=sync)
 
     async def take(self, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> int:
-        """Say what waits in a queue; return how many messages were said.
-
-        A message leaves its queue and is in the session, or waits still (I14).
-        """
+        """Persist the next message of a queue, or all; return how many. A message that fails stays queued (I14)."""
         run, queues = self._run, self._run.agent.queues
         waiting = len(queues.items[kind])
         if not waiting:
@@ -86,20 +83,18 @@ class Transcript:
         return said
 
     async def take_until(self, receipt: Receipt) -> int:
-        """Say the message that the run began for, and what waited before it; return how many messages were said."""
+        """Persist the queued messages up to the one for which the run began; return how many messages were persisted."""
         queues, mode, said = self._run.agent.queues, self._run.config.queue_mode, 0
         while not receipt.said and queues:
             said += await self.take("steer" if queues.items["steer"] else "follow_up", mode)
         return said
 
-    # --- answers ----------------------------------------------------------------------------------------------
-
     def begin_turn(self) -> None:
-        """Forget the answer and the results of the last turn."""
+        """Reset the answer and the results for a new turn."""
         self.answer, self.results = None, []
 
     def expect_answer(self) -> None:
-        """Wrappers are about to give an answer, which has a ``message_start`` of its own also without a request."""
+        """Prepare for an answer that has no ``message_start`` yet: a wrapper may answer without a request."""
         self._bracket = "none"
 
     async def open_answer(self) -> None:
@@ -108,16 +103,16 @@ class Transcript:
         await self._bus.fire(MessageStartEvent, message=None, role="assistant")
 
     async def drop_answer(self, message: AssistantMessage) -> None:
-        """Emit ``message_end`` of an answer that is not persisted: there is no entry."""
+        """Emit ``message_end``, without an entry id, of an answer that is not persisted."""
         if self._bracket == "open":
             self._bracket = "closed"
             await self._bus.fire(MessageEndEvent, message=message, entry_id="")
 
     async def persist_answer(self, message: AssistantMessage) -> AssistantMessage:
-        """Emit ``message_end``, then persist the answer: before any tool of it runs (I10)."""
+        """Emit ``message_end`` and persist the answer, before any of its tools runs (I10); return the persisted answer."""
         message = self._run.context.unique_calls(message)
         if self._bracket == "none":
-            await self.open_answer()  # an around-hook gave an answer that no stream brought
+            await self.open_answer()  # a wrapper answered without a stream
         if self._bracket == "open":
             self._bracket = "closed"
             message = await self._message_end(message)
@@ -129,7 +124,7 @@ class Transcript:
         return message
 
     async def _message_end(self, message: M) -> M:
-        """Emit ``message_end``; return what the handlers make of the message."""
+        """Emit ``message_end``; return the message, or the message with which a handler replaces it."""
         if "message_end" not in self._bus.table:
             return message
         self._announced = self._session.announce()
@@ -137,10 +132,8 @@ class Transcript:
         replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
         return self.redacted(replaced) if isinstance(replaced, type(message)) else message
 
-    # --- results ----------------------------------------------------------------------------------------------
-
     async def persist_results(self, results: Sequence[ToolResultMessage]) -> None:
-        """Announce and persist the results; an abort in the middle is passed on when all of them are persisted (I1)."""
+        """Announce and persist the results; raise an abort in between only after all results are persisted (I1)."""
         passing: BaseException | None = None
         for result in results:
             for stage in (self._result_start, self._message_end, self._persist_result):
