@@ -1,4 +1,4 @@
-"""Descriptors: what plugins hand to ``register``, small descriptions with a name and an import string, and the kinds of them."""
+"""Descriptors: small descriptions that plugins pass to ``register``, each with a name, and the kinds of descriptors."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ KINDS = (
 
 
 class Factory(NamedTuple):
-    """A named object that is made when it is first needed: runtimes, compactors, session stores, skill loaders.
+    """A named object that is made when it is first needed: a runtime, compactor, session store or skill loader.
 
-    ``create`` is a callable, a class or an import string; it is called with the host (and ``config=`` section values
-    where the plugin registered a section and the callable takes them).
+    ``create``, a callable, a class or an import string, is called with the host, and with ``config=`` (the plugin's section)
+    where the plugin registered a section and ``create`` takes ``config``.
     """
 
     name: str
@@ -50,15 +50,15 @@ class Provider(NamedTuple):
     Attributes:
         name: what ``--provider`` takes.
         apis: wire protocol to adapter class or its import string; the first is the default.
-        base_url: endpoint; ``None``: the adapter's own.
+        base_url: endpoint; ``None``: the one of the adapter.
         base_url_env: variable that replaces ``base_url``.
-        api_key_env: variables that may hold the key, the first that is set counts; empty: no key is needed.
-        default_model: used when only the provider is named.
-        headers: sent with every request.
-        options: passed to the adapter's constructor.
-        rank: which provider a bare ``skillkit run`` uses among those with a key: lower first; ``None``: never.
-        generic: it takes any endpoint that speaks its api; the one that a bare ``--base-url`` means.
-        api_aliases: other name of a wire protocol to its name; counts for every provider that speaks the protocol.
+        api_key_env: variables that may hold the key, of which the first that is set counts; empty: no key is needed.
+        default_model: model that is used when only the provider is named.
+        headers: headers of every request.
+        options: arguments of the adapter's constructor.
+        rank: order of the providers that a bare ``skillkit run`` may use when they have a key, lowest first; ``None``: never.
+        generic: this provider takes any endpoint that speaks its api, and a bare ``--base-url`` means this provider.
+        api_aliases: other name of a wire protocol to its name, for every provider that speaks the protocol.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Provider(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of the command line: its name, one line of help, and where its click command is."""
+    """A command of the command line: its name, the import string of its click command, and one line of help."""
 
     name: str
     target: str
@@ -85,14 +85,14 @@ class Command(NamedTuple):
 
 
 class ConfigSection(NamedTuple):
-    """The configuration of a plugin: ``model`` is a pydantic model or its import string; the section is called ``name``."""
+    """The section ``name`` of the configuration, for one plugin; ``model`` is a pydantic model or its import string."""
 
     name: str
     model: type[Any] | str
 
 
 class ContextProvider(NamedTuple):
-    """A part of the system prompt: ``provide(agent) -> str | None``, asked once per run, lower ``order`` first."""
+    """A part of the system prompt: ``provide(agent) -> str | None`` is called once per run, lower ``order`` first."""
 
     name: str
     provide: Callable[[Any], str | None] | str
@@ -100,7 +100,7 @@ class ContextProvider(NamedTuple):
 
 
 class TokenEstimator(NamedTuple):
-    """Estimates tokens of text: ``estimate(text) -> int`` for the models whose ids match one of the ``fnmatch`` patterns."""
+    """An estimator of tokens: ``estimate(text) -> int``, for models whose ids match one of the ``fnmatch`` patterns."""
 
     name: str
     estimate: Callable[[str], int] | str
@@ -108,7 +108,7 @@ class TokenEstimator(NamedTuple):
 
 
 def load_object(target: Any) -> Any:
-    """Return the object that an import string ``"package.module:attribute"`` names; anything else comes back as it is.
+    """Return the object that an import string ``"package.module:attribute"`` names, and any other target unchanged.
 
     Raises:
         PluginError: the string is malformed, or the module has no such attribute.

@@ -2,7 +2,7 @@
 
 
 def entry() -> None:
-    """The console script: everything else is imported in here, so that an interrupt at any time is no traceback."""
+    """Run the console script, and import the rest only here, so that an interrupt at any time is no traceback."""
     try:
         from .main import entry as main
 

@@ -59,7 +59,7 @@ def show(state: Any, prefix: str | None, as_json: bool) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON has it; secrets are masked."""
+    """Return a setting as JSON data, with secrets masked."""
     from pydantic_core import to_jsonable_python
 
     if hasattr(value, "get_secret_value"):
@@ -123,7 +123,7 @@ def _template(host: Host) -> str:
 
 
 def _section_lines(model: Any, depth: int) -> list[str]:
-    """The settings of a model with their defaults, commented out: YAML once the marks are removed."""
+    """Return the settings of a model with their defaults, commented out. Without the marks the lines are YAML."""
     import json
 
     out: list[str] = []

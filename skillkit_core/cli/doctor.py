@@ -1,4 +1,4 @@
-"""``skillkit doctor``: is everything as it should be, and what to do if not."""
+"""``skillkit doctor``: the checks of the installation, and what to do about each problem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _check_names(host: Host) -> None:
-    """That what the settings name is there, also where nothing but a later run would ask for it."""
+    """Look up every name in the settings, also those that only a later run would use. Raise for an unknown one."""
     for key, registry in (
         ("provider", host.adapters),
         ("runtime", host.runtimes),
@@ -56,7 +56,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     def loading() -> str:
         host.collect_all()
         errors = [p for p in host.problems if p.severity == "error"]
-        lost = [str(p) for p in host.plan.malformed if p in host.problems]  # no listing of plugins has them
+        lost = [str(p) for p in host.plan.malformed if p in host.problems]  # 'plugins list' has no row for them
         if errors:
             text = f"{len(errors)} problem{'s' if len(errors) > 1 else ''}"
             raise SkillKitError("; ".join([text, *lost]), hint="see 'skillkit plugins doctor'")

@@ -1,4 +1,4 @@
-"""The root command: global options, the commands of core and plugins, and what every error looks like."""
+"""The root command: global options, the commands of core and plugins, and the form of every error."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CORE_COMMANDS = {
     "plugins": ("skillkit_core.cli.plugins:plugins", "List, inspect and check plugins."),
 }
 EXIT_INTERRUPTED = 130
-EXIT_SECONDS = 5.0  # that threads of plugins get to end after the last word
+EXIT_SECONDS = 5.0  # time for the threads of plugins to end after the command
 MAX_WIDTH = 100
 
 
 class CliState:
-    """What the root command knows, as ``ctx.obj`` of every command.
+    """The state of the root command, which is ``ctx.obj`` of every command.
 
     Attributes:
         debug: show tracebacks and debug logs.
@@ -44,7 +44,7 @@ class CliState:
 
     @property
     def host(self) -> Host:
-        """The host that the global options describe; made when it is first needed."""
+        """The host that the global options describe, made when it is first needed."""
         if self._host is None:
             from ..host.manager import Host
 
@@ -69,13 +69,13 @@ def _selection(options: dict[str, Any]) -> Any:
         if not name:
             raise UsageError(f"-P {item} names no plugin", hint="write -P NAME or -P no:NAME")
         (disable if off else enable)[name] = f"-P {item}"
-        (enable if off else disable).pop(name, None)  # the last word counts
+        (enable if off else disable).pop(name, None)  # the last switch of a plugin counts
     names = tuple(n.strip() for n in only.split(",") if n.strip()) if only is not None else None
     return Selection(names, "--plugins", enable, disable, bool(options.get("only_default")))
 
 
 def _state(ctx: click.Context) -> CliState:
-    """The state of a context, made from what has been parsed so far when help is asked for early."""
+    """Return the state of a context. Help that is asked for early gets one made from the words parsed so far."""
     top = ctx.find_root()
     if not isinstance(top.obj, CliState):
         top.obj = CliState(dict(top.params))
@@ -83,20 +83,20 @@ def _state(ctx: click.Context) -> CliState:
 
 
 class RootGroup(click.Group):
-    """The root command; commands are imported when they are called."""
+    """The root command, which imports a command when it is called."""
 
     def _offered(self, ctx: click.Context) -> dict[str, Entry[Command]]:
-        """The plugins' commands by the name that means them; those of the core keep their names."""
+        """Return the plugins' commands by name; one that is named like a core command goes by its address."""
         commands = _state(ctx).host.commands
         entries = commands.entries()
         return {e.address if e.name in CORE_COMMANDS else commands.name_of(e): e for e in entries}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Commands of the core and of the plugins, sorted."""
+        """Return the names of the commands of core and plugins, sorted."""
         return sorted({*CORE_COMMANDS, *self._offered(ctx)})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The click command called ``name``."""
+        """Return the click command called ``name``."""
         from ..descriptors import load_object
 
         if name in CORE_COMMANDS:
@@ -117,7 +117,7 @@ class RootGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, with close matches for what is unknown."""
+        """Resolve a command as click does, but name close matches of an unknown one."""
         name = args[0]
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
@@ -125,18 +125,18 @@ class RootGroup(click.Group):
         raise UnknownName("command", name, self.list_commands(ctx), elsewhere=more)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What SkillKit is, and what to begin with here."""
+        """Write the description and a command to begin with."""
         super().format_help_text(ctx, formatter)
         try:
             first = 'skillkit run "what is 15% of 80"' if "run" in self._offered(ctx) else "skillkit plugins list"
-        except SkillKitError:  # is told with the commands
+        except SkillKitError:  # format_commands prints the error
             first = "skillkit doctor"
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(f"Try: {first}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """One line per command; plugins' modules are not imported for it."""
+        """Write one line per command, without importing the modules of plugins."""
         helps = {name: text for name, (_, text) in CORE_COMMANDS.items()}
         try:
             helps |= {name: e.item.help for name, e in self._offered(ctx).items() if not e.item.hidden}
@@ -172,7 +172,7 @@ def root(ctx: click.Context, /, **options: Any) -> None:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the command line and give its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     debug = "--debug" in argv or bool(os.environ.get("SKILLKIT_DEBUG"))
     _open_streams()
     try:
@@ -210,7 +210,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _invoke(argv: list[str]) -> Any:
-    """Call the root command. Click's own ``main`` is for shell completion only: it would end a broken pipe in an error."""
+    """Call the root command. Click's own ``main`` serves only shell completion, because it reports a broken pipe as an error."""
     if "_SKILLKIT_COMPLETE" in os.environ:
         return root.main(args=argv, prog_name="skillkit")
     with root.make_context("skillkit", argv, terminal_width=min(MAX_WIDTH, columns())) as ctx:
@@ -218,14 +218,14 @@ def _invoke(argv: list[str]) -> Any:
 
 
 def _open_streams() -> None:
-    """Standard streams that the caller closed become the null device: writing to them is no error."""
+    """Open the null device for the standard streams that the caller closed, so that writing is no error."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - lives as long as the process
 
 
 def _click_error(error: click.ClickException) -> int:
-    """Click's errors in one line, with the command whose help says more; a group without a command shows its help."""
+    """Print click's error in one line and return the exit code. A group without a command shows its help."""
     ctx = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError" and ctx is not None:  # as click before 8.2
         echo(ctx.get_help())
@@ -238,7 +238,7 @@ def _click_error(error: click.ClickException) -> int:
 
 
 def _parsing(error: BaseException) -> click.Context | None:
-    """The context of the command whose words were parsed: click does not put it into every error of its parser."""
+    """Return the context of the command whose words were parsed. Click leaves it out of some errors of its parser."""
     found, trace = None, error.__traceback__
     while trace is not None:
         ctx = trace.tb_frame.f_locals.get("ctx")
@@ -248,14 +248,14 @@ def _parsing(error: BaseException) -> click.Context | None:
 
 
 def _silence_stdout() -> None:
-    """Nobody reads any more, or nothing can be written: nothing to say, and nothing to complain about at exit."""
+    """Send stdout to the null device: nobody reads it or it cannot be written, and Python would complain at exit."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)
 
 
 def _leave_in_time(code: int) -> None:
-    """See to it that a plugin's thread that does not end cannot keep the process from ending (I20)."""
+    """End the process after a while, also when a plugin's thread does not end."""
     threading = sys.modules.get("threading")
     if threading is None:
         return
@@ -275,8 +275,9 @@ def _leave_in_time(code: int) -> None:
 
 
 def entry() -> None:
-    """The console script."""
+    """Run the console script, and end the process."""
     code = run(sys.argv[1:])
     _leave_in_time(code)
-    gc.freeze()  # the process ends: looking through every object for cycles would be a tenth of a short command
+    # Looking through every object for cycles at exit would take a tenth of a short command.
+    gc.freeze()
     sys.exit(code)

@@ -11,13 +11,13 @@ from typing import Any, TextIO, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
-# What a terminal would obey: control characters, and escape sequences other than colours (which are ours).
+# A terminal obeys control characters and escape sequences. Colours may pass, because SkillKit itself writes them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 _NOT_COLOUR = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|\r(?!\n)|\x1b(?!\[[0-9;]*m)")
 
 
 def colourful(stream: TextIO | None = None) -> bool:
-    """Whether colours belong on ``stream`` (default: stdout): a terminal, no ``NO_COLOR``; ``FORCE_COLOR`` decides."""
+    """Return whether ``stream`` (default: stdout) gets colours: a terminal without ``NO_COLOR``, or ``FORCE_COLOR``."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -26,19 +26,19 @@ def colourful(stream: TextIO | None = None) -> bool:
 
 
 def style(text: str, *, stream: TextIO | None = None, **how: Any) -> str:
-    """``text`` in colour where colours belong; ``how`` as :func:`click.style`."""
+    """Return ``text`` in colour if ``stream`` gets colours; ``how`` is as for :func:`click.style`."""
     return click.style(text, **how) if colourful(stream) else text
 
 
 def printable(text: str) -> str:
-    """``text`` from a model, a file or a person without anything that a terminal would obey."""
+    """Return ``text`` without anything that a terminal would obey, for text that a model, a file or a person wrote."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text; what the terminal cannot show is replaced, never an error.
+    """Print a text, with ``?`` for characters that the encoding lacks.
 
-    On a terminal nothing but colours reaches it as a command, whoever wrote the text; a pipe gets it without escape sequences.
+    Of escape sequences only colours reach a terminal, whoever wrote the text, and none reach a pipe.
     """
     stream = sys.stderr if err else sys.stdout
     if stream.isatty():
@@ -66,12 +66,12 @@ def json_option(function: F) -> F:
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal, ``None`` when stdout is not one."""
+    """Return the columns of the terminal, ``None`` when stdout is no terminal."""
     return columns() if sys.stdout.isatty() else None
 
 
 def columns() -> int:
-    """Columns that a text may take: ``COLUMNS``, else the terminal's, else 80."""
+    """Return the columns that a text may take: ``COLUMNS``, else those of the terminal, else 80."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -82,7 +82,7 @@ def columns() -> int:
 
 
 def shorten(text: str, width: int) -> str:
-    """``text`` on one line in at most ``width`` characters."""
+    """Return ``text`` on one line, in at most ``width`` characters."""
     text = " ".join(text.split())
     return text if len(text) <= width else text[: max(1, width - 1)].rstrip() + "…"
 
@@ -96,12 +96,12 @@ def table(
 ) -> None:
     """Print rows in aligned columns.
 
-    On a terminal the headers are dim and the widest columns are cut until the table fits, the first one last; when piped
-    nothing is cut.
+    On a terminal the headers are dim, and the widest columns are cut until the table fits, the first column last. A piped
+    table is not cut.
 
     Args:
         right: indexes of columns that are aligned to the right.
-        styles: colour of a cell by (column, text).
+        styles: returns the style of a cell for its column and text.
     """
     cells = [["" if c is None else printable(" ".join(str(c).split())) for c in row] for row in rows]
     if not cells:
@@ -127,7 +127,7 @@ def table(
 
 
 def _fit(widths: list[int], room: int) -> None:
-    """Make the widest columns narrower until all fit: the first, which is what people copy, only when nothing else is left."""
+    """Narrow the widest columns until all fit. The first column, which people copy, is cut last."""
     for columns, least in ((range(1, len(widths)), 12), (range(1, len(widths)), 6), (range(len(widths)), 12)):
         while sum(widths) > room and any(widths[i] > least for i in columns):
             widest = max(columns, key=lambda i: (widths[i], i))
@@ -135,9 +135,9 @@ def _fit(widths: list[int], room: int) -> None:
 
 
 def fields(pairs: Iterable[tuple[str, Any]]) -> None:
-    """Print names and values below each other; empty values are left out, lists go one to a line.
+    """Print names and values below each other, without empty values. A list takes one line for each item.
 
-    On a terminal long values go on below their beginning.
+    On a terminal a long value goes on below its beginning.
     """
     shown = [(name, value) for name, value in pairs if value not in (None, "", [], (), {})]
     width = max((len(name) for name, _ in shown), default=0)
@@ -150,7 +150,7 @@ def fields(pairs: Iterable[tuple[str, Any]]) -> None:
 
 
 def wrap(text: str, used: int) -> list[str]:
-    """``text`` in lines that fit the terminal beside ``used`` columns; one line when piped."""
+    """Return ``text`` in lines that fit the terminal beside ``used`` columns, in one line when piped."""
     width = terminal_width()
     if width is None or len(text) <= width - used or "\x1b" in text:
         return [text]
@@ -160,7 +160,7 @@ def wrap(text: str, used: int) -> list[str]:
 
 
 def short_path(text: str) -> str:
-    """A text with the home directory as ``~`` on a terminal, unchanged when piped."""
+    """Return ``text`` with ``~`` for the home directory on a terminal, unchanged when piped."""
     home = os.path.expanduser("~")  # noqa: PTH111 - pathlib is not imported for this
     if terminal_width() is None or len(home) < 2:
         return text
@@ -173,5 +173,5 @@ def error_line(text: str) -> None:
 
 
 def warning(text: str) -> None:
-    """Print what is not as it should be while the command does its work: one line on stderr."""
+    """Print a warning: one line on stderr."""
     echo(style(f"Warning: {printable(text)}", fg="yellow", stream=sys.stderr), err=True)

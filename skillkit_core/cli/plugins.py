@@ -1,4 +1,4 @@
-"""``skillkit plugins``: what is installed, what it brings, and what is wrong with it."""
+"""``skillkit plugins``: the installed plugins, their items, and their problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands about sessions share: the latest session, and options as they were typed for commands that are proposed."""
+"""The latest session, and the options as they were typed, for the commands about sessions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import click
 from ..contracts.session_store import SessionStore
 from .output import warning
 
-_LOOKED_AT = 20  # sessions; so many broken ones in a row are nobody's work
+_LOOKED_AT = 20  # sessions; nobody keeps so many broken ones in a row
 
 
 async def latest_session(store: SessionStore) -> str | None:
-    """The id of the session that was written last; broken ones are passed over, and named on stderr."""
+    """Return the id of the session that was written last. Broken ones are passed over, and named on stderr."""
     for row in await store.list(limit=_LOOKED_AT):
         if not row.get("error"):
             return str(row["id"])
@@ -22,7 +22,7 @@ async def latest_session(store: SessionStore) -> str | None:
 
 
 def typed_options(ctx: click.Context, without: Container[str] = ()) -> Iterator[str]:
-    """The words of the options of ``ctx`` that were typed, except those whose parameter is in ``without``."""
+    """Yield the words of the options of ``ctx`` that were typed, without the parameters named in ``without``."""
     for parameter in ctx.command.params:
         name = parameter.name or ""
         given = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE

@@ -1,4 +1,4 @@
-"""Loading one plugin: import, checks, registration with pluggy; every failure becomes a diagnostic of that plugin."""
+"""The loading of one plugin: import and checks. Every failure becomes a diagnostic of that plugin."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .discovery import EntryPoint
 
 
 class PluginTimeout(BaseException):
-    """The plugin took too long. Not an ``Exception``, so that its own handlers do not catch it."""
+    """A plugin took too long. The class is no ``Exception``, so that the plugin's own handlers do not catch it."""
 
 
 @contextmanager
 def time_limit(seconds: float, what: str) -> Iterator[None]:
     """Raise :class:`PluginTimeout` in the body after ``seconds`` of wall time.
 
-    Works on the main thread of a POSIX process, and only while nobody else uses the interval timer; elsewhere the body
-    runs without a limit. A blocking system call is interrupted; C code that never returns to Python is not.
+    The limit holds on the main thread of a POSIX process while nobody else uses the interval timer. Elsewhere the body
+    runs without a limit. The timer interrupts a blocking system call, but not C code that never returns to Python.
     """
     usable = (
         seconds > 0
@@ -55,14 +55,14 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
 
 
 class SkillKitPluginManager(PluginManager):
-    """pluggy's manager, for specs, validation and unregistering. It never dispatches lifecycle events."""
+    """Pluggy's manager, which serves for specs, validation and unregistering, never for lifecycle events."""
 
     _mark = f"{PROJECT}_impl"
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        """As pluggy's, but a name that cannot even be read is left alone instead of ending the registration.
+        """Return pluggy's options of an implementation, ``None`` for a name that is no hook or cannot be read.
 
-        Most names of a module are no hooks; pluggy's own look at them is as careful as it is slow.
+        Most names of a module are no hooks, and pluggy's own check of each name is slow.
         """
         if isinstance(plugin, ModuleType) and not hasattr(vars(plugin).get(name), self._mark):
             return None
@@ -73,7 +73,7 @@ class SkillKitPluginManager(PluginManager):
 
 
 def new_manager() -> SkillKitPluginManager:
-    """A manager that knows the hooks of the core."""
+    """Return a manager that knows the hooks of the core."""
     from ..hookspecs import host, lifecycle, registration, resolution
 
     manager = SkillKitPluginManager(PROJECT)
@@ -83,7 +83,7 @@ def new_manager() -> SkillKitPluginManager:
 
 
 class Failure(Exception):
-    """A plugin failed at ``stage``; :attr:`diagnostic` says it all."""
+    """A plugin failed. :attr:`diagnostic` names the stage and the remedy."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(str(diagnostic))
@@ -103,9 +103,9 @@ def _remedy(error: BaseException, plugin: str, distribution: str | None) -> str:
 def isolated(
     plugin: str, stage: str, *, distribution: str | None = None, version: str | None = None, seconds: float = 10.0
 ) -> Iterator[None]:
-    """Turn whatever the body does wrong, ``SystemExit`` and a hang included, into a :class:`Failure`.
+    """Turn every error of the body, also ``SystemExit`` and a hang, into a :class:`Failure`.
 
-    ``KeyboardInterrupt`` passes: it is the user's, not the plugin's.
+    ``KeyboardInterrupt`` passes, because the user sent it.
     """
     try:
         with time_limit(seconds, stage):
@@ -117,7 +117,7 @@ def isolated(
             message = f"it tried to end the program (SystemExit {error.code!r})"
         elif isinstance(error, PluginTimeout):
             message = f"it hangs: {error}"
-        elif isinstance(error, SkillKitError):  # its hint is the remedy
+        elif isinstance(error, SkillKitError):  # the hint of the error becomes the remedy
             message = f"{error.where}: {error.message}" if error.where else error.message
         elif isinstance(error, PluginValidationError):
             message = str(error)
@@ -139,10 +139,10 @@ def isolated(
 
 
 def import_plugin(entry: EntryPoint, seconds: float) -> Any:
-    """The plugin object of an entry point: a module, an object in it, or an instance of a class in it.
+    """Import the plugin object of an entry point: a module, an object in the module, or an instance of a class in it.
 
     Raises:
-        Failure: at stage ``import`` or ``api``.
+        Failure: the stage ``import`` or ``api`` failed.
     """
     with isolated(entry.name, "import", distribution=entry.distribution, version=entry.version, seconds=seconds):
         from importlib import import_module
@@ -160,10 +160,10 @@ def import_plugin(entry: EntryPoint, seconds: float) -> Any:
 
 
 def check_api(name: str, plugin: Any, distribution: str | None = None, version: str | None = None) -> None:
-    """Refuse a plugin that was written for another plugin API (``skillkit_api = N`` in the plugin).
+    """Check the plugin API that a plugin was written for (``skillkit_api = N`` in the plugin).
 
     Raises:
-        PluginError: it was.
+        PluginError: the plugin was written for another API.
     """
     wanted = getattr(plugin, "skillkit_api", API_VERSION)
     if wanted != API_VERSION:
@@ -173,14 +173,14 @@ def check_api(name: str, plugin: Any, distribution: str | None = None, version: 
 
 
 def must_be_plain(hook: str) -> bool:
-    """Whether implementations of a hook of the core cannot be async: host hooks but ``host_closing``, registration hooks."""
+    """Return whether a core hook cannot be async: registration hooks, and host hooks but ``host_closing``."""
     from ..hookspecs import host, registration
 
     return hook != "host_closing" and (hasattr(host, hook) or hasattr(registration, hook))
 
 
 def refuse_async(hook: str) -> PluginError:
-    """The error for an async implementation of a hook whose answer nobody awaits."""
+    """Return the error for an async implementation of a hook whose answer nobody awaits."""
     return PluginError(
         f"hook {hook!r} must be a plain function, this one is async: it would never run",
         hint="write 'def'; what must be awaited belongs in host_closing or in a lifecycle hook such as session_start",
@@ -188,7 +188,7 @@ def refuse_async(hook: str) -> PluginError:
 
 
 def refuse_awaitable(hook: str, answer: Any) -> None:
-    """Raise :class:`PluginError` for the answer of a plain hook that would have to be awaited."""
+    """Raise :class:`PluginError` if a plain hook gave an awaitable."""
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
@@ -198,14 +198,14 @@ def refuse_awaitable(hook: str, answer: Any) -> None:
 def check_hooks(
     manager: PluginManager, plugin: Any, callers: Iterable[HookCaller], events: Callable[[], Mapping[str, Any]]
 ) -> None:
-    """Refuse implementations of hooks that nobody defined, wrappers of lifecycle hooks, and phases that are none.
+    """Refuse implementations of unknown hooks, wrappers of lifecycle hooks, and unknown phases.
 
     Args:
         callers: the hooks that ``plugin`` implements.
-        events: gives the events that are known, by name; asked only where events were imported.
+        events: returns the known events by name. It is called only when events were imported.
 
     Raises:
-        PluginError: names the hook, and close matches.
+        PluginError: an implementation is wrong. The error names the hook, and close matches.
     """
     from ..errors import close_matches
     from ..hookspecs import lifecycle

@@ -1,4 +1,4 @@
-"""What runs: the distribution, the settings, and which plugins run, decided before anything is imported."""
+"""The plan of a host: distribution, settings and the plugins that run, decided before any plugin is imported."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 class Selection(NamedTuple):
-    """What the user asked for.
+    """The user's choice of plugins.
 
     Attributes:
-        only: exactly these plugins (``--plugins a,b`` or ``SKILLKIT_PLUGINS``); ``None``: no restriction.
-        only_origin: where ``only`` comes from, for messages.
-        enable, disable: plugin name to where that was said (``-P x``, ``-P no:x``, ``file:line``).
-        only_default: nothing but what the distribution lists.
+        only: the plugins that run, no others (``--plugins a,b`` or ``SKILLKIT_PLUGINS``); ``None``: no restriction.
+        only_origin: origin of ``only``, for messages.
+        enable: plugins to enable, each with the origin of the wish (``-P x``, ``file:line``).
+        disable: plugins to disable, likewise (``-P no:x``).
+        only_default: run only the plugins that the distribution lists.
     """
 
     only: tuple[str, ...] | None = None
@@ -36,7 +37,7 @@ class Selection(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Whether an installed plugin runs, and why."""
+    """The decision whether an installed plugin runs, and its reason."""
 
     entry: EntryPoint
     enabled: bool
@@ -45,21 +46,21 @@ class Decision(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The plugin's name."""
+        """Name of the plugin."""
         return self.entry.name
 
 
 def unknown_plugin(name: str, known: Iterable[str], origin: str) -> UnknownName:
-    """The error for a plugin that ``origin`` names and nobody installed."""
+    """Return the error for a plugin that ``origin`` names and nobody installed."""
     error = UnknownName("plugin", name, known)
     error.where = origin
     return error
 
 
 def preferred(entries: Sequence[EntryPoint]) -> EntryPoint:
-    """Of several distributions that offer one name: ``skillkit-<name>`` itself, else the first by name.
+    """Return which of several distributions gets a plugin name: ``skillkit-<name>``, else the first by name.
 
-    A stranger cannot take over ``permissions`` by choosing a distribution name that sorts early.
+    So a stranger cannot take over ``permissions`` with a distribution name that sorts early.
     """
     for entry in entries:
         if entry.distribution == f"skillkit-{entry.name}":
@@ -74,15 +75,15 @@ def decide(
     only_listed: bool = False,
     distribution: str | None = None,
 ) -> list[Decision]:
-    """Decide every installed plugin. The order is: as the distribution lists them, then distribution name, then name.
+    """Decide which installed plugins run, in the order of the distribution, then of distribution name, then of name.
 
     Args:
         listed: plugin names of the distribution, in its order.
-        only_listed: the distribution allows nothing else.
+        only_listed: the distribution allows no other plugins.
 
     Raises:
         UnknownName: ``selection`` wants a plugin that is not installed; ``where`` says who named it.
-        UsageError: only the default plugins are wanted, and no distribution says which these are.
+        UsageError: only the default plugins are wanted, and no distribution lists them.
     """
     by_name: dict[str, list[EntryPoint]] = {}
     for entry in entries:
@@ -130,14 +131,17 @@ def _verdict(
 
 
 class Plan:
-    """What a host works from. Each part is found when it is first asked for, and then kept.
+    """The plan of a host. Each part is found when it is first asked for, and then kept.
 
     Args:
-        wanted: distribution that the caller named. discover: look for installed plugins at all.
-        selection: which plugins the caller wants. settings: configuration values above everything, by dotted key.
-        cwd: the workspace. environ: environment variables.
-        sections: the sections of configuration that plugins declare, silent: names of plugins that do not run; both
-            are asked when the configuration is validated.
+        wanted: distribution that the caller named.
+        discover: look for installed plugins at all.
+        selection: the caller's choice of plugins.
+        settings: configuration values above all layers, by dotted key.
+        cwd: the workspace.
+        environ: environment variables.
+        sections: returns the configuration sections that plugins declare. Called when the configuration is validated.
+        silent: returns the names of the plugins that do not run. Called then too.
     """
 
     def __init__(
@@ -180,12 +184,12 @@ class Plan:
 
     @property
     def malformed(self) -> Sequence[Diagnostic]:
-        """What is wrong with the entry points of installed distributions."""
+        """The problems of the entry points of installed distributions."""
         _ = self.entries
         return self._malformed
 
     def entries_of(self, group: str) -> list[EntryPoint]:
-        """The entry points of one group."""
+        """Return the entry points of one group."""
         return [e for e in self.entries if e.group == group]
 
     @property
@@ -195,8 +199,6 @@ class Plan:
             self._trusted = Trust(self.paths.data).is_trusted(self._cwd)
         return self._trusted
 
-    # --- configuration ----------------------------------------------------------------------------------------
-
     @property
     def config(self) -> Config:
         """The configuration: distribution, user's file, trusted project's file, environment, settings."""
@@ -205,7 +207,7 @@ class Plan:
         return self._config
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Set values above everything else."""
+        """Set configuration values above all layers."""
         self.settings.update({k: v for k, v in settings.items() if v is not None})
         self._config = None
 
@@ -229,7 +231,7 @@ class Plan:
         return None if document is None else Layer(name, document.data, document.where)
 
     def _distribution_name(self, config: Config) -> str | None:
-        """The caller's, ``SKILLKIT_DISTRIBUTION``, the trusted project's, the user's, the only installed one, none."""
+        """Return the distribution of the caller, else of the variable, trusted project or user, else the only installed one."""
         if not self._discover and self._wanted is None:
             return None
         named = self._wanted or config.raw("distribution")
@@ -245,18 +247,16 @@ class Plan:
         return self._distribution
 
     def seconds(self, key: str, default: float) -> float:
-        """A time limit from the configuration before it is validated; ``default`` where it says nothing sensible."""
+        """Return a time limit of the configuration before validation, ``default`` where the value is no positive number."""
         try:
             value = float(self.config.raw(key))
         except (TypeError, ValueError):
             return default
         return value if value > 0 else default
 
-    # --- decisions --------------------------------------------------------------------------------------------
-
     @property
     def decisions(self) -> Sequence[Decision]:
-        """Every installed plugin, in order, with whether it runs and why."""
+        """The decision for every installed plugin, in order."""
         if self._decisions is None:
             self._decisions = self._decide()
         return self._decisions
@@ -268,7 +268,7 @@ class Plan:
         return decide(installed, selection, listed, bool(found and found.only_listed), found.name if found else None)
 
     def _complete(self, given: Selection, known: set[str]) -> Selection:
-        """What the caller selected, and below that what variables and files say."""
+        """Return the caller's choice, completed by variables and files."""
         for name, origin in given.disable.items():
             if name not in known:
                 raise unknown_plugin(name, known, origin)
@@ -284,7 +284,7 @@ class Plan:
         return Selection(only, only_origin, enable, disable, given.only_default)
 
     def _names(self, key: str) -> Sequence[str]:
-        """A list of plugins from the configuration, checked here already: a plugin that was to be disabled never runs."""
+        """Return a list of plugins from the configuration, checked at once: a plugin to be disabled must never run."""
         value = self.config.raw(key)
         if value is None:
             return ()
@@ -299,7 +299,7 @@ class Plan:
         return list(value)
 
     def problems(self) -> list[Diagnostic]:
-        """What is wrong with the plan itself: entry points, plugins that are listed and missing, names that are taken."""
+        """Return the problems of the plan: malformed entry points, listed plugins that are missing, names taken twice."""
         off = {(d.entry.distribution, d.name) for d in self.decisions if not d.enabled}
         out = [p for p in self.malformed if (p.distribution, p.plugin) not in off]
         known = {e.name for e in self.entries_of(PLUGINS)}

@@ -1,4 +1,4 @@
-"""The plugins that run: taking them in, checking their hooks, calling these one by one, and letting them go again."""
+"""The plugins that run: the host adds them, checks and calls their hooks one by one, and drops them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LoadedPlugin:
 
     @property
     def owner(self) -> dict[str, Any]:
-        """Distribution and version, as the diagnostics name them."""
+        """The plugin's distribution and version, as arguments of a diagnostic."""
         entry = self.entry
         return {"distribution": entry.distribution if entry else None, "version": entry.version if entry else None}
 
@@ -63,7 +63,9 @@ class Plugins:
     """Loaded plugins by name, in the order in which their hooks are called.
 
     Args:
-        host: the ``host`` argument of every hook. report: called with every problem. seconds: what one call may take.
+        host: the ``host`` argument of every hook.
+        report: called with every problem.
+        seconds: time limit of one call.
     """
 
     def __init__(self, host: Any, report: Callable[[Diagnostic], None], seconds: float) -> None:
@@ -91,15 +93,13 @@ class Plugins:
         return {kind: types for loaded in self.loaded.values() for kind, types in loaded.kinds.items()}
 
     def acting(self) -> str | None:
-        """The plugin whose code is running, as the stack tells; ``None`` for the core and the application."""
+        """Return the plugin whose code runs, by the stack, or ``None`` for the core and the application."""
         if self._authors is None:
             self._authors = Authors(self.loaded.values())
         return self._authors.running()
 
-    # --- coming and going -------------------------------------------------------------------------------------
-
     def add_all(self, candidates: Iterable[tuple[str, Any, EntryPoint | None]]) -> None:
-        """Take in plugins that may define hooks for each other; what is wrong with one is reported."""
+        """Add plugins that may define hooks for each other, and report what is wrong with each."""
         for name, plugin, entry in candidates:
             self._admit(name, plugin, entry)
         for name in list(self.loaded):
@@ -108,7 +108,7 @@ class Plugins:
             self._announce(name)
 
     def add(self, name: str, plugin: Any) -> bool:
-        """Take in one more plugin; whether it stays."""
+        """Add one more plugin, and return whether the plugin stays."""
         if not (self._admit(name, plugin, None) and self._check(name)):
             return False
         self._announce(name)
@@ -119,7 +119,7 @@ class Plugins:
             self._report(problem)
 
     def _admit(self, name: str, plugin: Any, entry: EntryPoint | None) -> bool:
-        """Register a plugin with pluggy and let it define its hooks."""
+        """Register a plugin with pluggy, and let the plugin define its hooks. Return whether that worked."""
         loaded = LoadedPlugin(name, plugin, entry)
         pm = self.pm
         with self._reporting():
@@ -147,9 +147,9 @@ class Plugins:
             before = self._defined()
             try:
                 self.pm.add_hookspecs(space)
-            finally:  # what fails half-way is taken back as well
+            finally:  # a module that fails half-way has defined hooks too: drop() removes them
                 loaded.defines |= self._defined() - before
-            if "skillkit_core.events.types" in sys.modules:  # else nobody can have defined any
+            if "skillkit_core.events.types" in sys.modules:  # else no plugin can have defined an event
                 loaded.events += _added_events(space, self.events)
                 self._events = None
             for kind, types in (kinds or {}).items():
@@ -158,7 +158,7 @@ class Plugins:
         return add
 
     def _kind(self, kind: str, types: Any) -> tuple[type[Any] | str, ...]:
-        """Check a kind of items that a plugin defines; gives the types of its items."""
+        """Check a kind of items that a plugin defines; return the types of its items."""
         where, allowed = f"kind {kind!r}", types if isinstance(types, tuple) else (types,)
         if kind in KINDS or kind in self.kinds:
             raise PluginError("there is such a kind already", where=where, hint="give it another name")
@@ -173,7 +173,7 @@ class Plugins:
         return {name for name, caller in vars(self.pm.hook).items() if getattr(caller, "spec", None) is not None}
 
     def _check(self, name: str) -> bool:
-        """Refuse a plugin that implements what nobody defined."""
+        """Check a plugin's hooks, drop the plugin if one is wrong, and return whether the plugin stays."""
         loaded = self.loaded[name]
         callers = self.pm.get_hookcallers(loaded.plugin) or []
         try:
@@ -188,7 +188,7 @@ class Plugins:
         return True
 
     def _drop_async(self, loaded: LoadedPlugin, callers: Iterable[Any]) -> None:
-        """Leave out the async implementations of hooks whose answer nobody awaits, and say so."""
+        """Leave out async implementations of hooks whose answer nobody awaits, and report them."""
         kinds = self.kinds
         for caller in callers:
             if not (must_be_plain(caller.name) or caller.name.removeprefix("register_") in kinds):
@@ -206,7 +206,7 @@ class Plugins:
             self._forget(loaded)
 
     def _forget(self, loaded: LoadedPlugin) -> None:
-        """Take a plugin out of pluggy, also one whose registration ended half-way."""
+        """Remove a plugin from pluggy, also one whose registration ended half-way."""
         pm, plugin = self.pm, loaded.plugin
         self._events = self._authors = None
         if pm.get_plugin(loaded.name) is plugin:
@@ -228,17 +228,15 @@ class Plugins:
         except Failure as failure:
             self._report(failure.diagnostic)
 
-    # --- calling ----------------------------------------------------------------------------------------------
-
     def owner(self, name: str) -> dict[str, Any]:
-        """Distribution and version of a plugin, for diagnostics."""
+        """Return a plugin's distribution and version, as arguments of a diagnostic."""
         loaded = self.loaded.get(name)
         return loaded.owner if loaded is not None else {}
 
     def impls(self, hook: str) -> list[Any]:
-        """Pluggy's implementations of a hook, in the order of the plugins, in a plugin in the order of definition.
+        """Return pluggy's implementations of a hook, in the order of the plugins, then in the order of definition.
 
-        A plugin may have several (``specname=``): a rewriter and a guard of the same event, for example.
+        A plugin may have several (``specname=``), for example a rewriter and a guard of one event.
         """
         caller = getattr(self.pm.hook, hook, None)
         if caller is None:
@@ -255,11 +253,11 @@ class Plugins:
         return [impl for name in self.loaded for impl in by_plugin.get(name, ())]
 
     def own_impls(self, name: str, hook: str) -> list[Any]:
-        """One plugin's implementations of a hook."""
+        """Return one plugin's implementations of a hook."""
         return [i for i in self.impls(hook) if i.plugin_name == name]
 
     def call(self, name: str, hook: str, *, seconds: float | None = None, **lazy: Callable[[], Any]) -> bool:
-        """Call one plugin's implementation of a host hook; arguments are made only if it takes them. Whether it worked."""
+        """Call one plugin's host hook with those ``lazy`` arguments that the hook takes. Return whether the call worked."""
         impls = self.own_impls(name, hook)
         if not impls:
             return True
@@ -276,7 +274,7 @@ class Plugins:
         return True
 
     def tell_others(self, hook: str, subject: str, **values: Any) -> list[Diagnostic]:
-        """Call every plugin's implementation but that of ``subject``; gives what went wrong."""
+        """Call every plugin's implementation but that of ``subject``, and return what went wrong."""
         problems: list[Diagnostic] = []
         for impl in self.impls(hook):
             if impl.plugin_name == subject:
@@ -291,10 +289,10 @@ class Plugins:
         return problems
 
     async def first_answer(self, hook: str, wanted: type[Any] = object, **values: Any) -> Any:
-        """The first answer to a hook that is not ``None`` after awaiting, or ``None``; failures are reported.
+        """Return the first answer to a hook that is not ``None`` after awaiting, or ``None``. Failures are reported.
 
         Args:
-            wanted: what an answer must be; another one is a failure.
+            wanted: type of an answer. An answer of another type is a failure.
         """
         for impl in self.impls(hook):
             arguments = {"host": self._host, **values}
@@ -312,10 +310,11 @@ class Plugins:
     async def awaited(
         self, plugin: str, hook: str, call: Callable[[], Any], seconds: float | None = None, wanted: type[Any] = object
     ) -> Any:
-        """What ``call()`` of a plugin gives, awaited where it is awaitable, at most ``seconds`` from when it first waits.
+        """Return the answer of a plugin's ``call()``. An awaitable is awaited, for at most ``seconds`` from its first wait.
 
         Raises:
-            Failure: it failed, took too long, or gave neither a ``wanted`` nor ``None``. A cancellation passes unchanged.
+            Failure: the call failed, took too long, or gave neither a ``wanted`` nor ``None``.
+            CancelledError: the task was cancelled.
         """
         import asyncio
 
@@ -334,7 +333,7 @@ class Plugins:
             raise
 
     async def call_closing(self, name: str, seconds: float) -> None:
-        """Call one plugin's implementations of ``host_closing`` and wait for them; failures are reported."""
+        """Await one plugin's implementations of ``host_closing``. Failures are reported."""
         for impl in self.own_impls(name, "host_closing"):
             given = dict.fromkeys(impl.argnames, self._host)
             call = partial(called, self._host, "host_closing", impl, partial(impl.function, **given))
@@ -349,7 +348,7 @@ def _added_events(space: Any, known: Mapping[str, type[Event]]) -> list[type[Eve
 
     Args:
         space: the module or class.
-        known: the events that there are already, by name.
+        known: the present events, by name.
 
     Raises:
         PluginError: a class has no name of its own, or the name is taken.
@@ -374,17 +373,17 @@ def _added_events(space: Any, known: Mapping[str, type[Event]]) -> list[type[Eve
 
 
 class Authors:
-    """Tells which plugin's code is running.
+    """The plugins by their code, to find the plugin whose code is running.
 
-    Code of an installed plugin, or of a module that was embedded, is known by its module. The methods of an embedded object,
-    and the functions in them, are known by their names, and of several objects of one class by the object that they hold.
+    The module tells the code of an installed plugin and of an embedded module. Qualified names tell the methods of an embedded
+    object and the functions in these methods. Of several objects of one class, the one that the frame holds counts.
     """
 
     def __init__(self, plugins: Iterable[LoadedPlugin]) -> None:
         self._modules: dict[
             str, list[tuple[str, LoadedPlugin]]
-        ] = {}  # module: (start of the names in it, whose they are)
-        self._codes: dict[CodeType, LoadedPlugin] = {}  # functions that an object was given
+        ] = {}  # by module: the prefix of qualified names, and the plugin
+        self._codes: dict[CodeType, LoadedPlugin] = {}  # functions among the attributes of embedded objects
         for loaded in plugins:
             plugin = loaded.plugin
             if isinstance(plugin, ModuleType):
@@ -401,11 +400,11 @@ class Authors:
                 self._codes |= {f.__code__: loaded for f in given if isinstance(f, FunctionType)}
 
     def running(self) -> str | None:
-        """The plugin of the innermost call on the stack that is a plugin's, up to the event loop."""
+        """Return the plugin of the innermost frame on the stack that is a plugin's, up to the event loop."""
         frame = sys._getframe(1) if self._modules else None
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
-            if module == "asyncio.events":  # whoever runs the loop did not write what runs in it
+            if module == "asyncio.events":  # the frames below only started the loop
                 return None
             found = self._of(frame, module)
             if found is not None:
@@ -431,7 +430,7 @@ class Authors:
 
 
 def _defined_at(impl: Any) -> int:
-    """The line of an implementation: pluggy goes through the names of a plugin by the alphabet."""
+    """Return the line of an implementation. Pluggy's own order is that of the names."""
     code = getattr(impl.function, "__code__", None)
     line: int = code.co_firstlineno if code is not None else 0
     return line
@@ -442,12 +441,12 @@ _PLUGINS = "'skillkit plugins list' shows which run"
 
 
 def check_required(host: Host) -> None:
-    """Make sure that the required plugins run and have registered what they bring. Called before every run.
+    """Make sure before a run that the required plugins run and have registered all their items.
 
-    A guard that is not there would let everything pass.
+    Without this check, a missing guard would let everything pass.
 
     Raises:
-        ConfigError: one of them does not.
+        ConfigError: a required plugin does not run, or did not register an item.
     """
     required = host.config.get("plugins.required", ())
     if not required:
@@ -467,5 +466,5 @@ def check_required(host: Host) -> None:
 
 
 def _came_up_short(problem: Diagnostic) -> bool:
-    """Whether the plugin did not come up whole; a question that it failed to answer later has an error of its own."""
+    """Return whether a problem kept a plugin from starting whole. A later failure to answer is an error of its own."""
     return problem.stage in _BEFORE or problem.stage.startswith("register_")

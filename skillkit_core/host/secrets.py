@@ -1,4 +1,4 @@
-"""Secrets: where the host looks for them, and which words must not leave it."""
+"""Secrets: how the host finds them, and how it keeps them out of every text."""
 
 from __future__ import annotations
 
@@ -14,44 +14,48 @@ if TYPE_CHECKING:
     from .manager import Host
 
 
-MIN_SECRET = 8  # shorter values would blank out ordinary text
+# Redacting shorter values would blank out ordinary text.
+MIN_SECRET = 8
 
 
 class Secrets:
-    """The secrets that a host has given out; they are replaced wherever text leaves."""
+    """The secrets that a host has given out, and replaces in every text that leaves the host."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._values: set[str] = set()
-        self._awaited: dict[tuple[Any, str], Any] = {}  # what async plugins answered, for those that cannot wait
-        self._fresh: dict[str, tuple[str, str]] = {}  # name: the value that was refused, and what counts in its place
+        # Answers of async plugins, for callers that cannot await.
+        self._awaited: dict[tuple[Any, str], Any] = {}
+        # Name of a secret: the value that was refused, and the one that counts in its place.
+        self._fresh: dict[str, tuple[str, str]] = {}
         self._names: dict[str, str] = {}
         self._missed: set[tuple[Any, str]] = set()
 
     def remember(self, value: str) -> None:
-        """Have ``value`` replaced by :meth:`redact` from now on."""
+        """Let :meth:`redact` replace ``value`` from now on."""
         if len(value) >= MIN_SECRET:
             self._values.add(value)
 
     def learn(self) -> None:
-        """Remember the keys that the environment holds for any provider, also for those that are not asked."""
+        """Remember the keys that the environment holds for all providers, also for those that no run uses."""
         for entry in self._host.adapters.entries():
             for name in getattr(entry.item, "api_key_env", ()):
                 self.remember(self._host.environ.get(name) or "")
 
     def redact(self, text: str) -> str:
-        """``text`` with every remembered secret replaced by ``***``."""
-        for value in sorted(self._values, key=len, reverse=True):  # one may be a part of another
+        """Return ``text`` with ``***`` in place of every remembered secret."""
+        # The longest come first, because one secret may be a part of another.
+        for value in sorted(self._values, key=len, reverse=True):
             if value in text:
                 text = text.replace(value, "***")
         return text
 
     def forget_awaited(self) -> None:
-        """Ask again whoever was awaited: plugins came or went."""
+        """Forget the answers of async plugins, after plugins came or went."""
         self._awaited.clear()
 
     def find(self, name: str) -> str | None:
-        """The environment is asked first, then ``resolve_secret``, then the registered credential sources."""
+        """Return a secret from the environment, else from ``resolve_secret``, else from a registered credential source."""
         value = self._host.environ.get(name)
         for asker in () if value else self._askers(name):
             key = (asker.key, name)
@@ -62,7 +66,7 @@ class Secrets:
         return self._given(name, value)
 
     async def wait_for(self, name: str) -> str | None:
-        """As :meth:`find`, and what is awaitable is awaited; :meth:`find` knows these answers from then on."""
+        """Return a secret as :meth:`find` does, and await async plugins. From then on :meth:`find` uses their answers."""
         value = self._host.environ.get(name)
         for asker in () if value else self._askers(name):
             found = self._ask(asker)
@@ -74,7 +78,7 @@ class Secrets:
         return self._given(name, value)
 
     async def refresh(self, name: str, stale: str) -> str | None:
-        """Another value than ``stale``: one that is known by now, else what ``refresh_secret`` gives."""
+        """Return another value than ``stale``: the present one, else the answer of ``refresh_secret``, or ``None``."""
         known = await self.wait_for(name)
         if known and known != stale:
             return known
@@ -95,11 +99,11 @@ class Secrets:
         return value or None
 
     def name_of(self, value: str) -> str | None:
-        """The name under which a value was given out."""
+        """Return the name under which the host gave ``value`` out."""
         return self._names.get(value)
 
     def _askers(self, name: str) -> Iterator[_Asker]:
-        """Who may know a secret, in turn."""
+        """Yield the plugins that may know a secret, in the order in which they are asked."""
         arguments: dict[str, Any] = {"host": self._host, "name": name}
         for impl in self._host.impls("resolve_secret"):
             call = partial(impl.function, **{n: arguments[n] for n in impl.argnames})
@@ -110,7 +114,7 @@ class Secrets:
             yield _Asker(address, entry.source, partial(lambda a: sources.get(a).get(name), address))
 
     def _ask(self, asker: _Asker) -> Any:
-        """What one plugin answers; that it fails is its problem, not that of whoever needs the secret."""
+        """Return one plugin's answer. Report a plugin that fails, so that the others are still asked."""
         try:
             with isolated(
                 asker.plugin, "resolve_secret", seconds=self._host.hook_seconds, **self._host.owner(asker.plugin)
@@ -130,7 +134,7 @@ class Secrets:
             return None
 
     def _waited(self, asker: _Asker, name: str, answer: Any) -> str | None:
-        """The awaited answer where no loop runs; inside one nothing can wait for it, and the plugin's owner is told."""
+        """Return the awaited answer where no event loop runs. Inside a loop, leave the answer out and note that."""
         import asyncio
 
         try:
@@ -151,7 +155,7 @@ class Secrets:
 
 
 class _Asker(NamedTuple):
-    """One plugin that may know a secret. ``key`` tells it from the others."""
+    """One plugin that may know a secret, with a ``key`` that tells the plugin from the others."""
 
     key: Any
     source: str | None
@@ -159,10 +163,9 @@ class _Asker(NamedTuple):
 
     @property
     def plugin(self) -> str:
-        """Its name, for diagnostics."""
+        """The plugin's name, for diagnostics."""
         return self.source or "application"
 
 
 def _text(found: Any) -> str | None:
-    """An answer as text, ``None`` for an empty one."""
     return str(found) if found else None

@@ -1,4 +1,4 @@
-"""The merged configuration: layers on top of each other, validated sections, and where each value comes from."""
+"""The merged configuration: its layers, its validated sections, and the origin of each value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _itself(key: str) -> str:
 
 
 class Layer(NamedTuple):
-    """One source of settings. ``where(dotted key)`` says where a value stands, for errors and for ``config show``."""
+    """One source of settings. ``where(key)`` returns the place of the value of a dotted key, for errors and ``config show``."""
 
     name: str
     data: Mapping[str, Any]
@@ -36,19 +36,19 @@ class Layer(NamedTuple):
 
 
 class _Variable(str):
-    """The text of an environment variable: where a list is wanted, it is one with commas."""
+    """The text of an environment variable. A setting that is a list takes the text as a list with commas."""
 
     __slots__ = ()
 
 
 def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) -> Layer:
-    """``SKILLKIT_MODEL=x`` sets ``model``, ``SKILLKIT_BASH__TIMEOUT=5`` sets ``bash.timeout``.
+    """Return the layer of environment variables: ``SKILLKIT_BASH__TIMEOUT=5`` sets ``bash.timeout``.
 
     A list is written with commas, the dash of a section's name as an underscore. An empty variable counts as not set.
     Variables that are no setting (``SKILLKIT_HOME``, ``SKILLKIT_PLUGINS``) are left out.
 
     Args:
-        sections: names of sections, for those that a variable cannot spell.
+        sections: names of sections. A variable cannot spell a dash, so that a section with a dash needs its name here.
     """
     spelled = {name.replace("-", "_"): name for name in sections if "-" in name}
     data: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) 
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables that set nothing but look much like one that does, and that one."""
+    """Return the variables that set nothing but look like one that does, each with that one."""
     known = [*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *sorted(_NOT_SETTINGS)]
     found: dict[str, str] = {}
     for variable in sorted(environ):
@@ -87,7 +87,7 @@ def _variable(key: str, names: Mapping[str, str]) -> str:
 
 
 def flag_layer(values: Mapping[str, Any]) -> Layer:
-    """Values given on the command line or by an application, by dotted key; ``None`` means not given."""
+    """Return the layer of values that the command line or an application gives, by dotted key. ``None`` means not given."""
     data: dict[str, Any] = {}
     for key, value in values.items():
         if value is not None:
@@ -105,7 +105,6 @@ def _put(data: dict[str, Any], parts: Sequence[str], value: Any) -> None:
 
 
 def _get(data: Any, parts: Sequence[str]) -> Any:
-    """The value at a path, ``_ABSENT`` where there is none."""
     for part in parts:
         if isinstance(data, Mapping) and part in data:
             data = data[part]
@@ -125,10 +124,10 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def section_model(section: ConfigSection) -> Any:
-    """The pydantic model of a section.
+    """Return the pydantic model of a section.
 
     Raises:
-        PluginError: it cannot be imported, or is no pydantic model.
+        PluginError: the model cannot be imported, or is no pydantic model.
     """
     from ..descriptors import load_object
 
@@ -146,8 +145,8 @@ class Config:
 
     Args:
         layers: lowest first.
-        sections: the sections that plugins declared, asked for when the configuration is validated.
-        known: names of plugins that do not run, whose sections are no mistake meanwhile.
+        sections: returns the sections that plugins declared.
+        known: returns the names of the plugins that do not run. A section of such a plugin is no mistake.
     """
 
     def __init__(
@@ -166,7 +165,7 @@ class Config:
         self._retry: RetryPolicy | None = None
 
     def put_below(self, layers: Sequence[Layer]) -> None:
-        """Add layers under all that are there."""
+        """Add layers below the present ones."""
         self.layers[:0] = layers
         self._data = None
 
@@ -181,22 +180,23 @@ class Config:
         return self._data
 
     def raw(self, key: str) -> Any:
-        """The value of a dotted key before validation, ``None`` when nobody set it."""
+        """Return the value of a dotted key before validation, ``None`` when no layer sets it."""
         found = _get(self.data, key.split("."))
         return None if found is _ABSENT else found
 
     def origin(self, key: str) -> str | None:
-        """Where the value of a dotted key was set: the place in the highest layer that has it."""
+        """Return the place of a dotted key in the highest layer that sets it, ``None`` when no layer does."""
         for layer in reversed(self.layers):
             if _get(layer.data, key.split(".")) is not _ABSENT:
                 return str(layer.where(key))
         return None
 
     def section(self, name: str) -> Any:
-        """The validated section of plugin ``name``, or ``None`` when the plugin declared none.
+        """Return the validated section of plugin ``name``, ``None`` when the plugin declared none.
 
         Raises:
-            ConfigError: a value does not fit; names file, line and path. PluginError: the section itself is broken.
+            ConfigError: a value does not fit. The error names file, line and path.
+            PluginError: the section itself is broken.
         """
         if name not in self._valid:
             declared = self._sections().get(name)
@@ -217,7 +217,7 @@ class Config:
         return self._valid[""]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A validated value by dotted key, for example ``limits.turns`` or ``skills.dirs``."""
+        """Return a validated value by dotted key, for example ``limits.turns`` or ``skills.dirs``."""
         head, _, rest = key.partition(".")
         found: Any = (self._valid.get("") or self.core) if head in CORE_KEYS else self.section(head)
         for part in (key if head in CORE_KEYS else rest).split("."):
@@ -227,10 +227,10 @@ class Config:
         return default if found is None else found
 
     def limits(self, own: Limits | None = None) -> Limits:
-        """Return the bounds of a run: those that the configuration sets, and those of the agent.
+        """Return the limits of a run. Of a limit that both the configuration and the agent set, the lower value counts.
 
         Args:
-            own: the agent's; ``None``: it has none of its own. Of a bound that both set the lower one counts.
+            own: the agent's limits; ``None``: the agent has none of its own.
         """
         found = self._limits.get(own)
         if found is None:
@@ -247,12 +247,12 @@ class Config:
         return found
 
     def _lower(self, bound: str, own: Any) -> Any:
-        """The lower one of an agent's own bound and the configured one."""
+        """Return the lower one of an agent's own limit and the configured one."""
         configured = self.get(f"limits.{bound}") if self.origin(f"limits.{bound}") is not None else None
         return own if configured is None else configured if own is None else min(own, configured)
 
     def retry(self, own: RetryPolicy | None = None) -> RetryPolicy:
-        """Return when to ask again: the agent's ``own`` policy as a whole, else the configured one."""
+        """Return the agent's ``own`` retry policy as a whole, else the configured one."""
         if own is not None:
             return own
         if self._retry is None:
@@ -265,9 +265,9 @@ class Config:
         return self._retry
 
     def check(self) -> None:
-        """Validate everything: the core's keys, every section, and that there are no unknown keys.
+        """Validate the core's keys and every section, and refuse unknown keys.
 
-        A section that its plugin got wrong is passed over: that is no mistake of whoever wrote the configuration.
+        A section whose model is broken is passed over, because its plugin made the mistake.
 
         Raises:
             ConfigError: the first thing that is wrong.
@@ -317,7 +317,7 @@ class Config:
         return ConfigError(f"{message}, not {shown if len(shown) < 60 else shown[:57] + '...'}", where=where)
 
     def _place(self, path: str) -> str:
-        """Where ``path`` was said: the highest layer that has it, or else the most of it."""
+        """Return where the highest layer sets ``path``, or else the longest part of ``path`` that any layer sets."""
         parts = path.split(".")
         for n in range(len(parts), 0, -1):
             for layer in reversed(self.layers):
@@ -326,7 +326,7 @@ class Config:
         return path
 
     def values(self) -> Iterator[tuple[str, Any, str]]:
-        """Every setting with its effective value and its origin (``default`` where nobody set it), sorted by key."""
+        """Yield every setting, sorted: its key, effective value and origin (``default`` where no layer sets it)."""
         rows: list[tuple[str, Any, str]] = []
         rows.extend(self._rows("", self.core))
         for name in self._sections():
@@ -364,7 +364,7 @@ def _is_list(annotation: Any) -> bool:
 
 
 def _prepared(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """``given`` with variables for list fields as lists, and without groups whose every line is commented out."""
+    """Return ``given`` with the variables of list fields as lists, without groups whose lines are all commented out."""
     out = dict(given)
     for name, info in model.model_fields.items():
         value = out.get(name)

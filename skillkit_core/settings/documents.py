@@ -1,4 +1,4 @@
-"""YAML documents with the line of every key, kept parsed in the cache so that start-up does not pay for YAML."""
+"""YAML documents with the line of every key. The cache keeps them parsed, so that start-up does not pay for YAML."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..errors import ConfigError
 
 
 def write_whole(path: str, text: str) -> None:
-    """Put ``text`` into the file ``path``: a reader finds the old content or the new one, and nothing is left behind.
+    """Write the file ``path`` at once: a reader finds the old content or ``text``, never a part.
 
-    Directories that are missing are made with mode 0700.
+    Missing directories are made with mode 0700.
 
     Raises:
-        OSError: it cannot be written; the file is as it was.
+        OSError: the file cannot be written, and is unchanged.
     """
     os.makedirs(dirname(path), mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.getpid()}"
@@ -31,7 +31,7 @@ def write_whole(path: str, text: str) -> None:
         try:
             os.unlink(temporary)
         except OSError:
-            pass  # it was never made
+            pass  # the temporary file was never made
         raise
 
 
@@ -41,9 +41,9 @@ _COMPACT = re.compile(rf"(?:[-?:][ \t]+){{{DEEPEST // 4}}}")
 
 
 def nested_too_deeply(text: str) -> bool:
-    """Whether ``text`` could be nested deeper than :data:`DEEPEST` levels, by brackets or by ``- - -`` on one line.
+    """Return whether ``text`` could nest deeper than :data:`DEEPEST` levels, by brackets or by ``- - -`` on one line.
 
-    Levels by indentation need a line each of growing length; the sizes that are read do not hold enough of them.
+    Indentation is not counted: each level needs a longer line, and no file that is read is long enough for that.
     """
     if text.count("[") + text.count("{") > DEEPEST:
         depth = 0
@@ -59,8 +59,10 @@ def nested_too_deeply(text: str) -> bool:
 
 _FORMAT = 2
 _MAX_DEPTH = 50
-_MAX_KEYS = 20_000  # an alias is walked wherever it is used; a few lines of YAML can stand for billions of keys
-_SETTLED = 2.0  # seconds: a younger file can change again without its time stamp telling
+# A few lines of YAML can stand for billions of keys: an alias is walked wherever it is used.
+_MAX_KEYS = 20_000
+# Seconds. A younger file can change again within one tick of its time stamp.
+_SETTLED = 2.0
 
 
 class Document(NamedTuple):
@@ -71,7 +73,7 @@ class Document(NamedTuple):
     lines: Mapping[str, int]
 
     def where(self, key: str = "") -> str:
-        """``file:line: key`` for an error about ``key`` (a dotted path)."""
+        """Return ``file:line: key`` for an error about ``key``, a dotted path."""
         probe = key
         while probe and probe not in self.lines:
             probe = probe.rpartition(".")[0]
@@ -81,12 +83,13 @@ class Document(NamedTuple):
 
 
 def read_document(path: str | os.PathLike[str], cache: str | os.PathLike[str] | None = None) -> Document | None:
-    """The document at ``path``, or ``None`` when there is no such file.
+    """Return the document at ``path``, or ``None`` when there is no such file.
 
-    ``cache`` is a directory for parsed documents; an entry counts only for the very same file, unchanged.
+    Args:
+        cache: directory for parsed documents. An entry counts only for the same unchanged file.
 
     Raises:
-        ConfigError: the file cannot be read, is not YAML, or is not a mapping; names file and line.
+        ConfigError: the file cannot be read, is not YAML, or is not a mapping. The error names file and line.
     """
     path = os.fspath(path)
     try:
@@ -120,7 +123,7 @@ def _kept(path: str, stamp: list[Any]) -> Document | None:
         if found["stamp"] == stamp and isinstance(found["data"], dict) and isinstance(found["lines"], dict):
             return Document(stamp[1], found["data"], found["lines"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        pass  # a damaged cache is only slower
+        pass  # without the cache the file is parsed again
     return None
 
 
@@ -130,10 +133,10 @@ def _keep(path: str, stamp: list[Any], document: Document) -> None:
     try:
         text = json.dumps({"stamp": stamp, "data": document.data, "lines": document.lines})
         if json.loads(text)["data"] != document.data:
-            return  # keys that are no text, dates: JSON would give back something else
+            return  # JSON would change keys that are no text, and dates
         write_whole(path, text)
     except (OSError, TypeError, ValueError):
-        pass  # nothing depends on the cache
+        pass  # without the cache the next start is slower, nothing else
 
 
 def _parse(path: str) -> Document:

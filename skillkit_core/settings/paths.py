@@ -1,4 +1,4 @@
-"""Where SkillKit keeps its files on this platform."""
+"""The directories in which SkillKit keeps its files on this platform."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 class Paths(NamedTuple):
     """The directories of a user: configuration, data (sessions, trust), and cache. They need not exist.
 
-    Plain strings: every start needs them, and ``pathlib`` costs as much to import as the whole decision what runs.
+    The paths are plain strings: importing ``pathlib`` at every start costs as much as deciding which plugins run.
     """
 
     config: str
@@ -21,9 +21,9 @@ class Paths(NamedTuple):
 
 
 def platform_paths(environ: Mapping[str, str] | None = None) -> Paths:
-    """The user's directories.
+    """Return the user's directories.
 
-    ``SKILLKIT_HOME`` puts all three below one directory; else the XDG variables and defaults count, on macOS
+    ``SKILLKIT_HOME`` puts all three below one directory. Without it the XDG variables and defaults count, on macOS
     ``~/Library``, on Windows ``%APPDATA%``.
     """
     env = os.environ if environ is None else environ

@@ -15,7 +15,7 @@ class _Strict(BaseModel):
 
 
 class PluginSettings(_Strict):
-    """Which plugins run."""
+    """The choice of the plugins that run."""
 
     enabled: list[str] = Field(default=[], description="plugins to enable although the distribution does not list them")
     disabled: list[str] = Field(default=[], description="plugins that are not loaded")
@@ -27,7 +27,7 @@ class PluginSettings(_Strict):
 
 
 class SessionSettings(_Strict):
-    """Where sessions are kept."""
+    """The store of sessions."""
 
     store: str | None = Field(default=None, description="session store to use; default: the first that is installed")
 
@@ -49,7 +49,7 @@ else:
 
 
 class ToolSettings(_Strict):
-    """Which tools a model may have, and where they run."""
+    """The tools that a model may have, and the executor that runs them."""
 
     allow: list[str] = Field(default=[], description="opt-in tools that the model may have, for example bash")
     executor: str | None = Field(

@@ -9,16 +9,16 @@ from ..errors import ConfigError
 
 
 class Trust:
-    """The user's list of trusted folders, a JSON file in the data directory. Paths are real paths."""
+    """The user's list of trusted folders by their real paths, a JSON file in the data directory."""
 
     def __init__(self, data_dir: str | os.PathLike[str]) -> None:
         self.path = join(data_dir, "trusted.json")
 
     def folders(self) -> list[str]:
-        """The trusted folders, sorted.
+        """Return the trusted folders, sorted.
 
         Raises:
-            ConfigError: the file is damaged.
+            ConfigError: the file cannot be read, or is damaged.
         """
         try:
             with open(self.path, "rb") as file:
@@ -38,7 +38,7 @@ class Trust:
         return sorted(found)
 
     def is_trusted(self, folder: str | os.PathLike[str]) -> bool:
-        """Whether ``folder`` or a folder above it is trusted."""
+        """Return whether ``folder`` or a folder above it is trusted."""
         trusted = self.folders()
         if not trusted:
             return False
@@ -51,13 +51,13 @@ class Trust:
         return True
 
     def add(self, folder: str | os.PathLike[str]) -> str:
-        """Trust ``folder``; returns its real path."""
+        """Trust ``folder`` and return its real path."""
         real = realpath(folder)
         self._write(sorted({*self.folders(), real}))
         return real
 
     def remove(self, folder: str | os.PathLike[str]) -> bool:
-        """Stop trusting ``folder``; returns whether it was trusted by its own entry."""
+        """Stop trusting ``folder``, and return whether the list held ``folder`` itself."""
         real = realpath(folder)
         folders = self.folders()
         if real not in folders:
