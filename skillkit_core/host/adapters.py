@@ -18,7 +18,7 @@ Item: TypeAlias = "Provider | LLMAdapter"
 
 
 class AdapterRegistry(Registry[Item]):
-    """Adapters by provider name: what plugins registered (:class:`Provider`) and finished adapters.
+    """Adapters by provider name: providers that plugins registered (:class:`Provider`), and finished adapters.
 
     An adapter is made once per (provider, api, base_url, api_key) and shared by all agents of the host.
     """
@@ -31,30 +31,27 @@ class AdapterRegistry(Registry[Item]):
         self._made: dict[tuple[Any, ...], LLMAdapter] = {}
 
     def register(self, name: str, adapter: Item, source: str | None = None) -> None:
-        """Add an adapter, or a provider description, as ``name``; also while agents are running."""
+        """Add an adapter or a provider as ``name``, also while agents are running."""
         super().register(name, adapter, source)
 
     def get(self, name: str) -> LLMAdapter:
-        """The adapter of provider ``name`` with its default api, endpoint and credentials.
-
-        Raises:
-            UnknownName, AmbiguousName: as every registry. UsageError: the provider's key is missing.
-        """
+        """Return the adapter of provider ``name`` with the default api, endpoint and credentials; raise as :meth:`resolve`."""
         return self.resolve(name)
 
     def provider(self, name: str) -> Provider | None:
-        """The description of provider ``name``; ``None`` when a finished adapter was registered."""
+        """Return the description of provider ``name``, ``None`` for a finished adapter."""
         item = self.entry(name).item
         return item if isinstance(item, Provider) else None
 
     def resolve(
         self, name: str, api: str | None = None, *, base_url: str | None = None, api_key: str | None = None
     ) -> LLMAdapter:
-        """The adapter for ``name``, speaking ``api``, at ``base_url``, with ``api_key``; defaults are the provider's.
+        """Return the adapter for ``name`` that speaks ``api`` at ``base_url`` with ``api_key``. Defaults are the provider's.
 
         Raises:
-            UnknownName: no such provider, or it does not speak ``api``. UsageError: the key is missing; the message
-            names the variable that should hold it.
+            UnknownName: there is no such provider, or the provider does not speak ``api``.
+            AmbiguousName: several plugins offer the provider.
+            UsageError: the key is missing. The message names the variable that should hold the key.
         """
         entry = self.entry(name)
         item = entry.item
@@ -87,7 +84,7 @@ class AdapterRegistry(Registry[Item]):
         return adapter
 
     def api_of(self, item: Provider, name: str) -> str | None:
-        """Return the api of ``item`` called ``name``, an alias that any provider declares included, or ``None``."""
+        """Return the api of ``item`` called ``name``, which may be an alias that any provider declares, or ``None``."""
         if name in item.apis:
             return name
         for other in self.items():
@@ -97,9 +94,9 @@ class AdapterRegistry(Registry[Item]):
         return None
 
     async def refresh(self, adapter: LLMAdapter) -> LLMAdapter | None:
-        """The adapter to use after ``adapter`` was refused for its key: the same with the secret that ``refresh_secret`` gives.
+        """Return ``adapter``, whose key was refused, with the secret that ``refresh_secret`` gives in place of the key.
 
-        ``None``: nobody gives another one, or the key is no secret of the provider's variables.
+        Return ``None`` if nobody gives another secret, or if the key does not come from the provider's variables.
         """
         made = next((key for key, known in self._made.items() if known is adapter), None)
         entry = next((e for e in self.entries() if made is not None and id(e) == made[0]), None)
@@ -118,7 +115,7 @@ class AdapterRegistry(Registry[Item]):
         return self._host
 
     def _own_base_url(self, item: Provider) -> str | None:
-        """The endpoint that the user put in place of the provider's; it need not want a key."""
+        """Return the endpoint that the user put in place of the provider's. Such an endpoint may need no key."""
         if not item.base_url_env or self._host is None:
             return None
         return self._host.environ.get(item.base_url_env) or None
@@ -126,20 +123,20 @@ class AdapterRegistry(Registry[Item]):
     async def find(
         self, name: str, api: str | None = None, *, base_url: str | None = None, api_key: str | None = None
     ) -> LLMAdapter:
-        """As :meth:`resolve`, and waits for a key that an async plugin holds."""
+        """Return an adapter as :meth:`resolve` does, and await async plugins for the key."""
         item = self.entry(name).item
         if api_key is None and isinstance(item, Provider):
             api_key = await self.find_key(item)
         return self.resolve(name, api, base_url=base_url, api_key=api_key)
 
     def api_key(self, item: Provider) -> str | None:
-        """The provider's key: the first of its variables that is set, else what a credentials plugin holds."""
+        """Return the provider's key: the first secret among its variables, ``None`` if no variable and no plugin holds one."""
         if self._host is None:
             return None
         return next((key for name in item.api_key_env if (key := self._host.secret(name))), None)
 
     async def find_key(self, item: Provider) -> str | None:
-        """As :meth:`api_key`, and waits for async plugins."""
+        """Return the key as :meth:`api_key` does, and await async plugins."""
         if self._host is None:
             return None
         for name in item.api_key_env:
@@ -148,33 +145,33 @@ class AdapterRegistry(Registry[Item]):
         return None
 
     def usable(self, item: Provider) -> bool:
-        """Whether the provider can be asked without further settings."""
+        """Return whether the provider can be asked without further settings."""
         if not item.api_key_env:
             return True
         return self._own_base_url(item) is not None or self.api_key(item) is not None
 
     async def find_usable(self, item: Provider) -> bool:
-        """As :meth:`usable`, and waits for a key that an async plugin holds."""
+        """Return the same as :meth:`usable`, and await async plugins for the key."""
         return not item.api_key_env or self._own_base_url(item) is not None or await self.find_key(item) is not None
 
     def _ranked(self) -> list[tuple[str, Provider]]:
-        """The providers that a bare run may choose, best first."""
+        """Return the providers that a bare run may choose, best first."""
         entries = [(self.name_of(e), e.item) for e in self.entries() if isinstance(e.item, Provider)]
         return sorted((pair for pair in entries if pair[1].rank is not None), key=lambda pair: pair[1].rank or 0)
 
     def default(self) -> str | None:
-        """The provider of a bare run: the usable one with the lowest rank, ``None`` when there is none."""
+        """Return the provider of a bare run, the usable one with the lowest rank, or ``None``."""
         return next((name for name, item in self._ranked() if self.usable(item)), None)
 
     async def find_default(self) -> str | None:
-        """As :meth:`default`, and waits for keys that async plugins hold."""
+        """Return the same as :meth:`default`, and await async plugins for the keys."""
         for name, item in self._ranked():
             if await self.find_usable(item):
                 return name
         return None
 
     def way_out(self) -> str:
-        """What to do where :meth:`default` finds nobody: the variables whose keys would change that, best first."""
+        """Return what to do when :meth:`default` finds no provider: which variables to set, best first."""
         keys = " or ".join(item.api_key_env[0] for _, item in self._ranked() if item.api_key_env)
         return f"set {keys}" if keys else "install the plugin of a provider"
 
@@ -183,11 +180,11 @@ class AdapterRegistry(Registry[Item]):
             del self._made[key]
 
     def made(self) -> list[LLMAdapter]:
-        """The adapters that exist already."""
+        """Return the adapters that exist already."""
         return list(self._made.values())
 
     async def close(self) -> None:
-        """Close every adapter that was made here."""
+        """Close every adapter that this registry made."""
         made, self._made = list(self._made.values()), {}
         for adapter in made:
             await adapter.close()

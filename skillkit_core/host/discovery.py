@@ -1,7 +1,7 @@
 """Discovery: the entry points of installed distributions, read from their metadata without importing anything.
 
-``importlib.metadata`` costs more to import than this whole scan, so directories are read here. What only it understands
-(zip files, eggs, foreign finders) is left to it.
+Importing ``importlib.metadata`` costs more than this whole scan, so the scan reads directories itself and leaves only zip
+files, eggs and foreign finders to ``importlib.metadata``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SKILLS = "skillkit.skills"
 
 
 class EntryPoint(NamedTuple):
-    """One entry point: ``name = value`` of ``group``, in an installed distribution; an empty value names nothing.
+    """One entry point: ``name = value`` of ``group``, in an installed distribution. An empty value names nothing.
 
-    A tuple, as all values that every start makes: a frozen dataclass takes seven times as long to define.
+    Values that every start makes are tuples: defining a frozen dataclass takes seven times as long.
     """
 
     group: str
@@ -39,10 +39,11 @@ class EntryPoint(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """What is wrong with a line of an ``entry_points.txt`` (0: with all of it).
+    """A problem of one line of an ``entry_points.txt``, of the whole file for line 0.
 
     Attributes:
-        name: the entry, where the line says so. lost: the line brings nothing in.
+        name: the entry that the line names, if any.
+        lost: the entry of the line is lost.
     """
 
     line: int
@@ -52,16 +53,16 @@ class Wrong(NamedTuple):
 
 
 def canonical(name: str) -> str:
-    """The normalised name of a distribution (PEP 503)."""
+    """Return the normalised name of a distribution (PEP 503)."""
     return "-".join(part for part in name.replace("_", "-").replace(".", "-").lower().split("-") if part)
 
 
 def parse(
     text: str, group_prefix: str = "skillkit.", wrong: list[Wrong] | None = None
 ) -> Iterable[tuple[str, str, str]]:
-    """The ``(group, name, value)`` triples of an ``entry_points.txt`` whose group begins with the prefix.
+    """Yield the ``(group, name, value)`` triples of an ``entry_points.txt`` whose group begins with the prefix.
 
-    A value that names no object is empty. ``wrong`` takes every line that says nothing, or says what was said before.
+    A value that names no object is yielded empty. ``wrong`` collects lines that make no sense or repeat another one.
     """
     wrong = [] if wrong is None else wrong
     group = ""
@@ -96,7 +97,7 @@ def parse(
 
 
 def _names_an_object(value: str) -> bool:
-    """``module`` or ``module:attribute``, both of words and dots."""
+    """Return whether ``value`` is ``module`` or ``module:attribute``, both of words and dots."""
     return all(part.replace("_", "a").replace(".", "a").isalnum() for part in value.split(":", 1))
 
 
@@ -151,13 +152,13 @@ def _scan_directory(path: str, seen: set[str], out: list[EntryPoint], problems: 
 def _take(
     data: bytes, file: str, key: str, version: str, location: str, out: list[EntryPoint], problems: list[Diagnostic]
 ) -> None:
-    """Take in the entries of a file, and tell what is wrong with it if it may be a plugin's."""
+    """Add the entries of a file to ``out``, and its problems to ``problems`` if the file may be a plugin's."""
     wrong: list[Wrong] = []
     try:
         entries = list(parse(data.decode(), wrong=wrong))
         ours = "[skillkit." in data.decode().replace("[ ", "[")
     except UnicodeDecodeError as error:
-        entries, ours = list(parse(data.decode("utf-8", "replace"))), True  # what it says nobody knows
+        entries, ours = list(parse(data.decode("utf-8", "replace"))), True  # the file may be a plugin's
         wrong = [Wrong(data.count(b"\n", 0, error.start) + 1, "there are bytes that are no UTF-8")]
     out.extend(EntryPoint(group, entry, value, key, version, location) for group, entry, value in entries)
     if wrong and ours:
@@ -193,11 +194,10 @@ def _scan_metadata(
 
 
 def scan(path: Sequence[str] | None = None, problems: list[Diagnostic] | None = None) -> list[EntryPoint]:
-    """Every SkillKit entry point on ``path`` (default: ``sys.path``), sorted by distribution and name.
+    """Return every SkillKit entry point on ``path`` (default: ``sys.path``), sorted by distribution and name.
 
-    As for imports, the first distribution of a name on the path counts. The current directory (an empty path entry)
-    is left out: what lies in a project is not an installed plugin. ``problems`` takes what is wrong with the metadata of
-    plugins.
+    As for imports, the first distribution of a name on the path counts. The current directory (an empty path entry) is left
+    out, because a file in a project is no installed plugin. ``problems`` collects the problems of plugins' metadata.
     """
     out: list[EntryPoint] = []
     seen: set[str] = set()
@@ -220,7 +220,7 @@ def scan(path: Sequence[str] | None = None, problems: list[Diagnostic] | None = 
 
 
 def explain(file: str, distribution: str, version: str, wrong: Iterable[Wrong]) -> list[Diagnostic]:
-    """What is wrong with the ``entry_points.txt`` of a distribution; a plugin without a name is called as that."""
+    """Return diagnostics of an ``entry_points.txt``. A problem without a plugin's name carries the distribution's."""
     remedy = f"correct the file, or install a release that is whole: pip install --force-reinstall {distribution}"
     out: list[Diagnostic] = []
     for line, message, name, lost in wrong:
@@ -231,10 +231,10 @@ def explain(file: str, distribution: str, version: str, wrong: Iterable[Wrong]) 
 
 
 def spare_pydantic() -> None:
-    """Let pydantic look for plugins of its own now, if the metadata of somebody's ends that search in an error.
+    """Make pydantic search for its own plugins now, if broken metadata ends that search in an error.
 
-    It looks once in a process, when the first model is made, and that model fails with the error, whoever makes it. So this
-    makes one that nobody needs. Nothing outside of pydantic is changed: no variable that other processes would inherit.
+    Pydantic searches once in a process, when the first model is made, and an error of the search fails this model. So the
+    function makes a model that nobody needs. Environment variables, which child processes would inherit, stay as they are.
     """
     from importlib.metadata import entry_points
 

@@ -1,4 +1,4 @@
-"""``distribution.yaml``: what a distribution says, read and checked without importing the package it lies in."""
+"""``distribution.yaml``: the file of a distribution, read and checked without importing its package."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ class Distribution(NamedTuple):
     """A distribution.
 
     Attributes:
-        name: its name. path: its file.
-        plugins: plugin names, in order, the extended distribution's first.
-        layers: its settings, below everything the user sets; the extended distribution's first.
-        overrides: kind of item (``adapters``, ``tools``, ...) to name to the plugin that has it.
+        name: name of the distribution.
+        path: path of its file.
+        plugins: names of the plugins in order, the extended distribution's first.
+        layers: layers of settings below all settings of the user, the extended distribution's first.
+        overrides: kind of item (``adapters``, ``tools``, ...) to name to the plugin whose item the name means.
         only_listed: other installed plugins do not run.
     """
 
@@ -55,7 +56,7 @@ def _no_unknown(document: Document, given: Iterable[str], known: Sequence[str], 
 
 
 def _plugins(document: Document) -> tuple[list[str], dict[str, Any], dict[str, str]]:
-    """The plugins in order, their settings, and where in the document the settings of each stand."""
+    """Return the plugins in order, their settings, and the path of each plugin's settings in the document."""
     names: list[str] = []
     config: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -76,7 +77,7 @@ def _plugins(document: Document) -> tuple[list[str], dict[str, Any], dict[str, s
 
 
 def _settings(document: Document, config: Mapping[str, Any], places: Mapping[str, str]) -> Layer:
-    """The settings of a distribution as a layer whose places are the document's own paths."""
+    """Return the settings of a distribution as a layer whose places are the document's own paths."""
     defaults: Mapping[str, Any] = _expect(document, "defaults", document.data.get("defaults", {}), dict, "a mapping")
     _no_unknown(document, defaults, [k for k in CORE_KEYS if k != "distribution"], "defaults.")
 
@@ -89,7 +90,7 @@ def _settings(document: Document, config: Mapping[str, Any], places: Mapping[str
 
 
 def _in_range(version: str, wanted: str) -> bool:
-    """Whether a plain release number fits a comma list of ``>= > <= < == !=`` bounds."""
+    """Return whether a plain release number fits a comma list of ``>= > <= < == !=`` bounds."""
 
     def key(text: str) -> tuple[int, ...]:
         numbers = [int(n) for n in re.findall(r"\d+", text)]
@@ -111,7 +112,7 @@ def _in_range(version: str, wanted: str) -> bool:
 
 
 def _check_head(document: Document) -> str:
-    """Check schema version and core range; the distribution's name."""
+    """Check schema version and core range, and return the distribution's name."""
     data = document.data
     _no_unknown(document, data, _KEYS)
     version = data.get("schema_version")
@@ -137,7 +138,7 @@ def _overrides(document: Document, plugins: Sequence[str]) -> Mapping[str, Mappi
         misspelt = [kind for kind in overrides if get_close_matches(str(kind), KINDS, 1, 0.75)]
         _no_unknown(
             document, misspelt, KINDS, "overrides."
-        )  # others may be kinds of plugins, which are not imported yet
+        )  # plugins, which are not imported yet, may define the other kinds
     for kind, chosen in overrides.items():
         _expect(document, f"overrides.{kind}", chosen, dict, "a mapping of names to plugins")
         for name, plugin in chosen.items():
@@ -157,10 +158,10 @@ def read_distribution(
     cache: str | os.PathLike[str] | None = None,
     _seen: tuple[str, ...] = (),
 ) -> Distribution:
-    """Read ``distribution.yaml`` at ``path`` and what it extends.
+    """Read the ``distribution.yaml`` at ``path`` and those that the file extends.
 
     Raises:
-        ConfigError: names file, line and YAML path.
+        ConfigError: a file is missing or wrong. The error names file, line and YAML path.
     """
     document = read_document(path, cache)
     if document is None:
@@ -188,7 +189,7 @@ def _base(
     cache: str | os.PathLike[str] | None,
     seen: tuple[str, ...],
 ) -> Distribution | None:
-    """The distribution that a document extends."""
+    """Return the distribution that a document extends."""
     if document.data.get("extends") is None:
         return None
     wanted: str = _expect(document, "extends", document.data["extends"], str, "a distribution's name")
@@ -207,10 +208,11 @@ def _base(
 def load_distribution(
     name: str, installed: Sequence[EntryPoint], cache: str | os.PathLike[str] | None = None, _seen: tuple[str, ...] = ()
 ) -> Distribution:
-    """The installed distribution called ``name``, or the one in the file that ``name`` is the path of.
+    """Return the installed distribution called ``name``, or the one in the file whose path ``name`` is.
 
     Raises:
-        UnknownName: no such distribution. ConfigError: its file is wrong.
+        UnknownName: there is no such distribution.
+        ConfigError: the file of the distribution is wrong.
     """
     if name.endswith((".yaml", ".yml")):
         return read_distribution(name, installed, cache, _seen)
@@ -229,7 +231,7 @@ def load_distribution(
 
 
 def locate(entry: EntryPoint) -> str | None:
-    """The ``distribution.yaml`` in the package that the entry point names; nothing of the package is imported."""
+    """Return the ``distribution.yaml`` in the package that the entry point names, without importing the package."""
     from importlib.machinery import PathFinder
 
     places: list[str] | None = None

@@ -1,8 +1,8 @@
-"""Checking tool arguments against the JSON Schema of the tool, with errors that a model and a person can act on.
+"""The check of tool arguments against the JSON Schema of the tool, with errors that a model and a person can act on.
 
-The core has four dependencies and none of them validates JSON Schema, so the keywords that tool schemas use are checked
-here. :func:`unchecked` names the keywords that are neither in :data:`CHECKED` nor in :data:`IGNORED`; a tool that uses one
-is reported when it is registered or first offered, so that nobody believes in a check that is not made.
+None of the core's four dependencies validates JSON Schema, so this module checks the keywords that tool schemas use.
+:func:`unchecked` names the keywords that are neither in :data:`CHECKED` nor in :data:`IGNORED`. The host reports a tool
+that uses one when the tool is registered or first offered, so that nobody relies on a check that is not made.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WORDS = {"object": "an object", "array": "an array", "integer": "an integer", "
 
 
 def validate(schema: Mapping[str, Any], value: Any) -> str | None:
-    """Return the first thing that is wrong with ``value``, as ``path: what``, or ``None`` when it fits."""
+    """Return the first problem of ``value``, as ``path: problem``, or ``None`` when ``value`` fits."""
     return next(_check(schema, value, "", schema, 0), None)
 
 
@@ -77,7 +77,7 @@ def _short(value: Any) -> str:
 
 
 def _key(value: Any) -> Any:
-    """A hashable value that is equal for what JSON Schema calls equal: ``1`` and ``1.0`` are, ``1`` and ``true`` are not."""
+    """Return a hashable value, equal for values that are equal in JSON Schema: ``1`` and ``1.0``, but not ``1`` and ``true``."""
     if isinstance(value, bool):
         return (bool, value)
     if isinstance(value, Mapping):
@@ -92,7 +92,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _search(pattern: str, value: str, path: str) -> bool | str:
-    """Whether the pattern is found, or what is wrong with the pattern."""
+    """Return whether the pattern is found, or what is wrong with the pattern."""
     try:
         return re.search(pattern, value) is not None
     except re.error as error:

@@ -1,4 +1,4 @@
-"""The host: one object that holds plugins, configuration and registries; applications and the command line start from it."""
+"""The host holds plugins, configuration and registries. Applications and the command line start from a host."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SHUTDOWN_SECONDS = 5.0
 
 
 class _Registry(Generic[R]):
-    """An attribute of :class:`Host` that is the registry of the kind of this name."""
+    """An attribute of :class:`Host` that gives the registry of the kind with the attribute's name."""
 
     def __set_name__(self, owner: type[Host], name: str) -> None:
         self.kind = name
@@ -62,23 +62,23 @@ class _Registry(Generic[R]):
 
 
 class Host:
-    """Holds plugins and what they bring. The roadmap calls it ``engine``.
+    """The plugins and their items, found when first needed.
+
+    :attr:`decisions` reads metadata and configuration, :meth:`load` imports the plugins, a registry collects their items.
 
     Args:
-        distribution: name of an installed distribution, or path of a ``distribution.yaml``; default: what
+        distribution: name of an installed distribution, or path of a ``distribution.yaml``; default: the one that
             ``SKILLKIT_DISTRIBUTION`` or the configuration names, else the only installed one.
         plugins: objects to embed without an entry point, ``(name, object)`` pairs or objects with a ``name``.
         discover: look for installed plugins.
-        selection: which of them run.
-        settings: configuration values by dotted key, above every file and variable (what flags are on the command line).
+        selection: choice of the installed plugins that run.
+        settings: configuration values by dotted key, above every file and variable, like flags of the command line.
         cwd: the workspace; default: the current directory.
         environ: default: ``os.environ``.
 
-    Everything is found when it is first needed: :attr:`decisions` reads metadata and configuration, :meth:`load` imports
-    the plugins, a registry asks them for what they bring.
-
     Attributes:
-        problems: what went wrong so far. skill_problems: (source, problem) of the skills.
+        problems: problems so far.
+        skill_problems: pairs of source and problem of the skills.
     """
 
     adapters: _Registry[AdapterRegistry] = _Registry()
@@ -104,7 +104,7 @@ class Host:
     token_estimators: _Registry[Registry[Any]] = _Registry()
     """Token estimators."""
     skill_sources: _Registry[Registry[Any]] = _Registry()
-    """Places where skills are."""
+    """Sources of skills."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Host:
 
     @property
     def cache_dir(self) -> Path:
-        """The user's directory of what can be made again."""
+        """The user's directory of files that can be made again."""
         return _path(self.plan.paths.cache)
 
     @property
@@ -179,7 +179,7 @@ class Host:
 
     @property
     def entries(self) -> Sequence[EntryPoint]:
-        """Every SkillKit entry point of the installed distributions; read once."""
+        """Every SkillKit entry point of the installed distributions, read once."""
         return self.plan.entries
 
     @cached_property
@@ -194,7 +194,7 @@ class Host:
 
     @property
     def decisions(self) -> Sequence[Decision]:
-        """Every installed plugin, in order, with whether it runs and why. Nothing is imported for this."""
+        """The decision for every installed plugin, in order, made without importing any."""
         decisions = self.plan.decisions
         if not self._decided:
             self._decided = True
@@ -203,7 +203,7 @@ class Host:
         return decisions
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Set values by dotted key, above every file and variable, before they are first used."""
+        """Set configuration values by dotted key, above every file and variable, before their first use."""
         self.__dict__.pop("config", None)
         self.plan.configure(settings)
 
@@ -211,7 +211,7 @@ class Host:
         """Validate the whole configuration.
 
         Raises:
-            ConfigError: the first thing that is wrong.
+            ConfigError: a setting is wrong. The error names the first one.
         """
         self.config.check()
 
@@ -222,13 +222,13 @@ class Host:
         return found
 
     def _silent(self) -> list[str]:
-        """Installed plugins that could not say which settings they have."""
+        """Return the installed plugins that could not declare their settings."""
         loaded = self.load().loaded
         failed = {p.plugin for p in self.problems if p.stage == "register_config"}
         return [d.name for d in self.decisions if d.name not in loaded or d.name in failed]
 
     def section_models(self) -> list[tuple[str, Any]]:
-        """The sections of the configuration that plugins declared, and that can be loaded: name and pydantic model."""
+        """Return name and pydantic model of the sections that plugins declared, without models that cannot be loaded."""
         from ..settings.config import section_model
 
         found: list[tuple[str, Any]] = []
@@ -240,26 +240,26 @@ class Host:
     # --- problems ---------------------------------------------------------------------------------------------
 
     def report(self, problem: Diagnostic) -> None:
-        """Keep a problem for ``skillkit plugins doctor``, and tell the plugins of it."""
+        """Keep a problem for ``skillkit plugins doctor``, and call ``plugin_problem`` of the plugins."""
         self.problems.append(problem)
         if self._plugins is not None:
             self.problems += self._plugins.tell_others("plugin_problem", problem.plugin, problem=problem)
 
     def note(self, plugin: str, message: str, *, stage: str = "note", remedy: str = "") -> None:
-        """Let a plugin add a warning to ``skillkit plugins doctor``."""
+        """Add a plugin's warning to ``skillkit plugins doctor``."""
         self.report(Diagnostic(plugin, stage, message, remedy, **self.owner(plugin), severity="warning"))
 
     def owner(self, plugin: str) -> dict[str, Any]:
-        """``distribution`` and ``version`` of a plugin, for diagnostics; empty when it does not run."""
+        """Return ``distribution`` and ``version`` of a plugin as arguments of a diagnostic, or nothing if it does not run."""
         return self._plugins.owner(plugin) if self._plugins is not None else {}
 
     def describe(self, source: str) -> str:
-        """A plugin in the words of an error: its name, distribution and version."""
+        """Return a plugin in the words of an error: its name, distribution and version."""
         owner = self.owner(source)
         return f"{source} ({owner['distribution']} {owner['version']})" if owner.get("distribution") else source
 
     def reinstall_hint(self, source: str | None) -> str | None:
-        """What to type when a package that a plugin needs is missing."""
+        """Return what to type when a package that a plugin needs is missing."""
         distribution = self.owner(source).get("distribution") if source else None
         return f"pip install --force-reinstall {distribution}" if distribution else None
 
@@ -267,13 +267,13 @@ class Host:
 
     @property
     def hook_seconds(self) -> float:
-        """How long one call of a registration or host hook may take."""
+        """The seconds that one call of a registration or host hook may take."""
         return self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS)
 
     def load(self) -> Plugins:
-        """Import and register every plugin that runs. Called when something is needed; calling it again does nothing."""
+        """Import and register every plugin that runs. Do nothing when that is done."""
         if self._plugins is None:
-            decisions = self.decisions  # may raise: then nothing is loaded, and asking again raises again
+            decisions = self.decisions  # raises before anything is loaded, and raises again in the next call
             from .loading import Failure, import_plugin
             from .plugins import Plugins
 
@@ -296,7 +296,7 @@ class Host:
         return self._plugins
 
     def _check_overrides(self, loading: Plugins) -> None:
-        """Say which choices of the distribution decide nothing: kinds that neither the core nor a plugin has."""
+        """Report overrides of the distribution for kinds that neither the core nor a plugin defines."""
         found = self.distribution
         if found is None:
             return
@@ -318,7 +318,7 @@ class Host:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of things that :meth:`registry` knows: the core's, then those that plugins define."""
+        """The kinds of items that :meth:`registry` knows: the core's, then those that plugins define."""
         return (*KINDS, *self.load().kinds)
 
     @property
@@ -327,21 +327,21 @@ class Host:
         return self.load().events
 
     def acting_plugin(self) -> str | None:
-        """The plugin whose code is running right now, ``None`` for the core and the application."""
+        """Return the plugin whose code is running, ``None`` for the core and the application."""
         return self._plugins.acting() if self._plugins is not None else None
 
     def impls(self, hook: str) -> list[Any]:
-        """Pluggy's implementations of a hook, in the order of the plugins."""
+        """Return pluggy's implementations of a hook, in the order of the plugins."""
         return self.load().impls(hook)
 
     async def resolve(self, hook: str, **values: Any) -> Any:
-        """The first answer of a resolution hook that is not ``None`` after awaiting, or ``None``."""
+        """Return the first answer of a resolution hook that is not ``None`` after awaiting, or ``None``."""
         return await self.load().first_answer(hook, **values)
 
     def add_plugin(self, plugin: Any, name: str | None = None) -> str:
-        """Embed a plugin without an entry point: a module, or an object with ``hookimpl`` methods. Returns its name.
+        """Embed a plugin without an entry point, a module or an object with ``hookimpl`` methods, and return its name.
 
-        ``name`` defaults to the object's ``name``, else the last part of its module or class name.
+        ``name`` defaults to the object's ``name``, else to the last part of its module or class name.
 
         Raises:
             PluginError: the name is taken, or the plugin breaks a rule.
@@ -377,9 +377,9 @@ class Host:
         self._changed()
 
     def remove_plugin(self, name: str) -> None:
-        """Unload a plugin: its hooks, everything it registered and that was made from it, and every handler that it added.
+        """Remove a plugin with its hooks, its items, the objects that were made from them, and its handlers.
 
-        While an agent of this host runs, the plugin goes when the run is over: what has begun ends as it began.
+        While an agent of this host runs, the plugin stays until the run is over, so that the run ends with the same plugins.
 
         Raises:
             UnknownName: no such plugin runs.
@@ -421,12 +421,10 @@ class Host:
             self.probe.bus(bus)
 
     def watch(self, probe: HookProbe) -> Callable[[], None]:
-        """Have ``probe`` stand between this host and every hook that is called, from now on; gives a function to end that.
-
-        A host that nobody watches pays nothing for it.
+        """Put ``probe`` between this host and every hook that is called, and return a function that removes ``probe``.
 
         Raises:
-            UsageError: somebody watches already.
+            UsageError: the host has a probe already.
         """
         if self.probe is not None:
             raise UsageError("this host is being watched already", hint="end that first")
@@ -443,7 +441,7 @@ class Host:
     # --- what plugins bring -----------------------------------------------------------------------------------
 
     def registry(self, kind: str) -> Any:
-        """The registry of a kind (:attr:`kinds`), filled by the plugins when it is first asked for.
+        """Return the registry of a kind (:attr:`kinds`), which the plugins fill when it is first asked for.
 
         Raises:
             UnknownName: there is no such kind.
@@ -456,7 +454,7 @@ class Host:
         return self._registries.get(kind, loading)
 
     def collect_all(self) -> None:
-        """Ask every plugin for everything it brings, so that every problem shows."""
+        """Collect all items of all plugins, so that every problem shows."""
         from ..settings.config import section_model
         from .loading import Failure, isolated
 
@@ -471,13 +469,13 @@ class Host:
                 self.report(failure.diagnostic)
 
     def names_from(self, kind: str, plugin: str) -> list[str]:
-        """The names of what ``plugin`` registered of one kind."""
+        """Return the names of the items of one kind that ``plugin`` registered."""
         registry = self.registry(kind)
         return [registry.name_of(e) for e in registry.entries() if e.source == plugin]
 
     @property
     def skills(self) -> SkillRegistry:
-        """The skills, read from their sources when they are first asked for."""
+        """The skills, read from their sources when first asked for."""
         return self.reload_skills() if self._skills is None else self._skills
 
     def reload_skills(self) -> SkillRegistry:
@@ -490,13 +488,14 @@ class Host:
         return self._skills
 
     async def find_runtime(self, name: str | None = None) -> SkillRuntime:
-        """The runtime to run a command with.
+        """Return the runtime that runs a command.
 
-        What ``resolve_runtime`` gives; else the one called ``name``; else ``runtime`` of the configuration; else the
-        first registered one.
+        The first of these counts: the answer of ``resolve_runtime``, the runtime called ``name``, the one that the setting
+        ``runtime`` names, the first registered one.
 
         Raises:
-            UnknownName: nobody offers that name. UsageError: there is none.
+            UnknownName: nobody offers that name.
+            UsageError: no runtime is installed.
         """
         found: SkillRuntime | None = await self.resolve("resolve_runtime", name=name)
         if found is not None:
@@ -507,10 +506,10 @@ class Host:
         return self.runtimes.get(name)
 
     async def find_executor(self, name: str | None = None) -> ToolExecutor | None:
-        """The executor that runs the bodies of tools, ``None`` for this process.
+        """Return the executor that runs the bodies of tools, ``None`` for this process.
 
-        What ``resolve_executor`` gives; else the one called ``name``; else ``tools.executor`` of the configuration. An executor
-        that is only installed runs nothing: where tools run is decided by whoever sets the host up.
+        The first of these counts: the answer of ``resolve_executor``, the executor called ``name``, the one that the setting
+        ``tools.executor`` names. An executor that is only installed runs nothing, because whoever sets up the host decides.
 
         Raises:
             UnknownName: nobody offers that name.
@@ -524,17 +523,17 @@ class Host:
         return self.executors.get(name) if name is not None else None
 
     async def find_approver(self, config: AgentConfig) -> Approver | None:
-        """The approver that ``resolve_approver`` gives for an agent that has none of its own; ``None`` when nobody does."""
+        """Return the answer of ``resolve_approver`` for an agent without an approver, or ``None``."""
         from ..contracts.approver import Approver
 
         found: Approver | None = await self.load().first_answer("resolve_approver", Approver, config=config)
         return found
 
     def named(self, key: str, registry: Registry[Any]) -> str | None:
-        """The name of something in ``registry`` that the setting ``key`` gives, if it gives one.
+        """Return the value of the setting ``key``, which names an item of ``registry``, or ``None``.
 
         Raises:
-            UnknownName: nobody offers it; ``where`` is the place of the setting.
+            UnknownName: nobody offers the item. ``where`` is the place of the setting.
         """
         name: str | None = self.config.get(key)
         if name and name not in registry:
@@ -544,7 +543,7 @@ class Host:
         return name
 
     def session_store(self) -> SessionStore:
-        """The session store to use: ``session.store`` of the configuration, else the first registered, else memory."""
+        """Return the session store that the setting ``session.store`` names, else the first registered one, else memory."""
         stores = self.session_stores
         name = self.named("session.store", stores) or next(iter(stores.list()), None)
         if name is not None:
@@ -559,7 +558,7 @@ class Host:
 
     @property
     def secrets(self) -> Secrets:
-        """The secrets that were given out, and what replaces them in text."""
+        """The secrets that this host has given out."""
         if self._secrets is None:
             from .secrets import Secrets
 
@@ -567,47 +566,43 @@ class Host:
         return self._secrets
 
     def secret(self, name: str) -> str | None:
-        """A secret by the name of the environment variable that would hold it.
+        """Return a secret by the name of the environment variable that would hold the secret.
 
-        The environment is asked first, then ``resolve_secret``, then the registered credential sources. An async plugin is
-        waited for where no event loop runs; inside one its answer counts if :meth:`find_secret` got it before, and is
-        missed with a diagnostic if not.
+        The environment is asked first, then ``resolve_secret``, then the registered credential sources. Async plugins are
+        awaited where no event loop runs. Inside a loop their answers to :meth:`find_secret` count, with a diagnostic if absent.
         """
         return self.secrets.find(name)
 
     async def find_secret(self, name: str) -> str | None:
-        """As :meth:`secret`, and waits for plugins that are async."""
+        """Return a secret as :meth:`secret` does, and await async plugins."""
         return await self.secrets.wait_for(name)
 
     def secret_name(self, value: str) -> str | None:
-        """The name of the secret that :meth:`secret` or :meth:`find_secret` gave ``value`` for."""
+        """Return the name of the secret whose value is ``value``, if the host has given the value out."""
         return self.secrets.name_of(value)
 
     async def refresh_secret(self, name: str, stale: str) -> str | None:
-        """Another value for a secret whose value ``stale`` was refused: what ``refresh_secret`` gives, ``None`` if nobody does.
-
-        It counts in place of ``stale`` from then on.
-        """
+        """Return another value for a secret whose value ``stale`` was refused, or ``None``. The new value replaces ``stale``."""
         return await self.secrets.refresh(name, stale)
 
     def remember_secret(self, value: str) -> None:
-        """Have ``value`` replaced wherever text leaves for events, sessions or errors."""
+        """Replace ``value`` from now on in all text of events, sessions and errors."""
         self.secrets.remember(value)
 
     def learn_secrets(self) -> None:
-        """Remember the keys of every provider that the environment holds; an agent does it when it opens its session."""
+        """Remember the keys of all providers that the environment holds. An agent calls this when it opens its session."""
         if self._learned != self.generation:
             self._learned = self.generation
             self.secrets.learn()
 
     def redact(self, text: str) -> str:
-        """``text`` with every secret that this host knows replaced by ``***``."""
+        """Return ``text`` with ``***`` in place of every secret that this host knows."""
         return text if self._secrets is None else self._secrets.redact(text)
 
     # --- the end ----------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Call ``host_closing``, close what was made (adapters, stores, executors), then call ``host_shutdown``. Idempotent."""
+        """Call ``host_closing``, close adapters, executors and stores, then call ``host_shutdown``. Idempotent."""
         if self._shut or self._closing:
             return
         self._closing = True
@@ -630,9 +625,9 @@ class Host:
         self.close()
 
     def close(self) -> None:
-        """Call ``host_shutdown`` of every plugin, each within its time, the last first. Idempotent.
+        """Call ``host_shutdown`` of every plugin, the last first, each within a time limit. Do nothing the second time.
 
-        Nothing is awaited here: :meth:`aclose` also calls ``host_closing`` and closes what was made.
+        Only :meth:`aclose` can await: use it to call ``host_closing`` and to close adapters, executors and stores.
         """
         if self._shut:
             return
@@ -643,7 +638,7 @@ class Host:
 
 
 def _path(text: str) -> Path:
-    from pathlib import Path  # not needed to list plugins, and slow to import
+    from pathlib import Path  # importing it is slow, and listing plugins needs none
 
     return Path(text)
 

@@ -35,23 +35,23 @@ class MemorySession(SessionHandle):
         """Do nothing: memory is not a disk."""
 
     def entries(self) -> Sequence[SessionEntry]:
-        """All entries, oldest first."""
+        """Return all entries, oldest first."""
         return self._entries
 
     async def close(self) -> None:
-        """Let another handle write."""
+        """Close this handle, so that another handle may write."""
         self.closed = True
 
 
 class MemoryStore(SessionStore):
-    """Sessions in a dict."""
+    """A store that keeps its sessions in memory."""
 
     def __init__(self, host: Any = None) -> None:
         self._sessions: dict[str, tuple[SessionHeader, list[SessionEntry]]] = {}
         self._writers: dict[str, MemorySession] = {}
 
     async def create(self, header: SessionHeader) -> MemorySession:
-        """A new session."""
+        """Make a session."""
         if header.id in self._sessions:
             raise SessionError(f"session {header.id!r} exists already")
         entries: list[SessionEntry] = []
@@ -60,7 +60,7 @@ class MemoryStore(SessionStore):
         return handle
 
     async def open(self, session_id: str, *, read_only: bool = False) -> MemorySession:
-        """An existing session."""
+        """Open an existing session."""
         if session_id not in self._sessions:
             raise UnknownSession(session_id, self._sessions)
         header, entries = self._sessions[session_id]
@@ -76,7 +76,7 @@ class MemoryStore(SessionStore):
         return handle
 
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
-        """The sessions, newest first."""
+        """Return the sessions, newest first."""
         rows: list[dict[str, Any]] = [
             {
                 "id": header.id,
@@ -94,7 +94,7 @@ class MemoryStore(SessionStore):
         return rows[:limit]
 
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
-        """Entries whose data contain the text."""
+        """Yield the entries whose data contain the text."""
         wanted, found = query.casefold(), 0
         if not wanted:
             return
@@ -116,7 +116,7 @@ def _title(header: SessionHeader, entries: Sequence[SessionEntry]) -> str | None
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a JSON value."""
+    """Yield the texts in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The seam for tracers: what stands between a host and every hook of a plugin that it, its agents and their buses call."""
+"""The seam for tracers: a probe stands between a host and every plugin hook that the host, its agents or their buses call."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 
 class HookProbe(Protocol):
-    """What :meth:`Host.watch` takes. ``impl`` is pluggy's: ``impl.plugin_name`` and ``impl.function`` say whose it is.
+    """A probe that :meth:`Host.watch` takes. A probe returns what the call returns, and lets pass what the call raises.
 
-    A probe gives what the call gives and lets pass what it raises.
+    ``impl`` is pluggy's object, whose ``plugin_name`` and ``function`` name the plugin and its code.
     """
 
     def hook(self, hook: str, impl: Any, call: Callable[[], Any]) -> Any:
-        """A host, registration or resolution hook is called: ``call()`` gives its answer, or an awaitable of one.
+        """Call a host, registration or resolution hook: ``call()`` returns its answer, or an awaitable of the answer.
 
-        That of a registration hook is the list of what the plugin registered in it.
+        The answer of a registration hook is the list of the items that the plugin registered.
         """
 
     def around(
@@ -28,13 +28,13 @@ class HookProbe(Protocol):
         call: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
         call_next: Callable[[], Awaitable[Any]],
     ) -> Awaitable[Any]:
-        """An around-hook is called: ``call(call_next)`` runs it, with whatever is handed to it as its ``call_next``."""
+        """Call an around-hook: ``call(call_next)`` runs the hook, with any ``call_next`` that the probe passes."""
 
     def bus(self, bus: EventBus) -> None:
-        """``bus`` calls the lifecycle hooks of an agent; it may get a probe of its own (``bus.probe``)."""
+        """Take note of ``bus``, which calls the lifecycle hooks of an agent. The probe may set ``bus.probe``."""
 
 
 def called(host: Any, hook: str, impl: Any, call: Callable[[], Any]) -> Any:
-    """``call()``, through the probe of ``host`` if it is watched."""
+    """Return ``call()``, made by the probe of ``host`` if there is one."""
     probe: HookProbe | None = host.probe
     return call() if probe is None else probe.hook(hook, impl, call)

@@ -1,4 +1,4 @@
-"""Registries of a host: what each plugin brings, collected one kind at a time, and made when it is first needed."""
+"""The registries of a host: the items of all plugins, collected one kind at a time and made when first needed."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CORE_COMMANDS = ("config", "doctor", "plugins")
-"""Commands whose bare names mean the core's, whatever plugins offer."""
+"""The commands whose bare names mean the core's commands, whatever plugins offer."""
 
 
 def singular(kind: str) -> str:
-    """Return what an error calls one item of a kind."""
+    """Return the word of errors for one item of a kind."""
     special = {"credentials": "credential source", "config": "section", "adapters": "provider"}
     return special.get(kind) or kind.removesuffix("s").replace("_", " ")
 
 
 def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a plugin's factory; whatever goes wrong names the plugin.
+    """Call a plugin's factory, and return what the factory makes.
 
     Raises:
-        PluginError: the import or the call failed (a :class:`SkillKitError` of the factory passes unchanged).
+        PluginError: the import or the call failed. The error names the plugin.
+        SkillKitError: the factory raised this error.
     """
     owner = f"plugin {entry.source!r}" if entry.source else "the application"
     try:
@@ -53,10 +54,7 @@ def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kw
 
 
 class FactoryRegistry(Registry[Any], Generic[T]):
-    """Objects by name; a registered :class:`Factory` is called with the host at the first ``get``.
-
-    ``register(name, instance)`` takes finished objects as well.
-    """
+    """Objects by name. The first ``get`` calls a registered :class:`Factory` with the host; finished objects are taken too."""
 
     def __init__(self, host: Host, kind: str, describe: Callable[[str], str] | None = None) -> None:
         super().__init__(describe)
@@ -65,10 +63,12 @@ class FactoryRegistry(Registry[Any], Generic[T]):
         self._made: dict[int, tuple[Entry[Any], T]] = {}
 
     def get(self, name: str) -> T:
-        """The object called ``name`` or ``name@plugin``, made now if it was not yet.
+        """Return the object called ``name`` or ``name@plugin``, and make the object if that was not done yet.
 
         Raises:
-            UnknownName, AmbiguousName: as every registry. PluginError: it cannot be made.
+            UnknownName: there is no such object.
+            AmbiguousName: several plugins offer the bare name.
+            PluginError: the object cannot be made.
         """
         entry = self.entry(name)
         if not isinstance(entry.item, Factory):
@@ -82,12 +82,12 @@ class FactoryRegistry(Registry[Any], Generic[T]):
         self._made.pop(id(entry), None)
 
     def made(self) -> list[T]:
-        """The objects that exist already."""
+        """Return the objects that exist already."""
         return [obj for _, obj in self._made.values()]
 
 
 def item_types(name: str, families: Mapping[str, tuple[type[Any] | str, ...]] = EMPTY) -> tuple[type[Any], ...]:
-    """The types that ``register_<name>`` accepts, imported when they are needed; ``families``: of the kinds of plugins."""
+    """Return the types that ``register_<name>`` accepts. ``families`` has those of the kinds that plugins define."""
     if name in families:
         return tuple(map(load_object, families[name]))
     if name == "models":
@@ -113,10 +113,10 @@ def item_types(name: str, families: Mapping[str, tuple[type[Any] | str, ...]] = 
 
 
 def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
-    """What ``plugin`` hands to ``register`` in its implementation of ``register_<kind>``.
+    """Return the items that ``plugin`` passes to ``register`` in its implementation of ``register_<kind>``.
 
     Raises:
-        PluginError: an item has the wrong type, or the hook is async. Whatever the plugin raises passes.
+        PluginError: an item has the wrong type, or the hook is async. Errors of the plugin pass.
     """
     types = item_types(kind, host.load().kinds)
     items: list[Any] = []
@@ -144,7 +144,7 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
 
 
 def note_unchecked(host: Host, tool: Any, source: str | None) -> None:
-    """Say once which keywords of a tool's parameters nobody checks; a :class:`~skillkit_core.tools.ToolSet` has none yet."""
+    """Note once which keywords of a tool's parameters nobody checks. A ``ToolSet`` has no parameters yet."""
     from .json_schema import unchecked
 
     if not (found := unchecked(getattr(tool, "parameters", None))):
@@ -159,7 +159,7 @@ _MADE_LATER = ("runtimes", "compactors", "session_stores", "skill_loaders", "exe
 
 
 class Registries:
-    """The registries of a host by kind, and which of them have been filled."""
+    """The registries of a host by kind."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -167,11 +167,11 @@ class Registries:
         self._filled: set[str] = set()
 
     def made(self, kind: str) -> Any:
-        """The registry of a kind if it was asked for already, else ``None``."""
+        """Return the registry of a kind if somebody asked for it before, else ``None``."""
         return self._registries.get(kind)
 
     def get(self, kind: str, plugins: Plugins) -> Any:
-        """The registry of a kind, filled by the plugins.
+        """Return the registry of a kind, filled by the plugins.
 
         Raises:
             UnknownName: neither the core nor a plugin has such a kind.
@@ -209,7 +209,7 @@ class Registries:
         return registry
 
     def _collect(self, kind: str, name: str, plugins: Plugins) -> None:
-        """Let one plugin register; an error takes back what it registered."""
+        """Let one plugin register its items. An error removes all of them."""
         impls = plugins.own_impls(name, f"register_{kind}")
         if not impls:
             return
@@ -229,14 +229,14 @@ class Registries:
             self._host.report(failure.diagnostic)
 
     def collect_late(self, name: str, plugins: Plugins) -> None:
-        """Ask a plugin that came late for the kinds that the others have been asked for."""
+        """Collect from a plugin that came late the kinds that were collected from the others."""
         for kind in self._host.kinds:
             if kind in self._filled:
                 self._collect(kind, name, plugins)
                 self._report_clashes(kind, name)
 
     def forget(self, name: str, kinds: Iterable[str] = ()) -> None:
-        """Take back everything that a plugin registered, and the registries of the ``kinds`` that it defines."""
+        """Remove all items of a plugin, and the registries of the ``kinds`` that the plugin defines."""
         for registry in self._registries.values():
             registry.unregister_by_source(name)
         for kind in kinds:
@@ -244,7 +244,7 @@ class Registries:
             self._filled.discard(kind)
 
     def _report_clashes(self, kind: str, only: str | None = None) -> None:
-        """Say which tools and sections those of another plugin hide, and which commands those of the core."""
+        """Note tools and sections that another plugin's hide, and commands that the core's hide."""
         registry = self._registries[kind]
         hidden: list[tuple[Any, str]] = []
         if kind == "tools":

@@ -1,4 +1,4 @@
-"""The one registry: named items with the source that brought them; and that of the models, which have several names each."""
+"""The registry of named items with their sources, and the registry of models, which have several names each."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Entry(NamedTuple, Generic[T]):
 
 
 class Registry(Generic[T]):
-    """Items by name. Where two plugins offer one name, only ``name@plugin`` says which item is meant.
+    """Items by name. Where two plugins offer one name, only ``name@plugin`` means one of the items.
 
     A name that an application registers (no source) means the application's item, whatever plugins offer. A registry is
-    thread-safe. Listings keep the order of registration, which the host makes the order of the plugins.
+    thread-safe. Listings keep the order of registration, which is the order of the plugins.
 
     Args:
-        describe: turns a source into the words that an error uses for it (distribution and version).
-        first_wins: the bare name of a clash means the first entry instead of being an error (tools).
+        describe: returns the words of an error for a source (distribution and version).
+        first_wins: the bare name of a clash means the first entry, and is no error (tools).
 
     Attributes:
-        prefer: by name, the source that a distribution chose for it.
-        version: grows with every change.
+        prefer: name to the source that a distribution chose for the name.
+        version: number that grows with every change.
     """
 
     kind = "item"
@@ -64,7 +64,7 @@ class Registry(Generic[T]):
         self.version = 0
 
     def register(self, name: str, item: T, source: str | None = None) -> None:
-        """Add ``item`` as ``name``; the same source registering the name again replaces its item."""
+        """Add ``item`` as ``name``, in place of an item that the same source registered as ``name``."""
         entry = Entry(name, item, source)
         with self._lock:
             entries = self._entries.setdefault(name, [])
@@ -78,16 +78,12 @@ class Registry(Generic[T]):
             self._changed()
 
     def unregister(self, name: str) -> None:
-        """Remove the item that ``get(name)`` would give.
-
-        Raises:
-            UnknownName, AmbiguousName: as ``get``.
-        """
+        """Remove the item that ``get(name)`` would return, or raise as :meth:`get` does."""
         with self._lock:
             self._remove(self.entry(name))
 
     def unregister_by_source(self, source: str) -> None:
-        """Remove everything that ``source`` registered, and nothing else."""
+        """Remove all items of ``source``, and no others."""
         with self._lock:
             for entry in [e for entries in self._entries.values() for e in entries if e.source == source]:
                 self._remove(entry)
@@ -105,13 +101,13 @@ class Registry(Generic[T]):
         self.version += 1
 
     def _forget(self, entry: Entry[T]) -> None:
-        """Called for every entry that was removed or replaced."""
+        """Drop what was made from an entry that was removed or replaced."""
 
     def entry(self, name: str) -> Entry[T]:
         """Return the entry called ``name`` or ``name@source``.
 
         Raises:
-            UnknownName: there is none; the hint lists close matches.
+            UnknownName: there is no such entry. The hint lists close matches.
             AmbiguousName: several plugins offer the bare name.
         """
         with self._lock:
@@ -133,7 +129,7 @@ class Registry(Generic[T]):
         return UnknownName(self.kind, name, self.list())
 
     def get(self, name: str) -> T:
-        """Return the item called ``name`` or ``name@source``; raise as :meth:`entry`."""
+        """Return the item called ``name`` or ``name@source``, or raise as :meth:`entry` does."""
         return self.entry(name).item
 
     def has(self, name: str) -> bool:
@@ -143,7 +139,7 @@ class Registry(Generic[T]):
             return name in self._entries or any(e.source == source for e in self._entries.get(bare, ()))
 
     def list(self) -> Names:
-        """Return the names, in the order of registration; the losers of a clash as ``name@source``."""
+        """Return the names in the order of registration, with the losers of a clash as ``name@source``."""
         return [self.name_of(e) for e in self.entries()]
 
     def name_of(self, entry: Entry[T]) -> str:
@@ -183,7 +179,7 @@ class Registry(Generic[T]):
 class ModelRegistry(Registry["ModelDefinition"]):
     """The models of a host, by ``provider/id``, and by bare id or alias where that is unambiguous.
 
-    :meth:`get` returns ``None`` for an unknown model: a model does not have to be listed to be used.
+    :meth:`get` returns ``None`` for an unknown model, because a model need not be registered to be used.
     """
 
     kind = "model"
@@ -211,7 +207,7 @@ class ModelRegistry(Registry["ModelDefinition"]):
         return self._short_names().get(model_id)
 
     def _short_names(self) -> dict[str, ModelDefinition]:
-        """Return the models by id and alias without a provider, ids first; made again when the models change."""
+        """Return the models by id and alias without a provider, ids first, indexed again when the models change."""
         if self._indexed != self.version:
             index: dict[str, ModelDefinition] = {}
             for model in self.items():

@@ -1,4 +1,4 @@
-"""The skills of a host: every source is read by the first loader that accepts it, winners take the bare names."""
+"""The skills of a host. The first loader that accepts a source reads it, and winners of a name clash take the bare name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SkillRegistry(Registry[Skill]):
     kind = "skill"
 
     def get_skill(self, name: str) -> Skill:
-        """Return the skill called ``name``; raise as :meth:`get`."""
+        """Return the skill called ``name``, or raise as :meth:`get` does."""
         return self.get(name)
 
     def get_skills_for_engine(self, engine: str) -> Sequence[Skill]:
@@ -33,7 +33,7 @@ class SkillRegistry(Registry[Skill]):
         return [s for s in self.items() if s.engine == str(engine)]
 
     def replace_all(self, skills: Sequence[tuple[str, Skill]], source: str) -> None:
-        """Make ``skills`` (name, skill) everything that ``source`` offers."""
+        """Replace all skills of ``source`` by ``skills``, pairs of name and skill."""
         with self._lock:
             self.unregister_by_source(source)
             for name, skill in skills:
@@ -41,7 +41,7 @@ class SkillRegistry(Registry[Skill]):
 
 
 def _load(host: Host, entry: Entry[SkillSource]) -> LoadedSkills:
-    """What the first loader that accepts a source finds in it; what goes wrong is its plugin's problem."""
+    """Return what the first loader that accepts a source finds in it. Report a loader that fails."""
     source, loaders = entry.item, host.skill_loaders
     failed = False
     for name in [source.loader] if source.loader else loaders.list():
@@ -61,7 +61,7 @@ def _load(host: Host, entry: Entry[SkillSource]) -> LoadedSkills:
 
 
 def load_skills(host: Host, registry: SkillRegistry) -> None:
-    """Fill ``registry``: project beats user beats plugin beats bundled beats extra; losers are ``source:name``."""
+    """Fill ``registry``: project beats user beats plugin beats bundled beats extra. Losers are called ``source:name``."""
     for name in {e.source for e in registry.entries() if e.source is not None}:
         registry.unregister_by_source(name)
     host.skill_problems.clear()
@@ -84,17 +84,17 @@ def load_skills(host: Host, registry: SkillRegistry) -> None:
                     registry.register(alias, skill, source.name)
 
 
-TYPE = "skills_dirs"  # ``custom_type`` of the entries that have them, as ``dirs``
+TYPE = "skills_dirs"  # the ``custom_type`` of session entries whose ``dirs`` are folders of skills
 
 
 def kept_folders(entries: Iterable[SessionEntry]) -> list[str]:
-    """The folders that a session was given, on whichever branch, each once."""
+    """Return the folders of skills that a session was given, on any branch, each once."""
     told = [e.data for e in entries if e.type == "custom" and e.data.get("custom_type") == TYPE]
     return list(dict.fromkeys(str(folder) for data in told for folder in data.get("dirs") or ()))
 
 
 def unused_folders(host: Host, entries: Iterable[SessionEntry]) -> list[str]:
-    """Those of them that the host does not read skills from."""
+    """Return the folders among :func:`kept_folders` that the host reads no skills from."""
     kept = kept_folders(entries)
     if not kept:
         return []

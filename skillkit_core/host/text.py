@@ -1,4 +1,4 @@
-"""Text on its way out: short enough, and without secrets."""
+"""Text that leaves the host: limited in length, and without secrets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from ..messages import AgentMessage, TextBlock
 
 M = TypeVar("M", bound=AgentMessage)
 
-_CREDENTIALS = ("authorization", "api-key", "cookie", "-token", "-secret")  # how names of headers with credentials end
+# The names of headers with credentials end so.
+_CREDENTIALS = ("authorization", "api-key", "cookie", "-token", "-secret")
 
 
 def limit_text(text: str, room: int) -> str:
-    """Return ``text`` in at most about ``room`` characters: the middle is left out, and a line says how much."""
+    """Return ``text`` in at most about ``room`` characters. A line takes the place of the middle and says how long that was."""
     if len(text) <= room:
         return text
     half = max(0, room - 60) // 2
@@ -31,5 +32,5 @@ def without_secrets(message: M, redact: Callable[[str], str]) -> M:
 
 
 def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return ``headers`` with ``***`` for the value of each whose name says that it is a credential, as ``X-API-Key`` does."""
+    """Return ``headers`` with ``***`` for the values of headers that hold credentials, such as ``X-API-Key``."""
     return {name: "***" if name.lower().endswith(_CREDENTIALS) else value for name, value in headers.items()}
