@@ -12,7 +12,7 @@ __all__ = ["AroundHooks", "wrapped"]
 
 
 class AroundHooks:
-    """The implementations of the around-hooks, made callable once for a set of plugins."""
+    """Prepares the implementations of the around-hooks once for each set of plugins."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -30,7 +30,7 @@ class AroundHooks:
 
 
 def _positional(host: Host, hook: str, impl: Any) -> Any:
-    """A pluggy implementation as ``(subject, call_next, ctx)``."""
+    """Return a pluggy implementation as a function of ``(subject, call_next, ctx)``."""
     names = tuple(impl.argnames)
 
     async def call(subject: Any, call_next: Any, ctx: Any) -> Any:
@@ -47,7 +47,7 @@ def _positional(host: Host, hook: str, impl: Any) -> Any:
 
 
 def wrapped(hooks: Sequence[Any], subject: Any, body: Callable[[], Any], ctx: Any) -> Callable[[], Any]:
-    """``body`` inside the hooks; ``call_next`` takes no arguments, so nothing changes after the guards looked."""
+    """Return ``body`` inside the hooks. No hook can change what the guards saw: ``call_next`` takes no arguments."""
     call = body
     for hook in reversed(hooks):
         call = _layer(hook, subject, call, ctx)

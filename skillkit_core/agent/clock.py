@@ -1,4 +1,4 @@
-"""Time as the loop sees it, so that tests can bring their own."""
+"""The clock of an agent, which tests replace."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ["SYSTEM_CLOCK", "Clock", "SystemClock"]
 
 
 class Clock(Protocol):
-    """What the loop needs of time."""
+    """Tells the time, and sleeps."""
 
     def time(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return seconds that never decrease."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for a number of seconds."""
 
 
 class SystemClock:

@@ -1,4 +1,4 @@
-"""When a history is shortened (spec, section 7). How is the compactors' business."""
+"""Compaction of the context: when it runs (spec, section 7). Compactors decide how."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
 __all__ = ["can_compact", "compact_alone", "compact_if_needed", "compact_now", "find_compactor"]
 
-PROGRESS = 0.10  # what a compaction must free at least
+PROGRESS = 0.10  # the part of the tokens that a compaction must free
 Reason = Literal["threshold", "overflow", "manual"]
 
 
 def threshold(run: Run) -> int:
-    """Tokens that the next request may carry before the history is shortened; 0: nobody knows."""
+    """Return the tokens that a request may carry without a compaction; 0: the window is unknown."""
     return run.window - min(run.config.reserve_tokens, run.window // 4) if run.window > 0 else 0
 
 
 def can_compact(agent: AgentRunner) -> bool:
-    """Whether anybody could shorten a history."""
+    """Return whether a compactor or a handler could compact."""
     host = agent.host
     return bool(len(host.compactors) or host.impls("select_compactor") or agent.events.has_say("before_compact"))
 
 
 async def compact_if_needed(run: Run) -> None:
-    """Compact when the next request would leave less than the reserve of the window."""
+    """Compact when the next request would leave less than ``reserve_tokens`` of the window."""
     most = threshold(run)
     if most and run.tokens() > most and can_compact(run.agent):
         await compact_now(run, "threshold")
 
 
 async def compact_alone(run: Run) -> bool:
-    """The work of a run that does nothing else; whether it freed enough."""
+    """Execute a run that only compacts; return whether the compaction freed enough tokens."""
     agent = run.agent
     await run.choose_target()
     run.prompt_with(agent.system_prompt())
@@ -55,7 +55,7 @@ async def compact_alone(run: Run) -> bool:
 
 
 async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | None:
-    """The compactor that ``select_compactor`` chooses, else the configured one, else the first registered."""
+    """Return the compactor of ``select_compactor``, else the configured one, else the first registered; or ``None``."""
     host = run.agent.host
     found: Compactor | None = await host.resolve("select_compactor", request=request)
     if found is not None:
@@ -83,7 +83,7 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
             async with contextlib.aclosing(target.adapter.stream(asked)) as stream:  # type: ignore[type-var]
                 async for event in stream:
                     builder.add(event)
-        except Exception as error:  # noqa: BLE001 - an adapter must not raise; a request that it made costs all the same
+        except Exception as error:  # noqa: BLE001 - the ledger records the request of an adapter that raises, too
             builder.fail(builder.error or error)
         await run.ledger.close(builder)
         if builder.error is not None:
@@ -104,7 +104,7 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
 
 
 async def compact_now(run: Run, reason: Reason) -> bool:
-    """Shorten the history once; whether that freed enough to go on."""
+    """Compact once; return whether the compaction freed enough tokens."""
     agent, bus, session = run.agent, run.bus, run.session
     before = run.tokens()
     request = _request(run, reason, before)
@@ -153,7 +153,7 @@ async def compact_now(run: Run, reason: Reason) -> bool:
 
 
 def _legal_cut(messages: Sequence[object], keep_from: int) -> int:
-    """``keep_from``, moved back so that no result is parted from its call."""
+    """Return ``keep_from``, moved back so that each kept result keeps its call."""
     cut = max(0, min(keep_from, len(messages)))
     while 0 < cut < len(messages) and isinstance(messages[cut], ToolResultMessage):
         cut -= 1

@@ -1,8 +1,8 @@
 """Errors of plugins that are not subclasses of ``Exception``.
 
-They are never swallowed (spec, section 4): ``KeyboardInterrupt``, ``SystemExit`` and any other ``BaseException`` are meant for
-the program, so they pass once the run is closed and its file is whole. ``CancelledError`` belongs to the task. A
-``GeneratorExit`` that a plugin raises fails the run; one that closes the coroutine of the run passes.
+``KeyboardInterrupt``, ``SystemExit`` and any other ``BaseException`` are meant for the program, so the core raises them again
+once the run is closed and its session is whole (spec, section 4). ``CancelledError`` belongs to the task. A
+``GeneratorExit`` that a plugin raises fails the run; one that closes the coroutine of the run is raised again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a run was aborted that ``error`` interrupted, and for all but the user's interrupt where it was raised."""
+    """Return the abort reason of a run that ``error`` interrupted, with the place of the ``raise`` unless the user did it."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted by the user"
     where = raised_at(error)
@@ -26,14 +26,14 @@ def reason_of(error: BaseException) -> str:
 
 
 def working_task() -> asyncio.Task[Any] | None:
-    """The task that runs this code, ``None`` outside of one."""
+    """Return the task that runs this code; ``None`` outside of a task."""
     with contextlib.suppress(RuntimeError):
         return asyncio.current_task()
     return None
 
 
 def as_failure(error: BaseException, task: asyncio.Task[Any] | None) -> Exception:
-    """Return ``error`` as an ``Exception``; raise it again if it is not a failure of the run.
+    """Return ``error`` as an ``Exception``, or raise ``error`` if it is not a failure of the run.
 
     Args:
         task: the task of the run. A ``GeneratorExit`` outside of this task closes the coroutine, and is no failure.
@@ -48,10 +48,11 @@ def as_failure(error: BaseException, task: asyncio.Task[Any] | None) -> Exceptio
 def run_in_thread(function: Callable[..., T], *args: Any) -> T:
     """Call a plain function in a thread that is not the main one.
 
-    No signal of the user arrives there, and ``SystemExit`` ends a thread and not the program: both are failures of the function.
+    Interrupts are failures of the function: no signal of the user reaches the thread, and ``SystemExit`` ends only the thread.
 
     Raises:
-        Escaped: it raised one of these. RuntimeError: a ``StopIteration``, which no future takes: nobody would hear of it.
+        Escaped: the function raised ``KeyboardInterrupt``, ``SystemExit`` or ``GeneratorExit``.
+        RuntimeError: the function raised ``StopIteration``, which no future can carry.
     """
     try:
         return function(*args)
@@ -62,7 +63,7 @@ def run_in_thread(function: Callable[..., T], *args: Any) -> T:
 
 
 class Carried(Exception):
-    """What interrupts a run, on its way from one task to the one that waits for it."""
+    """Carries an interrupt of a run from one task to the task that awaits it."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -70,7 +71,7 @@ class Carried(Exception):
 
 
 async def carried(work: Coroutine[Any, Any, T]) -> T:
-    """``await work`` in a task of its own; what interrupts it must not leave that: most of it would stop the loop at once."""
+    """Await ``work`` as the body of a task; wrap an interrupt in :class:`Carried`, because it would stop the loop at once."""
     try:
         return await work
     except BaseException as error:
@@ -80,6 +81,6 @@ async def carried(work: Coroutine[Any, Any, T]) -> T:
 
 
 def seen(task: asyncio.Future[Any]) -> None:
-    """As a done callback: whoever waits for the task deals with its end, so that asyncio need not complain of an interrupt."""
+    """Mark the error of a task as retrieved (a done callback), so that asyncio does not log an interrupt as lost."""
     if not task.cancelled():
         task.exception()

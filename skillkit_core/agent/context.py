@@ -1,4 +1,4 @@
-"""What one request sends: the system prompt, the messages as the model sees them, and an estimate of their tokens."""
+"""The context of a request: the system prompt, the messages for the model, and an estimate of the tokens."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ IMAGE_TOKENS = 1_200
 
 
 def estimate_tokens(text: str) -> int:
-    """Four characters to a token, rounded up."""
+    """Return the estimated tokens of a text: four characters to a token, rounded up."""
     return (len(text) + CHARACTERS - 1) // CHARACTERS
 
 
 def estimate_message(message: AgentMessage, estimate: Callable[[str], int] = estimate_tokens) -> int:
-    """Estimated tokens of one message, whatever its blocks."""
+    """Return the estimated tokens of one message."""
     total = MESSAGE_OVERHEAD
     for block in message.content:
         text = getattr(block, "text", None)
@@ -58,7 +58,7 @@ def estimate_message(message: AgentMessage, estimate: Callable[[str], int] = est
 
 
 def estimator_for(host: Host, model_id: str) -> Callable[[str], int]:
-    """The estimator for a model: the first registered one whose pattern fits."""
+    """Return the first registered estimator whose pattern fits a model, else :func:`estimate_tokens`."""
     from fnmatch import fnmatchcase
 
     for entry in host.token_estimators.entries():
@@ -69,27 +69,27 @@ def estimator_for(host: Host, model_id: str) -> Callable[[str], int]:
 
 
 def prompt_parts(agent: AgentRunner, providers: Registry[Any]) -> Mapping[str, str]:
-    """Return the configured prompt (``system_prompt``) and what context providers add, by name; none is empty, or has secrets."""
+    """Return the configured prompt (``system_prompt``) and the texts of the context providers, by name, secrets redacted."""
     parts = {"system_prompt": agent.config.system_prompt or agent.host.config.get("system_prompt", "")}
     for entry in sorted(providers.entries(), key=lambda e: e.item.order):
         try:
             name = entry.name if entry.name not in parts else entry.address
             parts[name] = load_object(entry.item.provide)(agent)
-        except Exception as error:  # noqa: BLE001 - a part that fails is left out, and said
+        except Exception as error:  # noqa: BLE001 - a provider that fails adds no part and is reported
             agent.host.note(entry.source or "application", f"context provider {entry.name!r} failed: {error}")
     return {name: agent.redact(part) for name, part in parts.items() if part}
 
 
 def joined(parts: Mapping[str, str]) -> str:
-    """The parts as one text."""
+    """Return the parts as one text."""
     return "\n\n".join(parts.values())
 
 
 class ContextView:
-    """What the model sees of a session, kept up to date, so that a turn costs what it adds and not what there is.
+    """Keeps the model's view of a session, and processes each message once, not once a turn.
 
     Attributes:
-        providers: what adds to the system prompt.
+        providers: the context providers, which add to the system prompt.
     """
 
     def __init__(self, host: Host, session: Session) -> None:
@@ -108,7 +108,7 @@ class ContextView:
         self._tool_tokens: tuple[Sequence[Tool], int] = ((), 0)
 
     def messages(self) -> Sequence[LLMMessage]:
-        """Return the context as a legal history; only what came since the last call is looked at."""
+        """Return the context as a legal history."""
         session = self._session
         if self._generation != session.generation:
             self._repairer, self._viewed = Repairer(), 0
@@ -123,7 +123,7 @@ class ContextView:
         return repair(tuple(session.context), waiting.open_calls if waiting is not None else frozenset())
 
     def tokens(self, model: str, system_prompt: str, tools: Sequence[Tool]) -> int:
-        """Return an estimate of the tokens that a request to ``model`` carries: messages, system prompt and tools."""
+        """Return the estimated tokens of a request to ``model``: messages, system prompt and tools."""
         session = self._session
         counted = (session.generation, model, self._host.token_estimators.version)
         if counted != self._counted_for:
@@ -139,7 +139,7 @@ class ContextView:
         return self._tokens + self._tool_tokens[1] + self._estimate(system_prompt)
 
     def unique_calls(self, message: AssistantMessage) -> AssistantMessage:
-        """Return ``message`` with tool-call ids that the session has not seen before (spec, section 9.18)."""
+        """Return ``message`` with tool-call ids that are new in the session (spec, section 9.18)."""
         if not message.tool_calls:
             return message
         known = self._known_calls()
@@ -159,9 +159,10 @@ class ContextView:
         return message if content == message.content else replace(message, content=content)
 
     def _known_calls(self) -> set[str]:
-        """Return the ids of all calls in the session, those before a compaction and of other branches too."""
+        """Return the ids of all tool calls of the session, on all branches and before compactions."""
         session = self._session
-        if self._call_ids is None:  # a reopened session renames as the one that was never closed would have
+        # all branches count, so that a reopened session renames as a session that stayed open
+        if self._call_ids is None:
             self._call_ids = session.call_ids()
             self._calls_generation, self._calls_seen = session.generation, len(session.context)
         if self._calls_generation != session.generation:

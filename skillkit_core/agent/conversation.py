@@ -1,4 +1,4 @@
-"""The session that an agent talks in: opened, left for another one, forked, gone back in; and the events that tell of it."""
+"""The session of an agent: open, switch, fork, reload and move, and the events of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Conversation(Part):
     """Holds the session of an agent.
 
     Args:
-        given: an open session, the id of one in the host's store, ``"new"`` for a new one there, ``None``: in memory.
+        given: an open session, a session id of the host's store, ``"new"`` for that store; ``None``: in memory.
     """
 
     def __init__(self, agent: AgentRunner, given: Session | str | None) -> None:
@@ -49,14 +49,14 @@ class Conversation(Part):
 
     @property
     def required(self) -> Session:
-        """The session; raises :class:`UsageError` before it is open."""
+        """The session; raise :class:`UsageError` before the session is open."""
         if self.session is None:
             raise UsageError("the session is not open yet", hint="await agent.open()")
         return self.session
 
     async def open(self) -> Session:
-        """Open the session if it is not; raises as :class:`SessionStore`."""
-        if (opened := self._opened) and self.session is not None:  # other threads need not wait for the lock
+        """Open the session unless it is open, and emit ``session_start``; raise as :meth:`SessionStore.open`."""
+        if (opened := self._opened) and self.session is not None:  # without the lock, which belongs to one loop
             return self.session
         async with self._opening:
             if not opened and self._opened:
@@ -72,7 +72,7 @@ class Conversation(Part):
         return self.required
 
     async def _find(self, given: Session | str | None) -> tuple[Session, Reason]:
-        """The session that is meant, opened."""
+        """Open or create the session that ``given`` names; return it with the reason for ``session_start``."""
         agent, clock = self._agent, self._agent.clock.time
         if isinstance(given, Session):
             return given, "resume" if given.entries else "new"
@@ -85,7 +85,7 @@ class Conversation(Part):
         return await Session.create(self._store, clock, cwd=str(agent.cwd), parent=parent), "new"
 
     async def _started(self, reason: Reason, previous: str | None = None) -> None:
-        """Emit ``session_start`` and keep what its handlers put into the context."""
+        """Emit ``session_start``, and persist the messages that its handlers add to the context."""
         bus, session = self._agent.events, self.required
         answer = await bus.fire(SessionStartEvent, reason=reason, previous=previous, path=session.location)
         if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
@@ -93,7 +93,7 @@ class Conversation(Part):
                 await session.append_message(without_secrets(message, self._agent.host.redact))
 
     async def switch(self, target: str) -> Session:
-        """Leave the session for another one of the host's store (``"new"``: a new one); see :meth:`AgentRunner.switch`."""
+        """Switch to another session of the host's store; see :meth:`AgentRunner.switch`."""
         old = await self.open()
         new = target == "new"
         if target == old.id:
@@ -105,14 +105,15 @@ class Conversation(Part):
         return session
 
     async def fork(self, at: str | Unset | None) -> Session:
-        """Go on in a copy of the session up to an entry; see :meth:`AgentRunner.fork`."""
+        """Switch to a copy of the session up to an entry; see :meth:`AgentRunner.fork`."""
         old, clock = await self.open(), self._agent.clock.time
         entry_id = old.leaf_id if isinstance(at, Unset) else at
         old.require(entry_id)
         await self._ask(SessionBeforeForkEvent, "fork", target=entry_id)
         if self._store is not None:
             handle = await self._store.fork(old.id, entry_id)
-        else:  # the application has opened the session, and nobody knows where
+        else:
+            # the application opened the session, whose store is unknown here
             kept = fork_entries(old.entries, entry_id, where=old.location or old.id)
             now = time.time()
             header = SessionHeader(new_session_id(now), now, old.handle.header.cwd, parent_session=old.id)
@@ -123,7 +124,7 @@ class Conversation(Part):
         return session
 
     async def reload(self) -> Session:
-        """Read the session again from where it is kept; see :meth:`AgentRunner.reload`."""
+        """Read the session again from its store; see :meth:`AgentRunner.reload`."""
         old = await self.open()
         if self._store is None:
             raise UsageError("the session was opened by the application", hint="open it again there")
@@ -133,7 +134,7 @@ class Conversation(Part):
         return session
 
     async def move_to(self, entry_id: str | None, summary: str | None, label: str | None) -> None:
-        """Go on from another entry of the session; see :meth:`AgentRunner.move_to`."""
+        """Continue after another entry of the session; see :meth:`AgentRunner.move_to`."""
         session = await self.open()
         session.require(entry_id)
         answer = await self._ask(SessionBeforeTreeEvent, "move", target=entry_id)
@@ -153,7 +154,7 @@ class Conversation(Part):
         )
 
     async def _ask(self, cls: type[E], what: str, **values: object) -> object:
-        """Ask the handlers of a ``session_before_*`` event; a cancel is an :class:`AgentError`."""
+        """Emit a ``session_before_*`` event; return the answer, or raise :class:`AgentError` when a handler cancels."""
         answer = await self._agent.events.fire(cls, **values)
         if isinstance(answer, SessionBeforeResult) and answer.cancel is True:
             why = f": {answer.reason}" if isinstance(answer.reason, str) else ""
@@ -161,7 +162,7 @@ class Conversation(Part):
         return answer
 
     async def _leave_for(self, session: Session, reason: Reason) -> None:
-        """Talk in another session from now on; what was known about the old one is forgotten."""
+        """Replace the session by another one, close the old session, and emit ``session_start``."""
         old, self.session = self.required, session
         self._agent.events.open_session(session.id)
         self._agent.talk_in(session)
@@ -169,7 +170,7 @@ class Conversation(Part):
         await self._started(reason, None if reason == "reload" else old.id)
 
     async def shut_down(self) -> None:
-        """Emit ``session_shutdown``."""
+        """Emit ``session_shutdown`` if the session was opened."""
         if self._opened:
             await self._agent.events.fire(SessionShutdownEvent, reason="exit")
 

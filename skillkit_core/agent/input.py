@@ -1,4 +1,4 @@
-"""What reaches an agent: the text of prompts and queued messages, the queues they wait in, and the receipts for them."""
+"""The input of an agent: prompts, queued messages, the queues, and the receipts."""
 
 from __future__ import annotations
 
@@ -29,51 +29,54 @@ _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|\Z)")  # "/compact now", but not "/et
 
 
 class Receipt:
-    """What ``steer(..., trigger=True)`` and ``follow_up(..., trigger=True)`` give.
+    """The receipt of ``steer(..., trigger=True)`` or ``follow_up(..., trigger=True)``.
 
     Attributes:
-        id: the queued item, for :meth:`AgentRunner.cancel`; empty when a handler of ``input`` has dealt with the message.
+        id: the id of the queued item, for :meth:`AgentRunner.cancel`; empty when a handler of ``input`` answered.
+        wants_run: no run has begun for the message yet.
+        said: a run has persisted the message.
+        watched: somebody has called :meth:`response`.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.id = ""
-        self.wants_run = True  # until one has begun for it
-        self.said = False  # whether a run has taken the message
-        self.watched = False  # whether somebody asked for the response
+        self.wants_run = True
+        self.said = self.watched = False
         self._scheduler = scheduler
-        self._future: Future[AgentResponse] = Future()  # threads wait for it, too
+        self._future: Future[AgentResponse] = Future()
 
     @property
     def done(self) -> bool:
-        """Whether the run that took the message is over, or none will take it."""
+        """True when the run that took the message is over, or no run will take the message."""
         return self._future.done()
 
     async def response(self) -> AgentResponse:
-        """Wait for the end of the run that takes the message, and give its response; from any thread and loop.
+        """Wait for the end of the run that takes the message; return the response. Any thread and loop may call this.
 
         Raises:
-            AgentError: the run failed, or the message was taken back or the agent closed before it was said. RunAborted: the
-            run was aborted. ReentrancyError: the caller is part of a run of this agent.
+            AgentError: the run failed, or the message was cancelled or the agent closed before a run took the message.
+            RunAborted: the run was aborted.
+            ReentrancyError: the caller is part of a run of this agent.
         """
         self._scheduler.refuse_reentry("response")
         self.watched = True
         return await asyncio.shield(asyncio.wrap_future(self._future))
 
     def taken(self) -> None:
-        """A run has said the message."""
+        """Mark the message as persisted by a run."""
         self.said, self.wants_run = True, False
 
     def want_run(self, wanted: bool) -> None:
-        """Say whether a run is still to begin for the message."""
+        """Set whether a run must still begin for the message."""
         self.wants_run = wanted
 
     def resolve(self, response: AgentResponse) -> None:
-        """The run is over; only the first end counts."""
+        """Set the response, unless the receipt has a response or an error."""
         if not self._future.done():
             self._future.set_result(response)
 
     def fail(self, error: BaseException) -> None:
-        """There is no response; only the first end counts."""
+        """Set the error, unless the receipt has a response or an error."""
         if not self._future.done():
             self._future.set_exception(error)
 
@@ -83,14 +86,15 @@ Kind: TypeAlias = Literal["steer", "follow_up", "next_run"]
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """One queued message; it is known by its id, never by its text.
+    """One queued message.
 
     Attributes:
-        id: names it for :meth:`AgentRunner.cancel`.
+        id: the id for :meth:`AgentRunner.cancel`.
         kind: the queue.
-        text, images: what is said.
-        reply: what a handler of ``input`` has answered; ``None``: nobody has.
-        receipt: that of a message that may begin a run.
+        text: the text of the message.
+        images: the image and document blocks of the message.
+        reply: the reply of a handler of ``input``; ``None``: no handler has replied.
+        receipt: the receipt of a message that may begin a run.
     """
 
     id: str
@@ -101,14 +105,14 @@ class QueueItem:
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
     def messages(self, ts: float) -> list[AgentMessage]:
-        """Return the item as a user message, with the reply to it if there is one."""
+        """Return the item as a user message, followed by the reply if there is one."""
         return exchange(self.text, self.images, self.reply, ts, source=self.kind)
 
 
 def exchange(
     text: str, images: Sequence[Block], reply: str | None, ts: float, source: str = "user"
 ) -> list[AgentMessage]:
-    """Return what was said as a message, and what a handler has replied as another one."""
+    """Return a user message, and the reply of a handler as an answer; leave out either one if it is empty."""
     said: list[AgentMessage] = []
     if content := ((TextBlock(text),) if text else ()) + tuple(images):
         said.append(UserMessage(content=content, source=source, ts=ts))
@@ -118,14 +122,14 @@ def exchange(
 
 
 class Queues:
-    """The three queues of an agent. Every accepted item is consumed once, returned, or still here (I14).
+    """The three queues of an agent. Every accepted item is consumed once, returned, or still queued (I14).
 
     Attributes:
-        items: what waits, by kind, oldest first.
+        items: the queued items by kind, oldest first.
     """
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        # Tuples: they are short, nearly always empty, and every session has three.
+        # an empty tuple costs no memory, and queues are nearly always empty
         self.items: dict[Kind, tuple[QueueItem, ...]] = {"steer": (), "follow_up": (), "next_run": ()}
         self._count = 0
         self._consumed: set[str] | None = None
@@ -140,7 +144,7 @@ class Queues:
         receipt: Receipt | None = None,
         reply: str | None = None,
     ) -> str:
-        """Queue a message; gives its id."""
+        """Queue a message; return the id of the item."""
         with self._lock:
             self._count += 1
             item = QueueItem(f"q{self._count}", kind, text, tuple(images), reply, receipt)
@@ -151,7 +155,7 @@ class Queues:
         return item.id
 
     def take(self, kind: Kind, mode: Literal["one_at_a_time", "all"] = "one_at_a_time") -> list[QueueItem]:
-        """Consume the next item, or all of them."""
+        """Consume and return the next item, or all items."""
         with self._lock:
             queue = self.items[kind]
             items = list(queue if mode == "all" else queue[:1])
@@ -165,7 +169,7 @@ class Queues:
         return items
 
     def put_back(self, item: QueueItem) -> None:
-        """Undo a ``take``: what was taken could not be said after all."""
+        """Undo a ``take`` of an item that could not be persisted."""
         with self._lock:
             self.items[item.kind] = (item, *self.items[item.kind])
             if self._consumed is not None:
@@ -173,7 +177,7 @@ class Queues:
         self._changed()
 
     def cancel(self, item_id: str) -> Literal["cancelled", "already_consumed", "already_cleared"]:
-        """Take an item out of its queue."""
+        """Remove an item from its queue; return whether the item was still queued."""
         with self._lock:
             item = next((i for queue in self.items.values() for i in queue if i.id == item_id), None)
             if item is None:
@@ -185,7 +189,7 @@ class Queues:
         return "cancelled"
 
     def clear(self) -> list[QueueItem]:
-        """Take out and return what waits for the running run; messages for the next run stay."""
+        """Remove and return the items for the active run; items for the next run stay."""
         with self._lock:
             items = [*self.items["steer"], *self.items["follow_up"]]
             self.items["steer"] = self.items["follow_up"] = ()
@@ -197,13 +201,13 @@ class Queues:
         return items
 
     def wanting(self) -> Receipt | None:
-        """Of the messages that may begin a run, the first one for which none has begun."""
+        """Return the receipt of the first message for which a run must still begin."""
         with self._lock:
             every = [*self.items["steer"], *self.items["follow_up"]]
         return next((i.receipt for i in every if i.receipt is not None and i.receipt.wants_run), None)
 
     def forsake(self, error: AgentError) -> None:
-        """Say to whoever waits for a response that there will be none."""
+        """Fail the receipts of all queued messages."""
         with self._lock:
             every = [*self.items["steer"], *self.items["follow_up"]]
         for item in every:
@@ -211,7 +215,7 @@ class Queues:
                 item.receipt.fail(error)
 
     def waiting(self, kind: Kind) -> tuple[str, ...]:
-        """The ids that wait, oldest first."""
+        """Return the ids of the queued items, oldest first."""
         return tuple(item.id for item in self.items[kind])
 
     def __bool__(self) -> bool:
@@ -222,7 +226,7 @@ Delivery = Literal["prompt", "steer", "follow_up"]
 
 
 class Input(Part):
-    """The one way in for what is said to an agent."""
+    """Passes prompts and messages through the ``input`` handlers into runs and queues."""
 
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
@@ -230,7 +234,7 @@ class Input(Part):
         self._redact = agent.redact
 
     async def prompt(self, text: str, images: Sequence[Block]) -> tuple[list[AgentMessage], Handled | None]:
-        """Return the messages of a prompt, and the answer of a handler that has dealt with it."""
+        """Return the messages of a prompt, and the answer of a handler that handled the prompt."""
         text, blocks, handled = await self._asked(text, images, "prompt")
         if handled is not None:
             return exchange(text, blocks, handled.reply, self._bus.clock()) if handled.keep else [], handled
@@ -240,7 +244,7 @@ class Input(Part):
         return said, None
 
     async def trigger(self, delivery: Delivery, text: str, images: Sequence[Block]) -> Receipt:
-        """Queue something for the active run, or begin one with it; see :meth:`AgentRunner.steer`."""
+        """Queue a message for the active run, or begin a run with it; see :meth:`AgentRunner.steer`."""
         agent, scheduler = self._agent, self._agent.scheduler
         scheduler.require_free()
         if scheduler.run is None:
@@ -257,9 +261,9 @@ class Input(Part):
     async def queue(
         self, delivery: Delivery, text: str, images: Sequence[Block], receipt: Receipt | None = None
     ) -> str:
-        """Queue something for the active run; gives the item's id, an empty one when a handler has dealt with it.
+        """Queue a message for the active run; return the item's id, or an empty one when a handler handled the message.
 
-        With a ``receipt`` it is queued also while nothing runs.
+        A message with a ``receipt`` is queued also without an active run.
         """
         agent, scheduler = self._agent, self._agent.scheduler
         if _COMMAND.match(text):
@@ -279,11 +283,11 @@ class Input(Part):
             raise UsageError("there is nothing to say: the message is empty")
         item_id = agent.queues.put("steer" if delivery == "steer" else "follow_up", text, blocks, receipt)
         if receipt is None and not scheduler.steerable and agent.queues.cancel(item_id) == "cancelled":
-            raise late  # it ended on its thread while this one queued
+            raise late  # the run ended on another thread in between
         return item_id
 
     async def later(self, text: str, images: Sequence[Block]) -> str:
-        """Keep a follow-up for the next run, as there is none; gives what :meth:`queue` gives."""
+        """Queue a follow-up for the next run; return as :meth:`queue`."""
         agent = self._agent
         if agent.events.has("input"):
             await agent.open()
@@ -294,14 +298,14 @@ class Input(Part):
         return agent.queues.put("next_run", text, blocks)
 
     def _keep(self, text: str, images: Sequence[Block], handled: Handled) -> None:
-        """Have what a handler has dealt with said with the next prompt, if it is to be kept: now a run may go on."""
+        """Queue a handled message and its reply for the next prompt if the handler keeps both: a run may be active now."""
         if handled.keep:
             self._agent.queues.put("next_run", text, images, reply=handled.reply or "")
 
     async def _asked(
         self, text: str, images: Sequence[Block], delivery: Delivery
     ) -> tuple[str, tuple[Block, ...], Handled | None]:
-        """Return what the handlers of ``input`` make of it, and the answer of one that has dealt with it."""
+        """Emit ``input``; return text and images with the handlers' changes, and the answer of one that handled the input."""
         text, blocks = self._redact(clean(text)), tuple(images)
         if "input" not in self._bus.table:
             return text, blocks, None
@@ -317,7 +321,7 @@ class Input(Part):
         return text, blocks, None
 
     def queue_changed(self) -> None:
-        """Emit ``queue_update``; from any thread."""
+        """Emit ``queue_update``; any thread may call this."""
         bus, queues = self._agent.events, self._agent.queues
         if not bus.has("queue_update"):
             return
@@ -332,7 +336,7 @@ class Input(Part):
         except RuntimeError:
             here = None
         if bus.loop is None or bus.loop.is_closed() or (here is bus.loop and bus.all_sync("queue_update")):
-            with contextlib.suppress(AsyncHandlerError):  # an async handler has no loop to run on here
+            with contextlib.suppress(AsyncHandlerError):  # without a running loop, async handlers cannot run
                 bus.emit_sync(event)
         else:
-            bus.emit_threadsafe(event)  # handlers run on the thread of the loop, also when another one aborts
+            bus.emit_threadsafe(event)  # handlers run on the thread of the loop, whoever calls this

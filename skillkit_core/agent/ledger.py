@@ -1,4 +1,4 @@
-"""The usage ledger of a run: tokens and cost of every request, and the limits that they must keep (spec, sections 7 and 12)."""
+"""The usage ledger of a run: tokens and cost of every request, and the limits of the run (spec, sections 7 and 12)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Purpose: TypeAlias = Literal["turn", "compaction", "tool"]
 
 
 class LimitReached(Exception):
-    """A limit of the run forbids another request; the text says which."""
+    """A limit of the run forbids another request; the message names the limit."""
 
 
 class UsageLedger:
-    """What one run uses, nested runs included; each request is one ``usage`` entry of the session.
+    """Records the usage of one run and its nested runs; each request is one ``usage`` entry of the session.
 
     Attributes:
-        usage: tokens so far.
+        usage: the tokens so far.
         cost: US dollars so far; ``None``: a price is unknown.
-        turns: turns that have begun.
-        requests: requests that were made.
-        tool_calls: calls of all answers.
-        limits: the bounds of the run.
+        turns: the number of turns that have begun.
+        requests: the number of requests to the model for answers.
+        tool_calls: the number of tool calls of all answers.
+        limits: the limits of the run.
     """
 
     def __init__(self, bus: EventBus, limits: Limits, parent: Parent | None) -> None:
@@ -50,15 +50,15 @@ class UsageLedger:
         self._ended = False
 
     def write_into(self, session: Session) -> None:
-        """Write the entries into this session."""
+        """Set the session that gets the entries."""
         self._session = session
 
     def end(self) -> None:
-        """Write no entry any more; what nested runs use still counts."""
+        """Stop writing entries for nested runs; their usage still counts against the limits."""
         self._ended = True
 
     def begin_turn(self) -> None:
-        """Count a turn; raise :class:`LimitReached` when a limit forbids it."""
+        """Count a turn, or raise :class:`LimitReached`."""
         if self.limits.turns is not None and self.turns >= self.limits.turns:
             raise LimitReached(f"the limit of {self.limits.turns:g} turns is reached")
         self.require_room()
@@ -69,19 +69,19 @@ class UsageLedger:
         self.tool_calls += calls
 
     def open(self, request: MessageBuilder, purpose: Purpose, target: Target) -> None:
-        """Count a request that is about to be made; :meth:`close` writes its entry, also after an abort."""
+        """Count a request before the adapter makes it; :meth:`close` writes its entry, also after an abort."""
         self._open[request] = (purpose, target)
         if purpose == "turn":
             self.requests += 1
 
     async def close(self, request: MessageBuilder, error: str | None = None) -> None:
-        """Write the entry of a request, with what is known of its usage."""
+        """Write the entry of a request, with its usage as far as the adapter has reported it."""
         purpose, target = self._open[request]
         error = error if error is not None or request.error is None else str(request.error)
         await self.record(request.usage or TokenUsage(), purpose, target, error, request)
 
     async def close_aborted(self) -> None:
-        """Write the entries of requests that were cut off."""
+        """Write the entries of the requests that an abort cut off."""
         for request in tuple(self._open):
             await self.close(request, "aborted")
 
@@ -93,9 +93,9 @@ class UsageLedger:
         error: str | None = None,
         request: MessageBuilder | None = None,
     ) -> None:
-        """Write an entry, and add to the sums of this run and of its ancestors.
+        """Write an entry, add its usage to this run and its ancestors, and emit ``usage``.
 
-        An entry that was written before an abort counts, and is not written again.
+        An entry that the store wrote counts also when an abort cut off the wait for the disk.
         """
         cost, entry = _entry(usage, purpose, target, error)
         session = self._session
@@ -103,13 +103,13 @@ class UsageLedger:
         try:
             if session is not None:
                 await session.append("usage", entry)
-        except BaseException as raised:  # noqa: BLE001 - raised again when the ledgers of the ancestors are right, too
+        except BaseException as raised:  # noqa: BLE001 - raised again after the ancestors have counted the usage
             cut = raised
         if cut is None or session is None or session.holds(entry):
             if request is not None:
                 del self._open[request]
             self.add(usage, cost)
-            await self._count_above(usage, cost, entry)
+            await self._count_in_ancestors(usage, cost, entry)
         if cut is not None:
             raise cut
         if "usage" in self._bus.table:
@@ -117,15 +117,15 @@ class UsageLedger:
             await self._bus.fire(UsageEvent, usage=usage, cost=cost, **about)
 
     def add(self, usage: TokenUsage, cost: float | None) -> None:
-        """Add to the sums; a cost of ``None`` is unknown, and makes the sum unknown."""
+        """Add to ``usage`` and ``cost``; an unknown cost (``None``) makes the sum unknown."""
         self.usage = self.usage + usage
         if usage.total:
             self.cost = None if cost is None or self.cost is None else self.cost + cost
 
-    async def _count_above(self, usage: TokenUsage, cost: float | None, entry: Mapping[str, Any]) -> None:
-        """Write the usage into the ledger of every ancestor: once each, without an event.
+    async def _count_in_ancestors(self, usage: TokenUsage, cost: float | None, entry: Mapping[str, Any]) -> None:
+        """Record usage in the ledger of every ancestor, without an event.
 
-        The entries there have the purpose ``nested`` and name the session that has the details.
+        The entries have the purpose ``nested`` and name the session that holds ``entry``.
         """
         parent = self._parent
         if parent is None:
@@ -136,17 +136,18 @@ class UsageLedger:
             if parent.call is not None:
                 parent.call.add_nested(usage)
             ledger = parent.run.ledger
-            ledger.add(usage, cost)  # also when the run has ended: its budget holds for what it left behind
+            # an ancestor that has ended still limits the agents that outlive it
+            ledger.add(usage, cost)
             if not ledger._ended and ledger._session is not None:
                 await ledger._session.append("usage", nested)
             parent = ledger._parent
 
     def lower(self, limits: Limits) -> None:
-        """Keep these bounds, too, where they are lower."""
+        """Lower each limit to that of ``limits`` where that is lower."""
         self.limits = self.limits.lowered(limits)
 
     def require_room(self) -> None:
-        """Raise :class:`LimitReached` when a limit of this run, or a budget of an ancestor, forbids another request."""
+        """Raise :class:`LimitReached` when a limit of this run, or tokens or cost of an ancestor, forbid another request."""
         limits = self.limits
         for bound, used, unit in (
             (limits.requests, self.requests, "requests"),
@@ -174,7 +175,6 @@ def _check(bound: float | None, used: float, unit: str, where: str = "") -> None
 def _entry(
     usage: TokenUsage, purpose: Purpose, target: Target | None, error: str | None
 ) -> tuple[float | None, Mapping[str, Any]]:
-    """Return the cost, and the data of a ``usage`` entry."""
     cost = target.model.cost_of(usage) if target is not None else None
     data: dict[str, Any] = {name: count for name in BUCKETS if (count := getattr(usage, name))}
     data["provider"] = target.provider if target is not None else ""

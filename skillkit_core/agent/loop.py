@@ -1,4 +1,4 @@
-"""The loop: a run from its first request to its end, in the order in which it happens (spec, section 7)."""
+"""The loop: a run from its beginning through its turns to its end, in this order (spec, section 7)."""
 
 from __future__ import annotations
 
@@ -51,15 +51,18 @@ log = logging.getLogger("skillkit.agent")
 
 
 async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption | None = None) -> None:
-    """Drive a run to its end: set its outcome, and emit ``agent_end`` exactly once; raise only cancellation and interrupts.
+    """Drive a run to its outcome, and emit ``agent_end`` if the run has started; raise only cancellation and interrupts.
 
-    Begin with ``prompt``, with what is queued, or with the open calls of ``resume``.
+    Args:
+        run: the run, whose session is open.
+        prompt: the messages of the user; none when the run begins with a queued message or with ``resume``.
+        resume: the open calls with which the run begins.
     """
     await Loop(run).drive(prompt, resume)
 
 
 async def keep_exchange(run: Run, said: Sequence[AgentMessage]) -> None:
-    """Persist an input that a handler has dealt with, and the reply to it; what waits for a decision is denied first."""
+    """Deny the calls that wait for a decision, then persist an input that a handler answered, with the reply."""
     loop = Loop(run)
     await loop.deny_waiting()
     for message in said:
@@ -77,11 +80,11 @@ class Loop:
         self.call: ModelCall | None = None  # of the current turn
         self.batch: ToolBatch | None = None  # of the current answer
         self.started = False  # agent_start was emitted
-        self.in_turn = False  # turn_start was emitted, turn_end not yet
-        self.compacted_for_overflow = False  # since the last input
+        self.in_turn = False  # turn_start was emitted, turn_end was not
+        self.compacted_for_overflow = False  # reset by each input
 
     async def drive(self, prompt: Sequence[AgentMessage], resume: Resumption | None) -> None:
-        """Do everything from the beginning to the end."""
+        """Begin the run, take its turns, and end it with an outcome on every path."""
         run = self.run
         try:
             more = await self._begin(prompt, resume)
@@ -99,13 +102,14 @@ class Loop:
             elif task is not None and task.cancelling():
                 await self._close_aborted()
                 raise
-            else:  # nobody cancelled the run: a plugin let a CancelledError of its own escape
+            else:
+                # nobody cancelled the run: a plugin let a CancelledError of its own escape
                 await self._close_failed(AgentError("something in the run was cancelled from the inside"), cancelled)
         except BaseException as raised:
             if interrupts(raised):
                 await self._close_interrupted(raised)
                 raise
-            error = as_failure(raised, run.task)  # whatever fails a run is its outcome
+            error = as_failure(raised, run.task)
             if run.signal.aborted:
                 await self._close_aborted()
             else:
@@ -114,12 +118,12 @@ class Loop:
             run.close()
             await self._finish()
 
-    # --- the beginning ----------------------------------------------------------------------------------------
-
     async def _begin(self, prompt: Sequence[AgentMessage], resume: Resumption | None) -> Sequence[AgentMessage] | None:
-        """Do everything before the first turn; return the handlers' messages that must wait for the results of open calls.
+        """Choose the target, persist the input, and emit ``agent_start``.
 
-        Return ``None`` when the message that the run began for was taken back, so that there is nothing to do.
+        Returns:
+            The handlers' messages, which a resumed run persists after the results of its open calls; ``None``: the message for
+            which the run began was cancelled, and the run has no turn.
         """
         run, agent = self.run, self.agent
         target = await run.choose_target()
@@ -173,7 +177,7 @@ class Loop:
         return later
 
     async def _use_target(self, adapter: str | LLMAdapter | None, model: str | ModelDefinition | None) -> None:
-        """Answer the run as a handler of ``before_agent_start`` wants; one that names what there is not is reported."""
+        """Use the adapter and model that ``before_agent_start`` names for the run; report names that are unknown."""
         if adapter is None and model is None:
             return
         try:
@@ -182,7 +186,7 @@ class Loop:
             await self.agent.complain("before_agent_start", f"the run keeps its model: {error}")
 
     async def deny_waiting(self) -> None:
-        """Deny the calls that wait before another input is said: the user went on instead of deciding (spec, section 7)."""
+        """Deny the calls that wait for a decision, because another input came instead (spec, section 7)."""
         session = self.run.session
         suspension = session.suspension()
         if suspension is None:
@@ -199,9 +203,8 @@ class Loop:
 
     async def _take_up(self, resume: Resumption, more: Sequence[AgentMessage]) -> bool:
         """Execute or deny the open calls of the last answer; return whether the run goes on."""
-        if (
-            resume.suspension is not None
-        ):  # from here on a crash finds calls without results, and runs none of them again
+        if resume.suspension is not None:
+            # persisted before any call runs, so that no call runs twice after a crash
             entry = decisions_entry(resume.suspension, resume.decisions)
             await self.run.session.append("custom", entry, sync=True)
         if resume.calls:
@@ -217,19 +220,17 @@ class Loop:
         return True
 
     async def _take(self, kind: Kind, *, everything: bool = False) -> int:
-        """Say what waits in a queue; return how many messages were said."""
+        """Persist messages of a queue; return how many messages were persisted."""
         if not self.agent.queues.items[kind]:
             return 0
         return self._new_input(await self.transcript.take(kind, "all" if everything else self.run.config.queue_mode))
 
     def _new_input(self, said: int) -> int:
-        """After a new input, compaction may be tried again (spec, section 7: once per conversational input)."""
+        """Allow compaction again after a new input (spec, section 7: once per conversational input); return ``said``."""
         if said:
             self.compacted_for_overflow = False
             self.agent.allow_compaction()
         return said
-
-    # --- the turns --------------------------------------------------------------------------------------------
 
     async def _turns(self) -> None:
         agent, run, ledger, queues = self.agent, self.run, self.run.ledger, self.agent.queues
@@ -239,7 +240,8 @@ class Loop:
                 await run.checkpoint()
             if run.window and run.config.compaction and agent.may_compact:
                 await compact_if_needed(run)
-            if ledger.turns or run.began_by is None:  # a run that a message began has said it
+            # a run that a queued message began has persisted the message already
+            if ledger.turns or run.began_by is None:
                 await self._take("steer")
             try:
                 ledger.begin_turn()
@@ -273,7 +275,7 @@ class Loop:
                 return
 
     async def _begin_turn(self) -> Turn:
-        """Emit ``turn_start``; return what this turn alone sends.
+        """Emit ``turn_start``; return what the handlers change for this turn.
 
         Raises:
             LimitReached: a handler stops the run before the request.
@@ -308,7 +310,7 @@ class Loop:
         )
 
     async def _answer(self, turn: Turn) -> AssistantMessage:
-        """Ask the model and persist the answer; an overflow is compacted away once per input."""
+        """Call the model and persist the answer; compact and call again at the first overflow after an input."""
         assert self.call is not None
         try:
             message = await self.call.ask(turn)
@@ -328,7 +330,7 @@ class Loop:
         return message
 
     async def _run_tools(self, message: AssistantMessage, turn: Turn) -> ToolBatch | None:
-        """Run the calls of an answer and persist their results in the order of the calls."""
+        """Execute the calls of an answer and persist their results; return the batch, ``None`` without calls."""
         calls = message.tool_calls
         if not calls:
             return None
@@ -337,7 +339,7 @@ class Loop:
         return batch
 
     async def _execute(self, batch: ToolBatch, *, truncated: bool = False) -> None:
-        """Run a batch and persist its results in the order of the calls; calls that wait for a decision have none yet."""
+        """Execute a batch and persist its results in the order of the calls; waiting calls have no result yet."""
         run, queues = self.run, self.agent.queues
         self.batch = batch
         run.ledger.count_tool_calls(len(batch.calls))
@@ -353,14 +355,15 @@ class Loop:
             await self.transcript.persist_results(batch.results)
 
     async def _end_turn(self) -> TurnEndResult | None:
-        """Sync the session and emit ``turn_end``; return the answer of handlers that want the run to stop."""
+        """Sync the session and emit ``turn_end``; return the answer of a handler that stops the run, else ``None``."""
         run, message = self.run, self.transcript.answer
         problem: BaseException | None = None
         try:
             await run.session.sync()
         except BaseException as error:
+            # the failure closes the run, and _finish() ends the turn
             if not run.closing:
-                raise  # the turn ends when the run is closed
+                raise
             problem = error
         self.in_turn = False
         answer = await self.bus.fire(
@@ -375,7 +378,7 @@ class Loop:
         return answer if isinstance(answer, TurnEndResult) and answer.stop is True else None
 
     async def _goes_on(self, continues: int) -> tuple[bool, int]:
-        """Return whether stop hooks or follow-ups make the run go on, and how often stop hooks did so in a row."""
+        """Return whether stop hooks, steering or follow-ups continue the run, and how often stop hooks did so in a row."""
         run, queues = self.run, self.agent.queues
         if "before_agent_end" in self.bus.table:
             answer = await self.bus.fire(
@@ -392,23 +395,22 @@ class Loop:
                     return True, continues + 1
                 text = f"handlers made the run go on {MAX_CONTINUES} times; it ends now"
                 await self.agent.complain("before_agent_end", text)
-        if queues.items["steer"]:  # it came while the handlers were asked
+        # a steering message may come while the handlers work
+        if queues.items["steer"]:
             return True, continues
         said = await self._take("follow_up")
         return bool(said), 0 if said else continues
 
-    # --- the end ----------------------------------------------------------------------------------------------
-
     async def _suspend(self, batch: ToolBatch) -> None:
-        """Persist what waits for a decision, and end the run with it."""
+        """Persist the calls that wait for a decision, and end the run as ``suspended``."""
         calls = batch.suspended
         await self.run.session.append("suspension", Suspension.data(calls, str(self.run.cwd)), sync=True)
-        self.batch = None  # its calls may stay open
+        self.batch = None  # the suspended calls stay open
         names = ", ".join(dict.fromkeys(call.name for call in calls))
         self.run.conclude("suspended", f"a decision is awaited about {names}")
 
     async def _close_failed(self, error: Exception, cause: BaseException | None = None) -> None:
-        """End the run as ``failed``; ``cause`` is what the error was made of."""
+        """End the run as ``failed``; ``cause`` becomes the ``__cause__`` of an error without one."""
         self.run.close()
         error.__cause__ = error.__cause__ or cause
         self.run.conclude("failed", self.run.reason, error)
@@ -416,7 +418,7 @@ class Loop:
         await self._close_calls()
 
     async def _close_aborted(self) -> None:
-        """End the run as ``aborted``, also when it was cancelled from the outside."""
+        """End the run as ``aborted``, after ``abort()`` or a cancellation of the run's task."""
         run, task = self.run, asyncio.current_task()
         run.close()
         while run.signal.aborted and task is not None and task.uncancel() > 0:
@@ -427,10 +429,11 @@ class Loop:
         await self._close_calls()
 
     async def _close_interrupted(self, error: BaseException) -> None:
-        """End the run as ``aborted``; handlers may interrupt the end again, each once."""
+        """End the run as ``aborted``, also when handlers interrupt the end again."""
         reason = reason_of(error)
         self.run.signal.abort(reason)
-        if not isinstance(error, KeyboardInterrupt):  # the program is about to end, and nobody else would say why
+        # the program is about to end, and only the log can say why
+        if not isinstance(error, KeyboardInterrupt):
             log.warning("the run was %s", self.run.redact(reason))
         for _ in range(MAX_INTERRUPTS):
             try:
@@ -441,7 +444,7 @@ class Loop:
                     raise
 
     async def _persist_partial(self, reason: StopReason) -> None:
-        """Persist what had arrived of an answer: text that was shown is never lost (I7)."""
+        """Persist the part of the answer that has arrived: text that was shown is never lost (I7)."""
         message = self.call.partial(reason) if self.call is not None and self.transcript.answer is None else None
         if message is None:
             return
@@ -452,14 +455,14 @@ class Loop:
             await self.transcript.drop_answer(message)
 
     async def _close_calls(self) -> None:
-        """Give calls that wait for a decision a result: the run ended before their suspension was persisted (I1)."""
+        """Give waiting calls a result when the run ends before their suspension is persisted (I1)."""
         if self.batch is not None and self.batch.suspended:
             await self.transcript.persist_results(await self.batch.interrupt_waiting())
 
     async def _finish(self) -> None:
-        """Close the brackets that are open, and push the one event that ends the stream."""
+        """Emit ``turn_end`` for an open turn, ``agent_end``, and the stream's last event (I8)."""
         try:
-            if self.in_turn:  # the run ends in the middle of a turn; brackets balance on every path (I8)
+            if self.in_turn:
                 await self._end_turn()
         finally:
             await self._agent_end()
@@ -485,5 +488,4 @@ class Loop:
 
 
 def _reason(stop: TurnEndResult) -> str:
-    """Return why a handler ended the run."""
     return stop.reason if isinstance(stop.reason, str) else "stopped by a handler"

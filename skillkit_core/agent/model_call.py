@@ -1,4 +1,4 @@
-"""One call of the model: the request, the stream of its answer, and the retries (spec, section 7)."""
+"""One model call: the request, the stream of the answer, and the retries (spec, section 7)."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ __all__ = ["ModelCall", "Turn"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the handlers of ``turn_start`` want one turn to send; ``None``: what the run sends.
+    """The changes of the ``turn_start`` handlers to the requests of one turn; ``None``: no change.
 
     Attributes:
-        messages: instead of the context.
-        tools: instead of those of the agent; a call of another tool is unknown.
-        system_prompt: instead of that of the run.
+        messages: replace the context.
+        tools: replace the tools of the agent; calls of other tools are unknown.
+        system_prompt: replaces the system prompt of the run.
     """
 
     messages: Sequence[AgentMessage] | None = None
@@ -55,8 +55,7 @@ class Turn:
 class ModelCall:
     """Gets the next answer of the model.
 
-    A call may make several requests: a failure that may pass is tried again, and a wrapper may ask again. What has arrived of the
-    last answer is here until the answer is persisted or dropped.
+    A model call may make several requests: it retries temporary failures, and a wrapper may repeat the request.
     """
 
     def __init__(self, run: Run, transcript: Transcript) -> None:
@@ -64,17 +63,17 @@ class ModelCall:
         self._transcript = transcript
         self._bus = run.bus
         self._builder: MessageBuilder | None = None
-        self._refusal: Exception | None = None  # a guard failed while the adapter was about to send
+        self._refusal: Exception | None = None  # the failure of a guard of before_provider_request
 
     async def ask(self, turn: Turn) -> AssistantMessage:
         """Return the next answer, not yet persisted.
 
         Args:
-            turn: what this turn alone sends.
+            turn: the changes of this turn.
 
         Raises:
-            ProviderError: the call failed for good; :meth:`partial` has what had arrived.
-            GuardFailed: a guard failed before the request left.
+            ProviderError: the call failed, and no retry is allowed; :meth:`partial` returns the part that arrived.
+            GuardFailed: a guard failed before the adapter sent the request.
             LimitReached: a limit forbids another request.
         """
         run, bus = self._run, self._bus
@@ -90,7 +89,7 @@ class ModelCall:
             delay = self._delay(error, attempt) if isinstance(error, ProviderError) else None
             if delay is None and not refreshed and isinstance(error, ProviderError) and error.kind is ErrorKind.auth:
                 refreshed = await run.refresh_target()
-                delay = 0.0 if refreshed else None  # the refusal says nothing of the fresh secret: at once, and once
+                delay = 0.0 if refreshed else None  # a fresh secret needs no delay
             if delay is None:
                 if attempt > 1:
                     await bus.fire(RetryEndEvent, attempt=attempt, success=False)
@@ -103,29 +102,28 @@ class ModelCall:
             await bus.fire(RetryStartEvent, attempt=attempt)
 
     async def drop(self) -> None:
-        """Forget an answer that failed: ``message_end`` is emitted, nothing is persisted."""
+        """Drop a failed answer: emit ``message_end``, and persist nothing."""
         if self._builder is not None:
             await self._transcript.drop_answer(self._message(self._builder))
             self._builder = None
 
     def partial(self, stop_reason: StopReason) -> AssistantMessage | None:
-        """Return what has arrived of an answer that was cut off; ``None``: no request was made."""
+        """Return the part of an answer that has arrived; ``None``: no request was made."""
         return self._message(self._builder, stop_reason) if self._builder is not None else None
 
-    # --- attempts ---------------------------------------------------------------------------------------------
-
     def _delay(self, error: ProviderError, attempt: int) -> float | None:
-        """Return the seconds to wait before the next attempt, ``None`` when there must be none."""
+        """Return the seconds to wait before a retry; ``None``: no retry is allowed."""
         policy = self._run.agent.retry
         if not error.retryable or attempt >= policy.attempts:
             return None
-        if error.retry_after:  # "at once" is no answer to a server that has just refused: our own delay, as the SDKs do
+        # a retry_after of 0 counts as none, as in the providers' SDKs: the server has just refused
+        if error.retry_after:
             return error.retry_after if error.retry_after <= policy.max_server_delay else None
         wait: float = min(policy.max_delay, policy.base_delay * 2.0 ** (attempt - 1))
-        return wait * (0.75 + random.random() / 2)  # noqa: S311 - spreads retries, guards nothing
+        return wait * (0.75 + random.random() / 2)  # noqa: S311 - the random part only spreads retries
 
     async def _attempt(self, turn: Turn) -> MessageBuilder:
-        """Make one attempt at an answer, wrappers included; each request that they make is in the ledger."""
+        """Build the request and send it, through the wrappers if there are any."""
         if self._run.signal.aborted:
             await self._run.checkpoint()
         self._builder = None
@@ -158,8 +156,8 @@ class ModelCall:
         return builder
 
     async def _request(self, request: LLMRequest) -> MessageBuilder:
-        """Make one request, read its answer, write it into the ledger."""
-        if self._builder is not None:  # a wrapper asks again
+        """Send one request, read the answer, and record the usage in the ledger."""
+        if self._builder is not None:  # a wrapper repeats the request
             await self.drop()
         self._refusal = None
         run, builder = self._run, MessageBuilder()
@@ -171,8 +169,6 @@ class ModelCall:
         if self._refusal is not None:
             raise self._refusal
         return builder
-
-    # --- the request ------------------------------------------------------------------------------------------
 
     async def _build(self, turn: Turn) -> LLMRequest:
         """Return the request for the next answer."""
@@ -198,9 +194,9 @@ class ModelCall:
         )
 
     async def _persist_choice(self, target: Target, level: ThinkingLevel | None) -> None:
-        """Persist what the request changes for the branch, then emit ``model_select`` if the model does (spec, section 12).
+        """Persist a change of model or thinking level, and emit ``model_select`` for a new model (spec, section 12).
 
-        The first model of a branch is no change: its answers name it. No level and ``off`` are the same.
+        The first model of a branch is no change, because the answers name the model.
         """
         session = self._run.session
         model, wanted = ModelChoice(target.provider, target.adapter.api, target.model.id), level or NO_THINKING
@@ -215,7 +211,7 @@ class ModelCall:
             await self._bus.fire(ModelSelectEvent, model=target.model, provider=target.provider)
 
     async def _transformed(self, messages: Sequence[LLMMessage], target: Target) -> Sequence[LLMMessage]:
-        """Return what the handlers of ``context_transform`` make of the messages, repaired."""
+        """Return the messages with the changes of the ``context_transform`` handlers, repaired."""
         agent = self._run.agent
         result = await self._bus.fire(
             ContextTransformEvent,
@@ -233,7 +229,7 @@ class ModelCall:
         return repaired
 
     def _on_request(self, target: Target, settings: ModelSettings) -> OnRequest:
-        """Return what shows a request to the handlers of ``before_provider_request``, and sends what they make of it."""
+        """Return a function that passes a request through the handlers of ``before_provider_request``."""
 
         async def on_request(
             payload: Mapping[str, Any], headers: Mapping[str, str]
@@ -248,12 +244,12 @@ class ModelCall:
                     payload=freeze(payload),
                 )
             except GuardFailed as error:
-                self._refusal = error  # whatever the adapter makes of it, this is why the turn fails
+                self._refusal = error  # the adapter may turn the exception into another one
                 raise
             if isinstance(answer, ProviderRequestResult):
                 if answer.payload is not UNSET:
                     payload = answer.payload  # type: ignore[assignment]
-                if isinstance(answer.options, Mapping):  # fields of the body that no payload was named for
+                if isinstance(answer.options, Mapping):
                     payload = {**payload, **answer.options}
                 if isinstance(answer.headers, Mapping):
                     given = {k: v for k, v in answer.headers.items() if v != "***" and v != shown.get(k)}
@@ -263,7 +259,7 @@ class ModelCall:
         return on_request
 
     def _on_response(self) -> OnResponse:
-        """Return what tells the handlers of ``after_provider_response``."""
+        """Return a function that emits ``after_provider_response``."""
         clock, started = self._run.clock, self._run.clock.monotonic()
 
         async def on_response(status: int, headers: Mapping[str, str]) -> None:
@@ -274,14 +270,11 @@ class ModelCall:
         return on_response
 
     def _shown(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return ``headers`` as handlers see them."""
         redact = self._run.redact
         return {name: redact(value) for name, value in redact_headers(headers).items()}
 
-    # --- the answer -------------------------------------------------------------------------------------------
-
     async def _receive(self, request: LLMRequest, builder: MessageBuilder) -> None:
-        """Read one stream to its end, with ``message_update`` for each event."""
+        """Read one stream to its end, and drain the updates."""
         updates = MessageUpdates(self._run, builder)
         try:
             await self._read(request, builder, updates)
@@ -292,7 +285,7 @@ class ModelCall:
             raise
 
     async def _read(self, request: LLMRequest, builder: MessageBuilder, updates: MessageUpdates) -> None:
-        """Read one stream to its end; an adapter that fails has said so with an error event, or gets one here."""
+        """Read one stream to its end; add an error event when the adapter raises or omits its last event."""
         run, bus, add, push = self._run, self._bus, builder.add, self._run.push
         assert run.target is not None
         started, streaming = False, run.streaming
@@ -312,7 +305,7 @@ class ModelCall:
                         await run.breathe()
                     if run.signal.aborted:
                         await run.checkpoint()
-        except Exception as error:  # noqa: BLE001 - an adapter must not raise; one that does is an error of its own
+        except Exception as error:  # noqa: BLE001 - an adapter that raises fails the call
             if builder.stop_reason is None:
                 failed = error if isinstance(error, ProviderError) else self._unexpected(error)
                 add(StreamEvent("error", error=failed))
@@ -336,7 +329,7 @@ class ModelCall:
         return failed
 
     def _message(self, builder: MessageBuilder, stop_reason: StopReason | None = None) -> AssistantMessage:
-        """Return what has arrived as a message, without secrets."""
+        """Return the part of the answer that has arrived as a message, with secrets redacted."""
         run = self._run
         target = run.target
         assert target is not None
@@ -351,7 +344,7 @@ class ModelCall:
 
 
 def _replaced(message: AssistantMessage) -> MessageBuilder:
-    """Return a builder that holds the message that a wrapper gave."""
+    """Return a builder that holds the message of a wrapper."""
     builder = MessageBuilder()
     for i, block in enumerate(message.content):
         builder.add(StreamEvent("block", index=i, block=block))

@@ -1,8 +1,8 @@
-"""Nested runs: what an agent takes over from the run whose tool or handler asks it (spec, section 9.49).
+"""Nested runs: an agent inherits from the run whose tool or handler makes or asks the agent (spec, section 9.49).
 
-Nobody has to hand anything on. A context variable says in which run code works; an agent that is made or asked there becomes a
-child of that run. The child gets the parent's guards and observers, executor and workspace, offers only tools that the parent
-may offer, counts against the parent's budgets, ends with the parent, and asks the parent's approver.
+A context variable holds the run in which code works. An agent that is made or asked there becomes a child of that run. The
+child gets the parent's guards and observers, executor and workspace, offers only tools that the parent may offer, counts
+against the parent's limits, ends with the parent, and asks the parent's approver.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = ["Nesting", "Parent", "current_parent", "enter", "leave"]
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """Where code works.
+    """The run for which code works.
 
     Attributes:
         run: the run.
-        call: the tool call in the run; ``None``: a handler.
+        call: the tool call of the run; ``None``: the code is a handler's.
     """
 
     run: Run
@@ -43,12 +43,12 @@ _current: ContextVar[Parent | None] = ContextVar("skillkit_parent", default=None
 
 
 def current_parent() -> Parent | None:
-    """Return the run that this code is part of, ``None`` outside of any."""
+    """Return the run for which this code works; ``None`` outside of all runs."""
     return _current.get()
 
 
 def enter(run: Run, call: CallContext | None = None) -> Token[Parent | None]:
-    """Say that the current task works for ``run``."""
+    """Mark the current task as working for ``run``; return the token for :func:`leave`."""
     return _current.set(Parent(run, call))
 
 
@@ -60,11 +60,11 @@ def leave(token: Token[Parent | None]) -> None:
 class Nesting(Part):
     """The parent of an agent.
 
-    An agent that was made inside a run stays a child of that run, whichever task asks it later. An agent that is only asked there
-    is a child for as long as it answers.
+    An agent that was made inside a run stays a child of that run, whichever task asks the agent later. An agent that is only
+    asked inside a run is a child until the agent has answered.
 
     Attributes:
-        parent: where the agent is asked from; ``None``: by an application.
+        parent: the run and the tool call that ask the agent; ``None``: an application asks.
     """
 
     def __init__(self, agent: AgentRunner) -> None:
@@ -72,18 +72,18 @@ class Nesting(Part):
         self._born = self.parent = current_parent()
 
     def ancestors(self) -> Iterator[AgentRunner]:
-        """Yield the agent and those of the runs that it is a part of, the outermost last."""
+        """Yield the agent and the agents of its ancestors, the outermost last."""
         yield self._agent
         if self.parent is not None:
             for run in self.parent.run.ancestors():
                 yield run.agent
 
     def only_tools(self) -> tuple[Collection[str] | None, ...]:
-        """Return what the agent and its ancestors may offer; ``None``: everything."""
+        """Return ``only_tools`` of the agent and its ancestors; ``None`` in it: no restriction."""
         return tuple(agent.config.only_tools for agent in self.ancestors())
 
     def adopt(self) -> None:
-        """Take over what an agent that was made inside a run gets from its parent; another one has a path of its own."""
+        """Inherit bus and path from the parent if the agent was made inside a run, else begin a path of its own."""
         if self._born is not None:
             self._take_over(self._born)
         elif self._agent.name is not None:
@@ -93,12 +93,12 @@ class Nesting(Part):
         """Return the parent of a run that is about to be made.
 
         Raises:
-            AgentError: that is deeper than ``Limits.depth`` of the outermost run allows.
+            AgentError: the run would be deeper than ``Limits.depth`` of the outermost run allows.
             UsageError: the parent runs on the loop of another thread.
         """
         asked = current_parent()
         if asked is not None and any(run.agent is self._agent for run in asked.run.ancestors()):
-            asked = None  # a task that outlived its run asks the very agent of that run
+            asked = None  # a task that outlived its run asks the agent of that run
         parent = self.parent = asked or self._born
         if parent is None:
             return None
@@ -120,14 +120,14 @@ class Nesting(Part):
         return parent
 
     def end(self) -> None:
-        """A run with a parent is over: an agent that was only asked inside another one is on its own again."""
+        """Drop the parent after a nested run, unless the agent was made inside the parent."""
         if self._born is None:
             self.parent = None
             self._agent.events.inherit(None, (self._agent.name or "main",))
 
     def _take_over(self, parent: Parent) -> None:
-        above = parent.run
+        run = parent.run
         call = parent.call.tool_call_id if parent.call is not None else ""
-        where = f"{above.agent.session_id} {above.id} {call} {above.count_child()}"
+        where = f"{run.agent.session_id} {run.id} {call} {run.count_child()}"
         name = f"{self._agent.name or 'sub'}:{zlib.crc32(where.encode()):08x}"
-        self._agent.events.inherit(above.bus, (*above.agent.agent_path, name))
+        self._agent.events.inherit(run.bus, (*run.agent.agent_path, name))

@@ -1,4 +1,4 @@
-"""What the parts of an agent have in common: they know the agent, and do not keep it alive."""
+"""The base class of the parts of an agent, which hold the agent weakly."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ __all__ = ["Part"]
 
 
 class Part:
-    """A part of an agent.
-
-    The agent holds its parts, and they hold it weakly: an agent that nobody uses any more is freed at once, with its session
-    and all its messages, instead of waiting for the garbage collector as one of many cycles.
-    """
+    """A part of an agent. The weak reference avoids a cycle, so that an agent that nobody uses is freed at once."""
 
     def __init__(self, agent: AgentRunner) -> None:
         self._whole = ref(agent)

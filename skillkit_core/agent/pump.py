@@ -1,4 +1,4 @@
-"""Async handlers beside a stream: ``message_update`` while an answer arrives, ``tool_execution_update`` while tools run."""
+"""Updates for async handlers beside a stream: ``message_update`` of an answer, ``tool_execution_update`` of tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger("skillkit.agent")
 
 
 class Pump(Generic[T]):
-    """A queue, and a task that emits what waits there, in order; there is a task only while something waits."""
+    """A queue, and a task that emits the queued items in order; the task exists only while items wait."""
 
     def __init__(self, run: Run, emit: Callable[[T], Awaitable[object]]) -> None:
         self.waiting: deque[T] = deque()
@@ -38,11 +38,11 @@ class Pump(Generic[T]):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is being emitted."""
+        """True when no item waits and none is being emitted."""
         return self._task is None or self._task.done()
 
     def put(self, item: T) -> None:
-        """Emit ``item`` after what waits."""
+        """Queue ``item``."""
         self.waiting.append(item)
         if self.idle:
             self._task = self._run.own(self._deliver)
@@ -52,12 +52,12 @@ class Pump(Generic[T]):
             await self._emit(self.waiting.popleft())
 
     async def drain(self) -> None:
-        """Wait until everything is emitted."""
+        """Wait until every item is emitted."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
     def pass_on(self) -> None:
-        """Raise what no handler may swallow: an interrupt, a cancellation of its own."""
+        """Raise the interrupt or cancellation that ended the task, because no handler may swallow either."""
         if self._task is not None and self._task.done():
             try:
                 self._task.result()
@@ -65,7 +65,7 @@ class Pump(Generic[T]):
                 raise carrying.error from None
 
     async def stop(self) -> None:
-        """Emit nothing more; wait within the grace time for the handler that works now."""
+        """Drop the queue, cancel the handler that works now, and wait for the handler within the grace time."""
         self.waiting.clear()
         if self._task is not None and not self._task.done():
             self._task.cancel()
@@ -74,20 +74,20 @@ class Pump(Generic[T]):
 
 
 class MessageUpdates:
-    """The updates of one answer, all of them, in order (spec, section 9.50).
+    """Emits all updates of one answer in order (spec, section 9.50).
 
-    Plain handlers are called at once. Async handlers get the updates from a queue: deltas of one block that wait one behind the
-    other become one, so a slow handler gets fewer and larger ones, and the end of the answer need not wait long for it.
+    Plain handlers are called at once. Async handlers get the updates from a queue, which merges adjacent deltas of one block,
+    so a slow handler gets fewer and larger deltas, and delays the end of the answer less.
     """
 
     def __init__(self, run: Run, builder: MessageBuilder) -> None:
         self._run = run
         self._bus = run.bus
         self._builder = builder
-        self._pump: Pump[StreamEvent] | None = None  # there is none for most answers
+        self._pump: Pump[StreamEvent] | None = None
 
     async def put(self, event: StreamEvent) -> None:
-        """Emit the update now, or when its turn comes; wait only while the queue is full."""
+        """Emit or queue an update; wait only while the queue is full."""
         pump = self._pump
         if pump is None:
             if self._bus.all_sync("message_update"):
@@ -107,29 +107,29 @@ class MessageUpdates:
         await self._bus.fire(MessageUpdateEvent, event=event, _builder=self._builder)
 
     async def drain(self) -> None:
-        """Wait until everything is emitted; raise what :meth:`Pump.pass_on` does."""
+        """Wait until every update is emitted; raise as :meth:`Pump.pass_on`."""
         if self._pump is not None:
             await self._pump.drain()
             self._pump.pass_on()
 
     async def stop(self) -> None:
-        """Emit nothing more: the answer was cut off."""
+        """Stop the pump, because the answer was cut off."""
         if self._pump is not None:
             await self._pump.stop()
 
 
 class ToolUpdates:
-    """The updates of one batch of calls, from any thread; what comes after a call has its result is dropped."""
+    """Emits the updates of one batch, from any thread; drops updates of a call that has its result."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._bus = run.bus
-        self._shown: deque[tuple[CallContext, str, str, int]] = deque()  # from any thread, not emitted yet
+        self._shown: deque[tuple[CallContext, str, str, int]] = deque()
         self._pump: Pump[ToolExecutionUpdateEvent] | None = None
         self._ended = False
 
     def show(self, ctx: CallContext, output: str, stream: str, n: int) -> None:
-        """Emit what the tool of a call has put out; ``n`` counts its updates."""
+        """Emit output of a tool; ``n`` counts the updates of the call."""
         if not self._bus.has("tool_execution_update"):
             return
         self._shown.append((ctx, output, stream, n))
@@ -163,7 +163,7 @@ class ToolUpdates:
         if (self._pump is None or self._pump.idle) and self._bus.all_sync("tool_execution_update"):
             try:
                 self._bus.emit_sync(event)
-            except AsyncHandlerError as error:  # it returned an awaitable all the same; the tool is not to blame
+            except AsyncHandlerError as error:  # a plain handler returned an awaitable, which is no failure of the tool
                 log.warning("%s", error)
             return
         if self._pump is None:
@@ -171,12 +171,12 @@ class ToolUpdates:
         self._pump.put(event)
 
     async def drain(self) -> None:
-        """Wait until everything that was shown is emitted."""
+        """Wait until every update is emitted."""
         if self._shown:
             self._take()
         if self._pump is not None:
             await self._pump.drain()
 
     def end(self) -> None:
-        """Emit nothing from now on."""
+        """Drop all further updates."""
         self._ended = True

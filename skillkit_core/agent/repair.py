@@ -1,13 +1,13 @@
-"""Repair: making a history legal before it is sent (spec, invariants I1 to I4 and I7).
+"""Repair: makes a history legal before a request sends it (spec, invariants I1 to I4 and I7).
 
-Deterministic, idempotent, free of clocks; what is legal already comes back as the same objects. The passes, in order:
+Repair is deterministic, idempotent and free of clocks, and returns legal messages as the same objects. The passes, in order:
 
-1. What no model sees is left out, plugin messages in the context become user messages.
-2. Cut-off answers lose calls whose arguments never became whole and thinking that carries no signature, and get a note.
-   First, because a removed call needs no result.
-3. Tool-call ids that were used before are made unique; their results follow.
-4. Every call gets exactly one result, in the order of the calls, right after them; results without a call go. What was said
-   between a call and its result comes after the result; the next answer ends the waiting.
+1. Drop messages that no model sees; turn plugin messages in the context into user messages.
+2. Remove incomplete calls and unsigned thinking from cut-off answers, and add a note.
+   This comes before 4, because a removed call needs no result.
+3. Make repeated tool-call ids unique, in the results, too.
+4. Give every call exactly one result, right after the answer, in the order of the calls; drop results without a call. Move
+   messages between a call and its result behind the result; the next answer ends the search for results.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _visible(message: AgentMessage) -> LLMMessage | None:
 
 
 def _uncut(message: AssistantMessage) -> AssistantMessage | None:
-    """A cut-off answer in the form that may be sent, or ``None`` when nothing of it is left."""
+    """Return an answer without the parts of a cut-off answer that may not be sent; ``None`` when no part is left."""
     calls = [b for b in message.content if isinstance(b, ToolCall) and b.incomplete and b.args is None]
     cut = message.stop_reason in (StopReason.aborted, StopReason.error)
     if not cut and not (calls and message.stop_reason is not StopReason.length):
@@ -70,7 +70,7 @@ def _uncut(message: AssistantMessage) -> AssistantMessage | None:
 
 
 def missing_result(call: ToolCall, ts: float) -> ToolResultMessage:
-    """The result of a call that never got one."""
+    """Return the result for a call without one."""
     return ToolResultMessage(
         tool_call_id=call.id,
         tool_name=call.name,
@@ -82,10 +82,10 @@ def missing_result(call: ToolCall, ts: float) -> ToolResultMessage:
 
 
 class Repairer:
-    """Repairs a growing history: what was found legal is not looked at again.
+    """Repairs a growing history, each message once.
 
-    ``extend`` takes the messages that came since the last call. ``open_calls`` are ids that stay unanswered on purpose
-    (a suspended run).
+    Args:
+        open_calls: the ids of calls that stay without a result, because a suspended run waits for a decision.
     """
 
     def __init__(self, open_calls: frozenset[str] = frozenset()) -> None:
@@ -101,11 +101,11 @@ class Repairer:
 
     @property
     def settled(self) -> bool:
-        """Whether every call so far has its result."""
+        """True when every call so far has its result."""
         return not self._calls
 
     def _close(self) -> None:
-        """Put the results of the open calls where they belong."""
+        """Append the results of the open calls in the order of the calls, then the messages that waited for them."""
         if list(self._results) != [call_id for call_id in self._calls if call_id in self._results]:
             self.changed = True
         for call_id, call in self._calls.items():
@@ -157,7 +157,7 @@ class Repairer:
             self._close()
 
     def extend(self, messages: Sequence[AgentMessage]) -> None:
-        """Take more messages."""
+        """Repair the messages that follow those of the last call."""
         for message in messages:
             seen = _visible(message)
             if seen is not message:
@@ -179,13 +179,13 @@ class Repairer:
                 self.out.append(self._unique(whole))
 
     def finish(self) -> list[LLMMessage]:
-        """The legal history so far, calls that are still open answered. Ends this repairer's growth."""
+        """Give the open calls a result, and return the legal history; call nothing afterwards."""
         self._close()
         return self.out
 
 
 def repair(messages: Sequence[AgentMessage], open_calls: frozenset[str] = frozenset()) -> Sequence[LLMMessage]:
-    """``messages`` as a legal history for a model; the very same object when it is one already."""
+    """Return ``messages`` as a legal history for a model; a legal history is returned as the same object."""
     worker = Repairer(open_calls)
     worker.extend(messages)
     out = worker.finish()

@@ -1,4 +1,4 @@
-"""What a run gave."""
+"""The response of a run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ RunOutcome: TypeAlias = Literal["completed", "aborted", "failed", "limit", "susp
 
 @dataclass(frozen=True, slots=True)
 class AgentResponse:
-    """The answer of a run, whole or as far as it got.
+    """The response of a run, also of one that was aborted or failed.
 
     Attributes:
         content: the text of the run's last answer.
-        usage: tokens of the run, every attempt included.
-        messages: what the run added to the conversation.
-        outcome: how it ended. stop_reason: why the last answer ended.
-        cost: US dollars, ``None`` when a price is unknown.
+        usage: the tokens of the run, with retries and nested runs.
+        messages: the messages that the run added to the conversation.
+        outcome: how the run ended.
+        session_id: the session of the run.
+        run_id: the id of the run.
+        stop_reason: why the last answer ended.
+        cost: US dollars; ``None`` when a price is unknown.
+        reason: why the run has its outcome; empty for most completed runs.
     """
 
     content: str = ""
@@ -40,7 +44,7 @@ class AgentResponse:
         return self.content
 
     def to_dict(self) -> dict[str, Any]:
-        """The response as JSON output shows it (without the messages)."""
+        """Return the response as JSON values, without ``messages`` and ``reason``."""
         return {
             "content": self.content,
             "outcome": self.outcome,

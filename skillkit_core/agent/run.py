@@ -1,4 +1,4 @@
-"""One run: what it works with, what it has said, how it ended, and the stream of its events for whoever listens."""
+"""One run: its state, its outcome, its tasks, and the stream of its events."""
 
 from __future__ import annotations
 
@@ -33,27 +33,26 @@ _DEFAULTS = ModelSettings()
 
 
 def _settings(agent: AgentRunner) -> ModelSettings:
-    """Return how the model should answer: what the agent is configured with, over what the host is."""
+    """Return the model settings of the agent's configuration, with ``thinking`` from the host where the agent has none."""
     settings = agent.config.settings or _DEFAULTS
     thinking = agent.host.config.get("thinking")
     return settings if settings.thinking or not thinking else replace(settings, thinking=thinking)
 
 
 class Run:
-    """The state of one run. Created by the scheduler, driven by :func:`~skillkit_core.agent.loop.run_loop`.
+    """The state of one run, which the scheduler creates and :func:`~skillkit_core.agent.loop.run_loop` drives.
 
-    Bus, clock, configuration, redaction and parent are bound when the run is made, the session by :meth:`open`: the parts of a
-    run use these, and do not ask the agent.
+    The parts of a run take bus, clock, configuration, redaction and session from the run, not from the agent.
 
     Attributes:
-        parent: the run, and the tool call in it, that asked for this run; ``None``: an application did.
-        began_by: the receipt of the queued message that the run began for.
-        listens: whether the run looks into the queues.
-        receipts: those of the queued messages that the run has said.
-        messages: what the run added to the conversation.
-        streaming: whether somebody iterates the stream.
-        window: tokens that a request to the model may carry; 0: unknown.
-        begun: the first step was taken.
+        parent: the run and the tool call that asked for this run; ``None``: an application asked.
+        began_by: the receipt of the queued message for which the run began.
+        listens: the run reads the queues.
+        receipts: the receipts of the queued messages that the run has persisted.
+        messages: the messages that the run added to the conversation.
+        streaming: a consumer iterates the stream.
+        window: the tokens that a request to the model may carry; 0: unknown.
+        begun: the task of the run has started.
         closing: the run is being closed; an abort has no effect any more.
     """
 
@@ -103,8 +102,9 @@ class Run:
         self.begun = self.closing = False
         self.task: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
-        self.interrupt: BaseException | None = None  # from a task beside the run, on its way to whoever waits
-        self._own_target: tuple[Target | None, int] = (None, 0)  # with the choices that there were
+        self.interrupt: BaseException | None = None  # raised in a task beside the run
+        # a choice of the agent after this number of choices replaces the run's own target
+        self._own_target: tuple[Target | None, int] = (None, 0)
         self._children = 0
         self.streaming = streaming
         self._events: list[StreamEvent] = []
@@ -114,20 +114,20 @@ class Run:
         self._ended = self._closed = False
 
     async def open(self) -> Session:
-        """Open the session of the agent and work with it."""
+        """Open the session of the agent, and bind session, context and executor to the run."""
         self.session = await self.agent.conversation.open()
         self.context = self.agent.context
         self.ledger.write_into(self.session)
-        if self.executor is None:  # neither the agent nor an ancestor has one
+        if self.executor is None:
             self.executor = await self.agent.host_executor()
         return self.session
 
     def begin(self) -> None:
-        """Take the first step."""
+        """Mark the task of the run as started."""
         self.begun = True
 
     def ancestors(self) -> Iterator[Run]:
-        """Yield this run and the runs that it is a part of, the outermost last."""
+        """Yield this run and its ancestors, the outermost last."""
         run: Run | None = self
         while run is not None:
             yield run
@@ -135,38 +135,39 @@ class Run:
 
     @property
     def outermost(self) -> Run:
-        """The run that no other run asked for."""
+        """The last of the ancestors, or this run if it has no parent."""
         run = self
         while run.parent is not None:
             run = run.parent.run
         return run
 
     def count_child(self) -> int:
-        """Count an agent that becomes a child of this run; return how many there are."""
+        """Count an agent that becomes a child of this run; return the number of children."""
         self._children += 1
         return self._children
 
     @property
     def ended(self) -> bool:
-        """Whether the run is over."""
+        """True when the run is over."""
         return self._ended
 
     @property
     def abort_grace(self) -> float:
-        """Seconds that tools get after an abort: a nested run must be done before its parent stops waiting."""
+        """The seconds that tools get after an abort; fewer than the parent's, so that a nested run ends first."""
         own = self.config.abort_grace
         return own if self.parent is None else min(own, 0.8 * self.parent.run.abort_grace)
 
     async def refresh_target(self) -> bool:
-        """Answer with a fresh secret after that of the target was refused; return whether there is one."""
+        """Replace the refused secret of the target by a fresh one; return whether there is a fresh one."""
         selection = self.agent.selection
         fresh = await selection.refresh(self.target) if self.target is not None else None
-        if fresh is not None and selection.target is not fresh:  # this run's own target, or that of its parent
+        # the target is the run's own, or the parent's
+        if fresh is not None and selection.target is not fresh:
             self._own_target = fresh, selection.choices
         return fresh is not None
 
     async def choose_target(self) -> Target:
-        """Take the model and adapter that the agent wants now, or those of this run while nobody has chosen others."""
+        """Set and return the target: the run's own unless the agent has chosen a target since, else the agent's."""
         selection = self.agent.selection
         own, choices = self._own_target
         self.target = target = own if own is not None and choices == selection.choices else await selection.current()
@@ -174,33 +175,33 @@ class Run:
         return target
 
     async def use_target(self, adapter: str | LLMAdapter | None, model: str | ModelDefinition | None) -> None:
-        """Answer this run through another adapter, or with another model; raises as :func:`resolve_target`."""
+        """Set another adapter or model as the run's own target, or raise as :func:`resolve_target`."""
         selection = self.agent.selection
         self._own_target = await selection.find(adapter, model), selection.choices
         await self.choose_target()
 
     def prompt_with(self, system_prompt: str) -> None:
-        """Use this system prompt."""
+        """Set the system prompt."""
         self.system_prompt = system_prompt
 
     def answered(self, content: str, stop_reason: StopReason | None = None) -> None:
-        """Take the text of an answer; the last one is what the run gives."""
+        """Set the text and the stop reason of the last answer."""
         self.content, self.stop_reason = content, stop_reason
 
     def tokens(self) -> int:
-        """Return an estimate of the tokens that the next request carries."""
+        """Return the estimated tokens of the next request."""
         model = self.target.model.id if self.target is not None else ""
         return self.context.tokens(model, self.system_prompt, self.agent.toolbox.tools())
 
     def push(self, event: StreamEvent) -> bool:
-        """Hand a stream event to whoever iterates the run; nothing follows the first terminal one.
+        """Append an event to the stream, unless a terminal event ended the stream.
 
         Returns:
-            Whether it is the consumer's turn: call :meth:`breathe`.
+            True when the caller must call :meth:`breathe`, because many events wait for the consumer.
         """
         if not self.streaming or self._closed:
             return False
-        kind = event.type  # once for every delta: comparing is cheaper than asking event.terminal
+        kind = event.type  # two comparisons are cheaper than event.terminal, and there are many deltas
         self._closed = kind == "done" or kind == "error"
         self._events.append(event)
         if self._wake is not None:
@@ -208,7 +209,7 @@ class Run:
         return len(self._events) > self._patience
 
     async def breathe(self) -> None:
-        """Let the consumer have its turn, and wait for it when it is far behind."""
+        """Let the consumer of the stream run, and wait while more than ``MAX_WAITING`` events wait."""
         await asyncio.sleep(0)
         while len(self._events) > self.MAX_WAITING and not self.signal.aborted:
             self._drained = self.loop.create_future()
@@ -221,11 +222,12 @@ class Run:
         self._wake = None
 
     async def arrived(self) -> Sequence[StreamEvent]:
-        """Return the next stream events, in order, none lost; wait for one. Empty when the run is over."""
+        """Wait for stream events and return them in order; none when the run is over."""
         if not self._events and not self._ended:
             self._wake = self.loop.create_future()
             await self._wake
-        if len(self._events) > 2 * self.BURST:  # far behind: what the consumer has in hand does not count as waiting
+        # events that the consumer already holds do not count as waiting, so a slow consumer gets small bursts
+        if len(self._events) > 2 * self.BURST:
             events, self._events = self._events[: self.BURST], self._events[self.BURST :]
         else:
             events, self._events = self._events, []
@@ -235,14 +237,15 @@ class Run:
         return events
 
     def drive(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """Begin the task of the run."""
+        """Create and return the task of the run."""
         self.task = asyncio.create_task(work, name=name)
         return self.task
 
     def own(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
-        """Do ``work()`` beside the run; an interrupt there interrupts the run."""
+        """Run ``work()`` in a task beside the run; an interrupt in that task interrupts the run."""
 
-        async def beside() -> None:  # a task that is cancelled before its first step leaves no coroutine behind
+        async def beside() -> None:
+            # called here, because a task that is cancelled before its start would leave an unawaited coroutine
             await carried(work())
 
         task = asyncio.create_task(beside())
@@ -258,10 +261,9 @@ class Run:
                 self.task.cancel()
 
     async def checkpoint(self) -> None:
-        """End here if the run was aborted: code that never suspends would go on.
+        """Raise ``CancelledError`` if the run was aborted.
 
-        ``abort()`` cancels the task of the run; the cancellation arrives when something suspends, and a handler may have
-        swallowed it.
+        The cancellation by ``abort()`` reaches only code that suspends, and a handler may have swallowed the cancellation.
         """
         if self.signal.aborted:
             await asyncio.sleep(0)
@@ -269,21 +271,21 @@ class Run:
             raise asyncio.CancelledError
 
     def close(self) -> None:
-        """Begin to close the run: an abort has no effect from now on."""
+        """Begin to close the run, so that an abort has no effect any more."""
         self.closing = True
 
     def conclude(self, outcome: RunOutcome, reason: str = "", error: Exception | None = None) -> None:
-        """Say how the run ends."""
+        """Set the outcome of the run."""
         self.outcome, self.reason, self.error = outcome, reason, error
 
     def end(self) -> None:
-        """The run is over; no event follows."""
+        """End the run, its stream and its ledger."""
         self._ended = True
         self.ledger.end()
         self._awaken()
 
     def response(self) -> AgentResponse:
-        """Return what the run gave so far."""
+        """Return the response so far."""
         return AgentResponse(
             content=self.content,
             usage=self.ledger.usage,
@@ -297,7 +299,7 @@ class Run:
         )
 
     def failure(self) -> AgentError | None:
-        """Return the error that ``chat`` raises, ``None`` when the run did not fail."""
+        """Return the error that ``chat`` raises; ``None`` when the run neither failed nor was aborted."""
         if self.outcome == "aborted":
             return RunAborted(self.reason or "the run was aborted", response=self.response())
         if self.outcome != "failed":

@@ -405,8 +405,6 @@ class AgentRunner:
         """Queue a message for the active run, which skips the calls that have not started; return the id of the item.
 
         Args:
-            message: the text of the user.
-            images: image or document blocks.
             trigger: begin a run with the message if no run is active, or if the active run ends before it reads the message.
                 Return a :class:`Receipt`, which has the id and waits for the response. Several messages that come at once
                 begin one run. A message that the run has not read when the run fails stays queued. As with any input,
@@ -433,8 +431,6 @@ class AgentRunner:
         """Queue a message for the end of the active run, else for the next run; return the id of the item.
 
         Args:
-            message: the text of the user.
-            images: image or document blocks.
             trigger: begin a run if no run is active, and return a :class:`Receipt`, as :meth:`steer`.
         """
         if trigger:

@@ -1,4 +1,4 @@
-"""At most one run of an agent at a time: started, streamed, aborted and settled here; the agent is held between runs."""
+"""The scheduler: starts, streams, aborts and settles at most one run of an agent at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Work: TypeAlias = Callable[[Run], Coroutine[Any, Any, None]]
 
 
 class Held(NamedTuple):
-    """Something that happens to the conversation while no run may begin."""
+    """An operation on the conversation, during which no run may begin."""
 
     what: str
     task: asyncio.Task[Any] | None
@@ -38,21 +38,21 @@ class Held(NamedTuple):
 
 
 class Scheduler(Part):
-    """Holds the active run of an agent and whatever outlives it: callbacks for its end, tasks that did not stop in time."""
+    """Holds the active run of an agent, the callbacks for the end of the run, and tasks that outlive the run."""
 
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
         self.run: Run | None = None
         self.closed = False
         self._held: Held | None = None
-        self._task: asyncio.Task[None] | None = None  # of the last run
+        self._task: asyncio.Task[None] | None = None
         self._starting = threading.Lock()
         self._count = 0
-        self._idle: list[Callable[[], Any]] = []  # from any thread
+        self._idle: list[Callable[[], Any]] = []
         self._abandoned: tuple[asyncio.Task[Any], ...] = ()
 
     async def alone(self, what: str, work: Work) -> AgentResponse:
-        """Drive a run to its end and give its response, or raise its failure."""
+        """Drive a run to its end; return the response of the run, or raise its failure."""
         answer: AgentResponse | None = None
         failure: BaseException | None = None
         async with contextlib.aclosing(self.stream(what, work, streaming=False)) as items:
@@ -69,7 +69,7 @@ class Scheduler(Part):
     async def stream(
         self, what: str, work: Work, *, streaming: bool
     ) -> AsyncGenerator[Sequence[StreamEvent] | AgentResponse | AgentError, None]:
-        """The one generator behind everything that runs: the run's events as they arrive, then its response or error."""
+        """Start a run; yield its events as they arrive, then its response or error. Every run with a caller uses this."""
         if self.run is not None:
             self.refuse_reentry(what)
             await self._let_go()
@@ -77,25 +77,26 @@ class Scheduler(Part):
         assert run.task is not None
         finished = False
         try:
-            while events := await run.arrived():  # none but the end, unless streaming
+            while events := await run.arrived():
                 yield events
             try:
                 await asyncio.shield(run.task)
             except Carried as carrying:
-                raise carrying.error from None  # the user interrupts whoever waits for the run
+                raise carrying.error from None
             finished = True
             failure = run.failure()
             yield failure if failure is not None else run.response()
         finally:
             if not finished:
-                self.abort(run, "the caller stopped listening", clear=False)  # nobody would get what is queued
+                # queued messages stay, because no caller would get the removed ones
+                self.abort(run, "the caller stopped listening", clear=False)
                 await self._wait_closed(run)
 
     def _start(self, what: str, work: Work, *, streaming: bool = False, began_by: Receipt | None = None) -> Run:
-        """Take the slot for a new run and let it begin; raises as :meth:`require_idle` and :func:`check_required`."""
+        """Create the active run and its task, or raise as :meth:`require_idle` and :func:`check_required`."""
         agent = self._agent
         check_required(agent.host)
-        with self._starting:  # threads with loops of their own may try at the same time
+        with self._starting:  # several threads may start a run at the same time
             self.require_idle(what)
             self._count += 1
             parent = agent.nesting.begin()
@@ -110,7 +111,8 @@ class Scheduler(Part):
             self.run = run
             agent.events.begin_run(run.id, run.loop)
             driven = self._drive(run, work)
-            if began_by is None:  # somebody waits for it
+            # a caller awaits this task, and gets an interrupt from it
+            if began_by is None:
                 driven = carried(driven)
             self._task = run.drive(driven, f"skillkit run {run.id}")
             if began_by is None:
@@ -118,45 +120,47 @@ class Scheduler(Part):
         return run
 
     def begin_waiting(self) -> None:
-        """Begin a run for a message that asks for one and waits, if nothing else goes on; on the loop of the agent."""
+        """Begin a run, on the loop of the agent, for a queued message that asks for a run, unless the agent is busy."""
         run, loop = self.run, self._agent.events.loop
         home = run.loop if run is not None else loop if loop is not None and loop.is_running() else None
         if home is None or home is asyncio.get_running_loop():
             self._begin_waiting(self._agent)
             return
         try:
-            home.call_soon_threadsafe(self._begin_later, self._agent)  # until then nobody else may hold it
-        except RuntimeError:  # it was closed a moment ago
+            # the callback must hold the agent, which may have no other reference
+            home.call_soon_threadsafe(self._begin_later, self._agent)
+        except RuntimeError:  # the loop was closed in between
             self._begin_waiting(self._agent)
 
     def _begin_waiting(self, agent: AgentRunner) -> None:
         receipt = agent.queues.wanting()
+        # the end of the active run or operation calls this again
         if receipt is None or self.run is not None or self._held is not None or self.closed:
-            return  # what is going on looks here when it ends
+            return
         receipt.want_run(False)
         try:
             self._start("steer", agent.run_waiting, began_by=receipt)
         except AgentBusy:
-            receipt.want_run(True)  # another thread was faster; its run takes the message, or what comes after it
+            receipt.want_run(True)  # another thread has started a run, which takes the message or begins its run
         except SkillKitError as error:
             receipt.fail(error)
             raise
 
     def _begin_later(self, agent: AgentRunner) -> None:
-        """Do as :meth:`_begin_waiting`; an error is logged, and reaches whoever waits for the response."""
+        """Call :meth:`_begin_waiting`, and log an error, which the receipt raises, too."""
         try:
             self._begin_waiting(agent)
         except SkillKitError as error:
             log.warning("a message could not begin a run: %s", error)
 
     async def _let_go(self) -> None:
-        """Let a run end whose listener has left: a loop that was broken out of is closed at the next turn of the loop."""
+        """Wait for a run whose consumer left: asyncio closes an abandoned generator at the next turn of the loop."""
         await asyncio.sleep(0)
         if self.run is not None and self.run.signal.aborted:
             await self._wait_closed(self.run)
 
     async def _wait_closed(self, run: Run) -> None:
-        """Wait until an aborted run is consistent; a caller that is cancelled meanwhile is so when it is."""
+        """Wait until an aborted run has ended; raise a cancellation of the caller only then."""
         assert run.task is not None
         passing: asyncio.CancelledError | None = None
         while not run.task.done():
@@ -170,12 +174,12 @@ class Scheduler(Part):
             raise passing
 
     async def _drive(self, run: Run, work: Work) -> None:
-        """The task of a run."""
+        """Execute a run, from its start until the agent has settled."""
         token = enter(run)
         unlink = self._follow(run)
         run.begin()
         try:
-            if run.signal.aborted:  # before the first step
+            if run.signal.aborted:
                 raise asyncio.CancelledError
             await work(run)
         except asyncio.CancelledError:
@@ -187,12 +191,12 @@ class Scheduler(Part):
                 if not run.closing:
                     run.conclude("aborted", reason_of(error))
                 raise
-            run.conclude("failed", run.reason, as_failure(error, run.task))  # the caller gets it as the run's failure
+            run.conclude("failed", run.reason, as_failure(error, run.task))
         finally:
             run.close()
             failure = run.failure()
             if failure is not None:
-                run.push(StreamEvent("error", error=failure))  # the loop has said it already, if it got that far
+                run.push(StreamEvent("error", error=failure))  # ignored when the loop has pushed the last event
             try:
                 await self._settled(run, failure)
             finally:
@@ -200,18 +204,19 @@ class Scheduler(Part):
                 leave(token)
             await self._call_idle()
         self._begin_later(run.agent)
+        # the task refers to the scheduler: keeping it would make a cycle
         if self._task is run.task:
-            self._task = None  # it leads back here
+            self._task = None
 
     def _follow(self, run: Run) -> Callable[[], None]:
-        """Abort ``run`` when its parent is aborted; return a function that ends that."""
+        """Abort ``run`` when its parent is aborted; return a function that ends the connection."""
         if run.parent is None:
             return lambda: None
-        above = run.parent.run.signal
-        return above.add_callback(lambda: self.abort(run, above.reason))
+        signal = run.parent.run.signal
+        return signal.add_callback(lambda: self.abort(run, signal.reason))
 
     async def _settled(self, run: Run, failure: AgentError | None) -> None:
-        """Emit ``agent_settled``, and let go of the run."""
+        """Emit ``agent_settled``, end the run, and resolve its receipts."""
         try:
             await run.bus.fire(AgentSettledEvent)
         finally:
@@ -223,7 +228,7 @@ class Scheduler(Part):
             self._answer(run, failure)
 
     def _answer(self, run: Run, failure: AgentError | None) -> None:
-        """Give the response to whoever waits for it."""
+        """Resolve the receipts of the run with its response or failure."""
         began = run.began_by
         for receipt in run.receipts:
             if failure is None:
@@ -243,21 +248,21 @@ class Scheduler(Part):
                 answer = callback()
                 if asyncio.iscoroutine(answer):
                     await answer
-            except Exception as error:  # noqa: BLE001 - the run is over; what comes after it cannot change its outcome
+            except Exception as error:  # noqa: BLE001 - a callback cannot change the outcome of a run that is over
                 await self._agent.complain("when_idle", in_words(error))
 
     async def wait_end(self, run: Run) -> None:
-        """Wait for the end of ``run``."""
+        """Wait for the end of ``run``, or raise :class:`ReentrancyError`."""
         if run.task is not None:
             self.refuse_reentry("wait_idle")
             await ended(run.task)
 
     def require_idle(self, what: str) -> None:
-        """Refuse what cannot be done while a run is active.
+        """Raise unless the agent is idle.
 
         Raises:
             ReentrancyError: the caller is part of the run.
-            AgentBusy: there is a run, or something else happens to the conversation.
+            AgentBusy: a run is active, or :meth:`hold` holds the agent.
             AgentError: the agent is closed.
         """
         if self.run is not None or self._held is not None:
@@ -267,11 +272,11 @@ class Scheduler(Part):
             raise AgentBusy("a run is active", hint='use delivery="steer" or "follow_up", or wait_idle()')
 
     def require_free(self) -> None:
-        """Refuse what is said to an agent that cannot hear it, whether or not a run is active.
+        """Raise unless the agent can take a message; a run may be active.
 
         Raises:
             AgentError: the agent is closed.
-            AgentBusy: something else happens to the conversation.
+            AgentBusy: :meth:`hold` holds the agent.
         """
         if self.closed:
             raise AgentError("the agent is closed")
@@ -280,7 +285,7 @@ class Scheduler(Part):
             raise AgentBusy(f"{held.what} is going on", hint="await it first")
 
     def refuse_reentry(self, what: str) -> None:
-        """Raise :class:`ReentrancyError` where a handler or a tool of the run would wait for the run's own end."""
+        """Raise :class:`ReentrancyError` when a handler or a tool of the run would wait for the end of the run."""
         run, held = self.run, self._held
         if run is None and held is None:
             return
@@ -297,13 +302,13 @@ class Scheduler(Part):
 
     @property
     def steerable(self) -> bool:
-        """Whether the active run will still look into its queues."""
+        """True when a run is active that will still read the queues."""
         run = self.run
         return run is not None and run.listens and not run.closing and not run.signal.aborted
 
     @contextlib.asynccontextmanager
     async def hold(self, what: str) -> AsyncIterator[None]:
-        """Keep runs away while something else happens to the conversation; raises as :meth:`require_idle`."""
+        """Let no run begin during an operation on the conversation; raise as :meth:`require_idle`."""
         self.require_idle(what)
         held = self._held = Held(what, asyncio.current_task(), asyncio.get_running_loop().create_future())
         try:
@@ -314,32 +319,33 @@ class Scheduler(Part):
             self._begin_later(self._agent)
 
     def close(self) -> None:
-        """Begin no run any more."""
+        """Let no run begin any more."""
         self.closed = True
 
     async def wait_free(self) -> None:
-        """Wait until nothing is held."""
+        """Wait until :meth:`hold` holds the agent no more."""
         while self._held is not None:
             await ended(self._held.over)
 
     def abort(self, run: Run | None, reason: str | None, *, clear: bool = True) -> list[QueueItem]:
-        """End ``run`` if it is the active one; with ``clear`` what waited for it and was not consumed is taken out and given."""
+        """Abort ``run`` if it is active; with ``clear``, remove and return the messages that are queued for it."""
         if run is None or run is not self.run or run.closing or run.signal.aborted:
             return []
         if not run.signal.abort(reason):
-            return []  # another thread was faster
+            return []
         items = self._agent.queues.clear() if clear else []
 
         def cancel() -> None:
             if run.task is None or run.closing or run.task.done() or run.task.cancelling():
                 return
             self._agent.events.end_by(run.loop.time() + run.abort_grace)
-            if run.begun:  # else its first step sees the signal; a task that never began could not say how it ended
+            # a task that is cancelled before its start never runs; _drive() reads the signal instead
+            if run.begun:
                 run.task.cancel()
                 run.loop.call_later(run.abort_grace, insist)
 
         def insist() -> None:
-            """A handler has swallowed the cancellation: this time it is not asked."""
+            """Cancel once more, because a handler has swallowed the first cancellation."""
             if run.task is not None and not run.closing and not run.task.done():
                 run.task.cancel()
 
@@ -355,19 +361,19 @@ class Scheduler(Part):
         return items
 
     async def wait_idle(self) -> None:
-        """Wait until no run is active, nor one that a waiting message begins when it is over."""
+        """Wait until no run is active and no queued message begins another run."""
         self.refuse_reentry("wait_idle")
         while (task := self._busy()) is not None:
             await ended(task)
 
     def _busy(self) -> asyncio.Task[None] | None:
-        """The task of the active run, or the one that begins another one when it is over."""
+        """Return the task of the active run, or the last task while it begins a run for a queued message."""
         pending = self._agent.queues.wanting() is not None and not self.closed
         task = self.run.task if self.run is not None else self._task if pending else None
         return None if task is None or task.done() or task is asyncio.current_task() else task
 
     def when_idle(self, callback: Callable[[], Any]) -> None:
-        """Call ``callback()`` after the active run, or soon when nothing runs."""
+        """Call ``callback()`` after the active run, or at once when no run is active."""
         if self.run is not None:
             self._idle.append(callback)
         else:
@@ -376,7 +382,7 @@ class Scheduler(Part):
                 self._keep(asyncio.ensure_future(answer))
 
     def abandon(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
-        """Keep tasks that did not end in time from being lost."""
+        """Keep tasks that did not end in time, until they end or :meth:`cancel_abandoned` cancels them."""
         for task in tasks:
             log.warning("a tool or a handler did not end within the grace time; what it gives late will be dropped")
             self._keep(task)
@@ -392,7 +398,7 @@ class Scheduler(Part):
             log.warning("a task ended with an error after its run: %r", task.exception())
 
     async def cancel_abandoned(self, seconds: float) -> None:
-        """Cancel what outlived its run and wait for it, at most ``seconds``."""
+        """Cancel the abandoned tasks, and wait for them at most ``seconds``."""
         left = self._abandoned
         for task in left:
             task.cancel()
@@ -401,7 +407,7 @@ class Scheduler(Part):
 
 
 async def ended(future: asyncio.Future[Any]) -> None:
-    """Wait until a task or future is done, also one of another thread's loop; what came of it is not looked at."""
+    """Wait until a task or future is done, also one of another thread's loop; ignore its result and its error."""
     here, there = asyncio.get_running_loop(), future.get_loop()
     if there is here:
         await asyncio.wait([future])
@@ -413,11 +419,11 @@ async def ended(future: asyncio.Future[Any]) -> None:
             over.set_result(None)
 
     def tell(_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the waiting loop was closed
             here.call_soon_threadsafe(settle)
 
     try:
         there.call_soon_threadsafe(future.add_done_callback, tell)
-    except RuntimeError:  # closed: nothing goes on there
+    except RuntimeError:  # the loop of the future was closed
         return
     await over

@@ -1,4 +1,4 @@
-"""Which model answers, through which adapter: what the configuration names, or what was chosen since."""
+"""The target of a request: the model and the adapter, from the configuration or from a later choice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ __all__ = ["Target", "TargetSelection", "resolve_target"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The model and the adapter of the next request; ``provider`` is the adapter's name in the registry."""
+    """The model and the adapter of a request.
+
+    Attributes:
+        model: the model.
+        adapter: the adapter.
+        provider: the name of the adapter in the registry.
+    """
 
     model: ModelDefinition
     adapter: LLMAdapter
@@ -29,14 +35,15 @@ class Target:
 
 
 async def resolve_target(host: Host, config: AgentConfig) -> Target:
-    """The target that ``config`` names.
+    """Return the target that ``config`` names.
 
-    A definition is taken as it is. A name is looked up with ``resolve_model``, then in the registry; with a provider
-    (``--provider`` or ``provider/id``) or an endpoint it need not be known. Without a model, the provider's default; without
-    a provider, the first usable one by rank.
+    A model definition is used unchanged. A model name is looked up with ``resolve_model``, then in the registry; with a
+    provider (``--provider`` or ``provider/id``) or an endpoint the name may be unknown. The default model is that of the
+    provider; the default provider is the first usable one by rank.
 
     Raises:
-        UnknownName: nobody knows the model or provider. UsageError: nothing can answer, or a key is missing.
+        UnknownName: the model or provider is unknown.
+        UsageError: no provider can be used, or a key is missing.
     """
     model, provider = await _find_model(host, config)
     found = await host.resolve("resolve_adapter", provider=provider, api=config.api or model.api or None, config=config)
@@ -82,7 +89,7 @@ async def _find_model(host: Host, config: AgentConfig) -> tuple[ModelDefinition,
 
 
 async def _known(host: Host, name: str) -> ModelDefinition | None:
-    """The registered model of a bare name; among several providers, one that can be asked right now comes first."""
+    """Return the registered model of a name; of several providers', the model of one that has a key comes first."""
     first = host.models.get(name)
     if first is None or "/" in name:
         return first
@@ -109,7 +116,7 @@ def _provider_for(host: Host, config: AgentConfig, provider: str, model: str) ->
 
 
 def _generic(host: Host, api: str | None) -> str:
-    """The provider that takes any endpoint, speaking ``api`` if one is named."""
+    """Return the provider that takes any endpoint, with ``api`` if that is given; raise :class:`UsageError` without one."""
     for entry in host.adapters.entries():
         item = entry.item
         if isinstance(item, Provider) and item.generic and (not api or host.adapters.api_of(item, api)):
@@ -137,13 +144,13 @@ async def _default_model(host: Host, config: AgentConfig) -> tuple[ModelDefiniti
 
 
 class TargetSelection(Part):
-    """Keeps the target of an agent; a change counts from the next request on.
+    """Holds the target of an agent; a change counts from the next request on.
 
     Attributes:
-        target: the agent's own target; ``None``: not resolved yet, or that of the parent is used.
-        inherited: the parent's target, when it was used last.
-        choices: how often something was chosen.
-        changed: the target was chosen anew, and nobody has been told.
+        target: the agent's own target; ``None``: not resolved yet, or the agent uses the parent's.
+        inherited: the parent's target, if the last request used it.
+        choices: the number of choices so far.
+        changed: the target has changed without a ``model_select`` event yet.
     """
 
     def __init__(self, agent: AgentRunner) -> None:
@@ -155,12 +162,12 @@ class TargetSelection(Part):
         self.choices = 0
 
     def use_adapter(self, adapter: str | LLMAdapter) -> None:
-        """Answer through this adapter, or the one of this provider."""
+        """Choose an adapter, or the adapter of a provider."""
         self._chosen = self._named(adapter)
         self.choices += 1
 
     def forget(self) -> None:
-        """Resolve the configuration again."""
+        """Drop the target, so that the next request resolves the configuration again."""
         self.target = self._chosen = self.inherited = None
         self.choices += 1
 
@@ -170,7 +177,7 @@ class TargetSelection(Part):
         return adapter.provider or type(adapter).__name__, adapter
 
     async def current(self) -> Target:
-        """Return the model and adapter of the next request."""
+        """Return the target of the next request."""
         if self._chosen is not None:
             name, adapter = self._chosen
             self._chosen = None
@@ -188,18 +195,14 @@ class TargetSelection(Part):
         return found
 
     async def _of_parent(self) -> Target | None:
-        """Return the target of the parent, ``None`` for an agent without one, or with a model of its own."""
+        """Return the target of the parent; ``None`` when the agent has no parent or configures a target of its own."""
         config, parent = self._agent.config, self._agent.nesting.parent
         if parent is None or config.model is not None or config.provider is not None or config.base_url is not None:
             return None
         return parent.run.target or await parent.run.choose_target()
 
     async def find(self, adapter: str | LLMAdapter | None, model: str | ModelDefinition | None) -> Target:
-        """Return what the agent would answer with through ``adapter`` and with ``model``; ``None``: as it does now.
-
-        Raises:
-            As :func:`resolve_target`.
-        """
+        """Return the target with another adapter or model, or raise as :func:`resolve_target`; ``None``: the current one."""
         host, config = self._agent.host, self._agent.config
         if adapter is None:
             return await resolve_target(host, replace(config, model=model, provider=None))
@@ -213,7 +216,7 @@ class TargetSelection(Part):
         return Target(replace(model, provider=name, api=found.api or model.api), found, name)
 
     async def refresh(self, target: Target) -> Target | None:
-        """Return ``target`` with a fresh secret after that of ``target`` was refused, ``None`` when there is none."""
+        """Return ``target`` with a fresh secret after a refusal; ``None`` when there is no fresh secret."""
         adapter = await self._agent.host.adapters.refresh(target.adapter)
         if adapter is None:
             return None
@@ -223,11 +226,11 @@ class TargetSelection(Part):
         return fresh
 
     def take_change(self) -> None:
-        """The change has been told."""
+        """Mark the change as announced by ``model_select``."""
         self.changed = False
 
     async def _retarget(self, name: str, adapter: LLMAdapter) -> Target:
-        """The current model through another adapter: its default model where none was asked for."""
+        """Return the target with another adapter: with its provider's default model if none is configured."""
         host, asked = self._agent.host, self._agent.config.model
         item = host.adapters.provider(name) if name in host.adapters else None
         if item is not None and item.default_model and asked is None:
@@ -243,7 +246,7 @@ class TargetSelection(Part):
         return Target(model, adapter, name)
 
     def _effective_config(self) -> AgentConfig:
-        """The agent's configuration over that of the host."""
+        """Return the agent's configuration, with the host's target fields where the agent has none."""
         get, given = self._agent.host.config.get, self._agent.config
         if given.model is not None:
             return given

@@ -139,11 +139,7 @@ class ToolBatch:
             await call.refuse(Outcome.truncated, text)
 
     async def _interrupt(self, how: str = "was aborted") -> None:
-        """Cancel the running calls, wait for them within the grace time, and give each open call its result.
-
-        Args:
-            how: how the run ended, for the text of the results.
-        """
+        """Cancel and await running calls within the grace time; give each open call a result that says ``how`` the run ended."""
         tasks = {t for t in self._run.tasks if not t.done()}
         for task in tasks:
             task.cancel()

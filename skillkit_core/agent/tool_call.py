@@ -107,8 +107,6 @@ class ToolCallRun:
         self._ctx: CallContext | None = None
         self._started = self._ended = False
 
-    # --- prepare ----------------------------------------------------------------------------------------------
-
     async def prepare(self) -> None:
         """Check the call, ask the guards and the approvers, and start the call or give it an error as its result."""
         problem = self._check()
@@ -177,8 +175,6 @@ class ToolCallRun:
             self._event = replace(self._event, args=self.args)
         self._substitute = decision.result
         return decision.questions
-
-    # --- approve ----------------------------------------------------------------------------------------------
 
     async def _approval(self, questions: Sequence[Question]) -> ApprovalDecision:
         """Return the decision about the call with its current arguments: given to ``resume``, remembered, or asked for now."""
@@ -260,8 +256,6 @@ class ToolCallRun:
         await self._resolve(self.deferred or (), answer)
         await self.deny(answer)
 
-    # --- execute ----------------------------------------------------------------------------------------------
-
     async def _start(self) -> None:
         self._started = True
         await self._bus.fire(
@@ -342,8 +336,6 @@ class ToolCallRun:
         if "is_error" in values and outcome in (Outcome.ok, Outcome.error):
             outcome = Outcome.error if output.is_error else Outcome.ok
         return output, outcome
-
-    # --- finish -----------------------------------------------------------------------------------------------
 
     async def refuse(self, outcome: Outcome, text: str) -> None:
         """Give a call that must not run an error as its result."""
@@ -512,7 +504,6 @@ def checked(tool: Tool, output: Any) -> ToolOutput:
 
 
 def _as_output(value: Any) -> ToolOutput:
-    """Return the result that a handler substituted for a tool's output as a :class:`ToolOutput`."""
     if isinstance(value, ToolOutput):
         return value
     return ToolOutput(value if isinstance(value, str) else blocks_of(value))

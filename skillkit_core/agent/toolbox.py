@@ -1,4 +1,4 @@
-"""The tools of an agent at this moment: plugins', the agent's own, filtered, sorted, the same tuple for the same set."""
+"""The tools that an agent offers now: tools of plugins and of the agent, filtered and sorted by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ __all__ = ["Toolbox"]
 
 
 class Toolbox(Part):
-    """Gathers tools. Opt-in tools need to be allowed by name; where two plugins offer one name the first in order wins.
+    """Collects the tools of an agent.
+
+    An opt-in tool must be allowed by its name. Of two plugins' tools with one name, the first in order is offered.
 
     Attributes:
         own: the tools of this agent alone.
@@ -36,31 +38,31 @@ class Toolbox(Part):
         self.configure(agent.config)
         self._factories: dict[int, tuple[ToolSet, Any]] = {}
         self._version = -1
-        self._registry: Registry[Any] | None = None  # asked for when it is needed
+        self._registry: Registry[Any] | None = None
         self._sets: tuple[Entry[ToolSet], ...] = ()
         self._tools: tuple[Tool, ...] = ()
         self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
         self._failed: tuple[int, ...] = ()
-        self._only: tuple[Any, ...] = ()  # what this agent and its ancestors may offer
+        self._only: tuple[Any, ...] = ()
 
     def configure(self, config: AgentConfig) -> None:
-        """Take what an agent may offer from its configuration."""
+        """Set the tools that the agent may offer from ``only_tools`` and ``allow_tools`` of ``config``."""
         self._only_own = config.only_tools
         self._allowed = frozenset(config.allow_tools)
         self._key = ()
 
     def offer(self, tools: Sequence[Tool]) -> None:
-        """Offer these tools of this agent alone, and no others of its own."""
+        """Replace the tools of this agent alone."""
         self.own = tuple(tools)
 
     def add(self, *tools: Tool) -> None:
-        """Offer tools of this agent alone, in place of those of the same names."""
+        """Add tools of this agent alone; a tool replaces the agent's tool of the same name."""
         names = {tool.name for tool in tools}
         self.own = (*(tool for tool in self.own if tool.name not in names), *tools)
 
     def remove(self, names: Collection[str]) -> None:
-        """Offer tools of this agent no more."""
+        """Remove tools of this agent alone by their names."""
         self.own = tuple(tool for tool in self.own if tool.name not in names)
 
     def _dynamic(self, item: ToolSet, source: str | None) -> tuple[Tool, ...]:
@@ -70,7 +72,7 @@ class Toolbox(Part):
         try:
             answer = found[1](self._agent)
             return answer if type(answer) is tuple else tuple(answer)
-        except Exception as error:  # noqa: BLE001 - a plugin that cannot list its tools now has none now
+        except Exception as error:  # noqa: BLE001 - a tool set that fails offers no tool and is reported
             if id(item) not in self._failed:
                 self._failed = (*self._failed, id(item))
                 text = f"tool set {item.name!r} failed: {in_words(error)}"
@@ -78,7 +80,7 @@ class Toolbox(Part):
             return ()
 
     def tools(self) -> tuple[Tool, ...]:
-        """What the model may call now, sorted by name."""
+        """Return the tools that the model may call now, sorted by name; the same tuple for an unchanged set."""
         if self._registry is None:
             self._registry = self._host.tools
         registry = self._registry
@@ -88,7 +90,7 @@ class Toolbox(Part):
         dynamic = tuple([self._dynamic(e.item, e.source) for e in self._sets])
         self._only = (self._only_own,) if self._nesting.parent is None else self._nesting.only_tools()
         key = (registry.version, self.own, dynamic, self._only)
-        if key != self._key:  # a set that has nothing new gives the same tuple, which compares by identity
+        if key != self._key:
             self._build(registry.entries(), dynamic)
             self._key = key
         return self._tools
@@ -117,15 +119,15 @@ class Toolbox(Part):
         self._tools = tuple(self._by_name.values())
 
     def get(self, name: str) -> Tool | None:
-        """The tool that a call of ``name`` means, ``None`` when the model may not have it."""
+        """Return the tool called ``name``; ``None`` when the agent does not offer it."""
         self.tools()
         return self._by_name.get(name)
 
     def permits(self, name: str) -> bool:
-        """Return whether ``only_tools`` of the agent, and of the runs that it is a part of, let a tool be offered."""
+        """Return whether ``only_tools`` of the agent and of all its ancestors allow a tool."""
         self.tools()
         return all(only is None or name in only for only in self._only)
 
     def source(self, name: str) -> str | None:
-        """The plugin that brought the tool."""
+        """Return the plugin that registered a tool; ``None`` for a tool of the agent."""
         return self._sources.get(name)
