@@ -1,3 +1,1 @@
-"""Every hook of the core. ``host`` and ``registration`` are called by the host, ``resolution`` when a name is looked up,
-``lifecycle`` while agents run.
-"""
+"""Every hook of the core. The host calls ``host`` and ``registration`` hooks, a lookup ``resolution`` hooks, a run the rest."""

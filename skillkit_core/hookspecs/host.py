@@ -1,7 +1,7 @@
-"""Host hooks: the life of the host itself. Plain functions but for ``host_closing``, called in the order of the plugins.
+"""Host hooks: the life of the host itself, called in the order of the plugins.
 
-An exception in one plugin becomes a diagnostic of that plugin; the others are called. An async implementation of a hook that
-must be a plain function is left out, with a diagnostic.
+An exception in one plugin becomes a diagnostic of that plugin, and the others are still called. All hooks but
+``host_closing`` are plain functions: an async implementation is left out, with a diagnostic.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 def register_hookspecs(add: Any, host: Host) -> None:
     """Define hooks of your own: ``add(module_or_class, kinds=None)`` with functions marked ``@hookspec``.
 
-    Event classes in it (subclasses of ``Event`` whose ``type`` is the name of such a function) become events of every agent of
-    this host: ``agent.events.emit(agent.events.make(MyEvent, ...))`` asks plugins and handlers alike, ``on`` and ``observe`` know
-    them.
+    Event classes in the module (subclasses of ``Event`` whose ``type`` is the name of such a function) become events of every
+    agent of this host. ``agent.events.emit(agent.events.make(MyEvent, ...))`` calls plugins and handlers alike, and ``on`` and
+    ``observe`` take these classes too.
 
-    ``kinds={"engines": Engine}`` makes a kind of items of its own: other plugins register objects of class ``Engine`` (or its
-    import string; a tuple takes several; each item has a ``name``) in ``register_engines(register, host, config)``, one of the
-    hookspecs, and ``host.registry("engines")`` has them. With :class:`~skillkit_core.descriptors.Factory` as the class
-    ``get(name)`` gives what the factory makes, as for the core's own kinds.
+    ``kinds={"engines": Engine}`` makes a kind of items. Other plugins register objects of class ``Engine`` (or of its import
+    string, or of a tuple of these), each with a ``name``, in ``register_engines(register, host, config)``, which must be one of
+    the hookspecs. ``host.registry("engines")`` holds these objects. For the class
+    :class:`~skillkit_core.descriptors.Factory`, ``get(name)`` returns the object that the factory makes, as for the core's kinds.
 
-    When: right after the plugin was imported, before any plugin's implementations are checked. Whoever implements
-    another plugin's hook marks it ``optionalhook=True``.
+    When: right after the plugin was imported, before any plugin's implementations are checked. An implementation of another
+    plugin's hook is marked ``optionalhook=True``.
 
     Example::
 
@@ -42,7 +42,7 @@ def register_hookspecs(add: Any, host: Host) -> None:
 
 @hookspec
 def host_configure(host: Host, config: Any) -> None:
-    """Look at the plugin's configuration once it is validated; ``config`` is the plugin's section or ``None``.
+    """Read the plugin's validated configuration: ``config`` is the plugin's section or ``None``.
 
     When: after all plugins are loaded, before anything is looked up.
 
@@ -57,15 +57,15 @@ def host_configure(host: Host, config: Any) -> None:
 
 @hookspec
 def host_started(host: Host) -> None:
-    """The host is complete: every plugin is loaded and configured."""
+    """Start work that needs the complete host: every plugin is loaded and configured."""
 
 
 @hookspec
 def host_closing(host: Host) -> Observed:
-    """The host is about to close: end what must be awaited. May be async.
+    """End work that must be awaited, before the host closes. May be async.
 
-    When: ``Host.aclose()``, before adapters, executors and session stores are closed and before ``host_shutdown``; the last
-    plugin first. At most five seconds each, then the host goes on. ``Host.close()``, which cannot wait, leaves it out.
+    When: in ``Host.aclose()``, before adapters, executors and session stores are closed and before ``host_shutdown``, the last
+    plugin first. Each plugin has five seconds. ``Host.close()``, which cannot wait, leaves this hook out.
 
     Example::
 
@@ -77,7 +77,7 @@ def host_closing(host: Host) -> Observed:
 
 @hookspec
 def host_shutdown(host: Host) -> None:
-    """The host is going down: end what you started. At most five seconds, then the host goes on without you.
+    """End all that the plugin started, within five seconds: the host shuts down.
 
     Example::
 
@@ -89,12 +89,12 @@ def host_shutdown(host: Host) -> None:
 
 @hookspec
 def plugin_registered(plugin: str, host: Host) -> None:
-    """Another plugin was loaded; ``plugin`` is its name."""
+    """Observe that the plugin named ``plugin`` was loaded."""
 
 
 @hookspec
 def plugin_problem(problem: Diagnostic, host: Host) -> None:
-    """A plugin failed somewhere; ``problem`` says which, where and what to do.
+    """Observe that a plugin failed: ``problem`` names the plugin, the place and the remedy.
 
     Example::
 

@@ -1,11 +1,11 @@
-"""Lifecycle hooks: one per event of an agent's life; the hook's name is the event's name on ``agent.events``.
+"""Lifecycle hooks: one per event of an agent's life, with the name of the event on ``agent.events``.
 
-How all of them work: implementations may be sync or async and may leave parameters out. They run one after the other in the
-order of their phase (``rewrite < first < normal < last < guard``), in a phase plugins before session handlers, plugins in
-the order of the distribution (this is not pluggy's last-registered-first). They answer with the event's result type or
-``None``; any other answer is an error, as is any answer to an event that is only observed. An exception or a timeout
-discards the answer, is reported as ``handler_error`` and the others go on, except where "fails closed" is said. ``ctx`` is
-the :class:`~skillkit_core.events.context.HandlerContext`. Dispatch is the host's, not pluggy's.
+Implementations may be sync or async, and may leave parameters out. They run one after the other in the order of their phase
+(``rewrite < first < normal < last < guard``), in a phase plugins before session handlers, plugins in the order of the
+distribution. The host dispatches them, not pluggy with its last-registered-first. An implementation returns the event's
+result type or ``None``. Any other answer is an error, as is any answer to an event that is only observed. An exception or
+a timeout discards the answer and is reported as ``handler_error``, and the others go on, except for hooks that fail closed.
+``ctx`` is the :class:`~skillkit_core.events.context.HandlerContext`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 
 @hookspec
 def session_start(event: e.SessionStartEvent, ctx: HandlerContext) -> Answer[r.SessionStartResult]:
-    """A session was opened.
+    """Add messages to the context of a session that was opened.
 
     When: once per session that an agent opens, before its first input.
 
-    Returns: ``SessionStartResult`` or ``None``. ``context`` messages of all answers join the session's context, in
-    order.
+    Returns: ``SessionStartResult`` or ``None``. The ``context`` messages of all answers join the session's context, in order.
 
     Example::
 
@@ -39,12 +38,12 @@ def session_start(event: e.SessionStartEvent, ctx: HandlerContext) -> Answer[r.S
 
 @hookspec
 def session_before_switch(event: e.SessionBeforeSwitchEvent, ctx: HandlerContext) -> Answer[r.SessionBeforeResult]:
-    """The agent is about to leave its session for another one.
+    """Cancel that the agent leaves its session for another one, or let it happen.
 
-    When: ``AgentRunner.switch`` was called; nothing has changed yet. ``event.target`` is the id of the other session, ``None``
-    for a new one.
+    When: ``AgentRunner.switch`` was called, and nothing has changed yet. ``event.target`` is the id of the other session,
+    ``None`` for a new one.
 
-    Returns: ``SessionBeforeResult`` or ``None``. The first ``cancel`` keeps the session, and nobody else is asked; the
+    Returns: ``SessionBeforeResult`` or ``None``. The first ``cancel`` keeps the session, and no further handler is asked. The
     last ``reason`` given says why.
 
     Example::
@@ -57,9 +56,9 @@ def session_before_switch(event: e.SessionBeforeSwitchEvent, ctx: HandlerContext
 
 @hookspec
 def session_before_fork(event: e.SessionBeforeForkEvent, ctx: HandlerContext) -> Answer[r.SessionBeforeResult]:
-    """A copy of the session up to an entry is about to be made, and talked in from then on.
+    """Cancel that the agent goes on in a copy of its session, or let it happen.
 
-    When: ``AgentRunner.fork`` was called; nothing has changed yet. ``event.target`` is the last entry that is kept.
+    When: ``AgentRunner.fork`` was called, and nothing has changed yet. ``event.target`` is the last entry that is kept.
 
     Returns: ``SessionBeforeResult`` or ``None``, as for ``session_before_switch``.
 
@@ -73,12 +72,12 @@ def session_before_fork(event: e.SessionBeforeForkEvent, ctx: HandlerContext) ->
 
 @hookspec
 def session_before_tree(event: e.SessionBeforeTreeEvent, ctx: HandlerContext) -> Answer[r.SessionBeforeTreeResult]:
-    """The agent is about to go on from another entry of its session.
+    """Cancel that the agent goes on from another entry of its session, or summarise the branch that is left.
 
-    When: ``AgentRunner.move_to`` was called; the leaf has not moved yet.
+    When: ``AgentRunner.move_to`` was called, and the leaf has not moved yet.
 
-    Returns: ``SessionBeforeTreeResult`` or ``None``. The first ``cancel`` leaves the leaf where it is. The last ``summary``
-    given is put into the context there: what happened on the branch that is left. The last ``label`` given marks the place.
+    Returns: ``SessionBeforeTreeResult`` or ``None``. The first ``cancel`` keeps the leaf. The last ``summary`` given joins the
+    context at the new leaf. The last ``label`` given marks the new leaf.
 
     Example::
 
@@ -90,10 +89,10 @@ def session_before_tree(event: e.SessionBeforeTreeEvent, ctx: HandlerContext) ->
 
 @hookspec
 def session_tree(event: e.SessionTreeEvent, ctx: HandlerContext) -> Observed:
-    """The agent goes on from another entry of its session.
+    """Observe that the agent goes on from another entry of its session.
 
-    When: after ``AgentRunner.move_to``: the leaf, the summary and the label are in the session. What a plugin keeps in memory
-    about the branch is read again from here on.
+    When: after ``AgentRunner.move_to``. The leaf, the summary and the label are in the session. A plugin that keeps state of the
+    branch in memory reads this state again here.
 
     Example::
 
@@ -105,10 +104,9 @@ def session_tree(event: e.SessionTreeEvent, ctx: HandlerContext) -> Observed:
 
 @hookspec
 def session_shutdown(event: e.SessionShutdownEvent, ctx: HandlerContext) -> Observed:
-    """A session is about to be closed.
+    """Observe that a session is about to be closed.
 
-    When: once, also on SIGTERM and after ``skillkit run``. Every implementation is called even if one hangs (five
-    seconds each).
+    When: once, also on SIGTERM and after ``skillkit run``. Every implementation is called, even if one hangs (five seconds each).
 
     Example::
 
@@ -120,11 +118,11 @@ def session_shutdown(event: e.SessionShutdownEvent, ctx: HandlerContext) -> Obse
 
 @hookspec
 def input(event: e.InputEvent, ctx: HandlerContext) -> Answer[r.InputResult]:
-    """Somebody said something.
+    """Change or answer the text of a prompt, a steering message or a follow-up.
 
-    When: the raw text of a prompt, a steering message or a follow-up has come in, before anything is expanded.
+    When: the raw text has come in, before anything is expanded.
 
-    Returns: ``InputResult`` or ``None``. ``Transform`` chains; the first ``Handled`` stops and ends the matter: no model is
+    Returns: ``InputResult`` or ``None``. ``Transform`` chains. After the first ``Handled`` no further handler and no model is
     asked. With ``keep=True`` the input and the reply are in the session, and the model sees them with the next prompt. A
     failing guard rejects the input.
 
@@ -139,14 +137,14 @@ def input(event: e.InputEvent, ctx: HandlerContext) -> Answer[r.InputResult]:
 
 @hookspec
 def before_agent_start(event: e.BeforeAgentStartEvent, ctx: HandlerContext) -> Answer[r.BeforeAgentStartResult]:
-    """A run is about to start.
+    """Prepare a run: its messages, system prompt, adapter, model and limits.
 
     When: once per run, after the input was accepted.
 
     Returns: ``BeforeAgentStartResult`` or ``None``. ``messages`` of all answers are added; ``system_prompt`` chains. The last
-    ``adapter`` and the last ``model`` answer this run alone, until somebody calls ``set_adapter`` or ``set_model``; one that
-    there is not is reported, and the run keeps its own. Of ``limits`` each bound counts for this run where it is lower than
-    the configured one (``Limits()`` has 200 turns; ``turns=None`` leaves them alone).
+    ``adapter`` and the last ``model`` answer this run alone, until somebody calls ``set_adapter`` or ``set_model``. An unknown
+    one is reported, and the run keeps its own. Each of the ``limits`` counts for this run where it is lower than the
+    configured one (``Limits()`` has 200 turns; ``turns=None`` keeps the configured ones).
 
     Example::
 
@@ -159,21 +157,21 @@ def before_agent_start(event: e.BeforeAgentStartEvent, ctx: HandlerContext) -> A
 
 @hookspec
 def agent_start(event: e.AgentStartEvent, ctx: HandlerContext) -> Observed:
-    """A run starts.
+    """Observe that a run starts.
 
-    When: once per run, before its first request. ``event.parent_run_id`` and ``event.parent_tool_call_id`` name the run and
-    the call that a nested run is part of.
+    When: once per run, before its first request. ``event.parent_run_id`` and ``event.parent_tool_call_id`` name the parent run
+    and the tool call of a nested run.
     """
 
 
 @hookspec
 def turn_start(event: e.TurnStartEvent, ctx: HandlerContext) -> Answer[r.TurnStartResult]:
-    """A round with the model begins.
+    """Change the messages, tools or system prompt of one turn, or end the run before the turn.
 
     When: before each request of a run, not for retries.
 
-    Returns: ``TurnStartResult`` or ``None``. ``append`` joins the session at its end; ``messages``, ``tools`` and
-    ``system_prompt`` replace what this turn alone sends, chained. ``stop`` ends the run before the request, with outcome
+    Returns: ``TurnStartResult`` or ``None``. ``append`` joins the session at its end. ``messages``, ``tools`` and
+    ``system_prompt`` chain, and replace those of this turn alone. ``stop`` ends the run before the request, with outcome
     ``limit`` and the ``reason``.
 
     Example::
@@ -186,12 +184,12 @@ def turn_start(event: e.TurnStartEvent, ctx: HandlerContext) -> Answer[r.TurnSta
 
 @hookspec
 def context_transform(event: e.ContextTransformEvent, ctx: HandlerContext) -> Answer[r.ContextTransformResult]:
-    """The messages of one request.
+    """Change the messages of one request.
 
     When: before each request, retries included, after the compaction check.
 
-    Returns: ``ContextTransformResult`` or ``None``. ``messages`` chains, is then repaired, and is forgotten after the
-    request. An empty or system-only list is refused. A failing guard fails the turn: no request leaves.
+    Returns: ``ContextTransformResult`` or ``None``. ``messages`` chains, is then repaired, and counts for this request alone.
+    An empty or system-only list is refused. A failing guard fails the turn, and no request is sent.
 
     Example::
 
@@ -205,12 +203,12 @@ def context_transform(event: e.ContextTransformEvent, ctx: HandlerContext) -> An
 def before_provider_request(
     event: e.BeforeProviderRequestEvent, ctx: HandlerContext
 ) -> Answer[r.ProviderRequestResult]:
-    """The last stop before the wire.
+    """Change the payload and the headers of a request just before it is sent.
 
-    When: an HTTP adapter has built its payload, for every attempt.
+    When: an HTTP adapter has built its payload, for every request, retries included.
 
-    Returns: ``ProviderRequestResult`` or ``None``. ``payload`` chains, ``headers`` and ``options`` merge. A failing
-    guard fails the turn: no request leaves.
+    Returns: ``ProviderRequestResult`` or ``None``. ``payload`` chains, ``headers`` and ``options`` merge. A failing guard fails
+    the turn, and no request is sent.
 
     Example::
 
@@ -222,26 +220,26 @@ def before_provider_request(
 
 @hookspec
 def after_provider_response(event: e.AfterProviderResponseEvent, ctx: HandlerContext) -> Observed:
-    """Status and headers of the answer have arrived.
+    """Observe that status and headers of an answer have arrived.
 
-    When: before the first stream event, for every attempt.
+    When: before the first stream event, for every request, retries included.
     """
 
 
 @hookspec
 def message_start(event: e.MessageStartEvent, ctx: HandlerContext) -> Observed:
-    """A message begins.
+    """Observe that a message begins.
 
-    When: an assistant message starts to arrive, or a tool result is about to be recorded.
+    When: an assistant message starts to arrive, or a tool result is about to be persisted.
     """
 
 
 @hookspec
 def message_update(event: e.MessageUpdateEvent, ctx: HandlerContext) -> Observed:
-    """One stream event of the assistant message that is arriving.
+    """Observe one stream event of the assistant message that is arriving.
 
-    When: for every stream event; ``event.partial`` is the message so far, built on demand. Where a handler is async, the stream
-    does not wait for it: deltas of one block that wait for their turn become one, and all are told before ``message_end``.
+    When: for every stream event. ``event.partial`` is the message so far, built on demand. The stream does not wait for async
+    handlers: waiting deltas of one block become one event, and all events are observed before ``message_end``.
 
     Example::
 
@@ -253,12 +251,12 @@ def message_update(event: e.MessageUpdateEvent, ctx: HandlerContext) -> Observed
 
 @hookspec
 def message_end(event: e.MessageEndEvent, ctx: HandlerContext) -> Answer[r.MessageEndResult]:
-    """A message is complete.
+    """Replace a message that is complete.
 
-    When: before it is persisted, so before its tools run.
+    When: before the message is persisted and its tools run.
 
-    Returns: ``MessageEndResult`` or ``None``. ``message`` chains; another role or other tool-call ids are refused and
-    the original stays.
+    Returns: ``MessageEndResult`` or ``None``. ``message`` chains. Another role or other tool-call ids are refused, and the
+    original stays.
 
     Example::
 
@@ -270,14 +268,13 @@ def message_end(event: e.MessageEndEvent, ctx: HandlerContext) -> Answer[r.Messa
 
 @hookspec
 def before_tool_call(event: e.ToolCallEvent, ctx: HandlerContext) -> Answer[r.ToolCallEventResult]:
-    """The model wants a tool to run.
+    """Block a tool call, ask for approval, substitute its result, or change its arguments.
 
-    When: for every valid call, after its arguments were checked against the schema. Unknown tools and invalid
-    arguments never get here.
+    When: for every call of a known tool, after its arguments were checked against the schema.
 
-    Returns: ``ToolCallEventResult`` or ``None``. ``block > ask > substitute > allow``; a block ends it at once.
-    ``args`` (a JSON merge patch, or ``ReplaceArgs``) chains, is validated again, and whoever looked before the last
-    change is asked again. Implementations in phase ``guard`` see exactly what will run and may not change it. Every
+    Returns: ``ToolCallEventResult`` or ``None``. ``block > ask > substitute > allow``; after a block only the rest of its phase
+    is asked. ``args`` (a JSON merge patch, or ``ReplaceArgs``) chains and is validated again. Implementations that ran before
+    the last change are asked again. Implementations in phase ``guard`` see the final arguments and may not change them. Every
     implementation fails closed: an exception, a timeout or a wrong type blocks the call and names the plugin.
 
     Example::
@@ -291,7 +288,7 @@ def before_tool_call(event: e.ToolCallEvent, ctx: HandlerContext) -> Answer[r.To
 
 @hookspec
 def tool_execution_start(event: e.ToolExecutionStartEvent, ctx: HandlerContext) -> Observed:
-    """A tool call is taken up.
+    """Observe that a tool call begins.
 
     When: once per call, also for one that is blocked or skipped.
     """
@@ -299,21 +296,21 @@ def tool_execution_start(event: e.ToolExecutionStartEvent, ctx: HandlerContext) 
 
 @hookspec
 def tool_execution_update(event: e.ToolExecutionUpdateEvent, ctx: HandlerContext) -> Observed:
-    """A running tool wrote something.
+    """Observe output of a running tool.
 
-    When: between start and end of a call; nothing comes after the call has settled.
+    When: between start and end of a call, never later.
     """
 
 
 @hookspec
 def after_tool_result(event: e.ToolResultEvent, ctx: HandlerContext) -> Answer[r.ToolResultEventResult]:
-    """A tool answered.
+    """Change the result of a tool.
 
-    When: after a real execution (also a failed or timed out one) and after a substituted result; not for blocked,
-    denied or skipped calls.
+    When: after a real execution (also a failed or timed out one) and after a substituted result, not for blocked, denied or
+    skipped calls.
 
-    Returns: ``ToolResultEventResult`` or ``None``. A patch per answer: fields that are left out keep their value;
-    later implementations see the patched result. A failing guard withholds the content.
+    Returns: ``ToolResultEventResult`` or ``None``. Each answer is a patch: fields that are left out keep their value, and later
+    implementations see the patched result. A failing guard withholds the content.
 
     Example::
 
@@ -325,21 +322,21 @@ def after_tool_result(event: e.ToolResultEvent, ctx: HandlerContext) -> Answer[r
 
 @hookspec
 def tool_execution_end(event: e.ToolExecutionEndEvent, ctx: HandlerContext) -> Observed:
-    """A tool call has its final result.
+    """Observe that a tool call has its final result.
 
-    When: once per start, in the order of completion.
+    When: once per ``tool_execution_start``, in the order of completion.
     """
 
 
 @hookspec
 def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> Answer[r.TurnEndResult]:
-    """A round with the model is over.
+    """Observe that a turn is over, or stop the run.
 
-    When: after its tool results are persisted; also when the run ends in the middle of the round (aborted, failed, a limit,
-    a suspension, which is kept then). Then ``message`` is what had arrived of the answer, or ``None``.
+    When: after the turn's tool results are persisted, also when the run ends in the middle of the turn (aborted, failed, at a
+    limit, or suspended, which no answer changes). Then ``message`` is the part of the answer that arrived, or ``None``.
 
-    Returns: ``TurnEndResult`` or ``None``. The run stops if one answer says ``stop``; ``outcome`` is how it ends then:
-    ``completed`` (the default), or ``limit`` for a budget that is used up. ``reason`` is that of ``agent_end``.
+    Returns: ``TurnEndResult`` or ``None``. The run stops if one answer says ``stop``, with the ``outcome`` ``completed`` (the
+    default), or ``limit`` for a budget that is used up. ``reason`` becomes that of ``agent_end``.
 
     Example::
 
@@ -351,11 +348,11 @@ def turn_end(event: e.TurnEndEvent, ctx: HandlerContext) -> Answer[r.TurnEndResu
 
 @hookspec
 def before_compact(event: e.BeforeCompactEvent, ctx: HandlerContext) -> Answer[r.BeforeCompactResult]:
-    """The history is about to be shortened.
+    """Cancel a compaction, or supply its result.
 
     When: before the compactor that ``select_compactor`` chose is called.
 
-    Returns: ``BeforeCompactResult`` or ``None``. Any ``cancel`` wins; the first ``compaction`` supplied is used.
+    Returns: ``BeforeCompactResult`` or ``None``. Any ``cancel`` wins. Of several ``compaction`` the first one is used.
 
     Example::
 
@@ -367,7 +364,7 @@ def before_compact(event: e.BeforeCompactEvent, ctx: HandlerContext) -> Answer[r
 
 @hookspec
 def compaction_start(event: e.CompactionStartEvent, ctx: HandlerContext) -> Observed:
-    """A compaction begins.
+    """Observe that a compaction begins.
 
     When: after ``before_compact``.
     """
@@ -375,64 +372,64 @@ def compaction_start(event: e.CompactionStartEvent, ctx: HandlerContext) -> Obse
 
 @hookspec
 def compaction_end(event: e.CompactionEndEvent, ctx: HandlerContext) -> Observed:
-    """A compaction is over.
+    """Observe that a compaction is over.
 
-    When: once per start.
+    When: once per ``compaction_start``.
     """
 
 
 @hookspec
 def retry_scheduled(event: e.RetryScheduledEvent, ctx: HandlerContext) -> Observed:
-    """A request failed and will be made again.
+    """Observe that a request failed and will be sent again.
 
-    When: before the waiting.
+    When: before the delay.
     """
 
 
 @hookspec
 def retry_start(event: e.RetryStartEvent, ctx: HandlerContext) -> Observed:
-    """The waiting before a retry is over.
+    """Observe that the delay before a retry is over.
 
-    When: before the request is made again.
+    When: before the request is sent again.
     """
 
 
 @hookspec
 def retry_end(event: e.RetryEndEvent, ctx: HandlerContext) -> Observed:
-    """The retries of one request are over.
+    """Observe that the retries of one request are over.
 
-    When: once after the last attempt.
+    When: once, after the last retry.
     """
 
 
 @hookspec
 def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Observed:
-    """What waits in the queues has changed.
+    """Observe that the queues of messages have changed.
 
-    When: something was queued, taken, cancelled or returned.
+    When: a message was queued, taken, cancelled or returned.
     """
 
 
 @hookspec
 def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Observed:
-    """Another model or adapter will answer.
+    """Observe that another model or adapter will answer.
 
-    When: a request is about to be built that asks another one: ``set_adapter`` or ``set_model`` takes effect, or the last
-    answer of the session's branch is another model's. A ``model_change`` entry is in the session by then.
+    When: before a request to another model is built: ``set_adapter`` or ``set_model`` takes effect, or the last answer of the
+    session's branch is another model's. A ``model_change`` entry is in the session by then.
     """
 
 
 @hookspec
 def usage(event: e.UsageEvent, ctx: HandlerContext) -> Observed:
-    """A request was paid for.
+    """Observe the usage and the cost of a request.
 
-    When: after each attempt, failed ones included, once it is in the usage ledger.
+    When: after each request, failed ones included, when its usage is in the usage ledger.
     """
 
 
 @hookspec
 def approval_request(event: e.ApprovalRequestEvent, ctx: HandlerContext) -> Observed:
-    """Guards ask whether a call may run.
+    """Observe that guards ask for the approval of a tool call.
 
     When: before the run's approver is asked.
     """
@@ -440,7 +437,7 @@ def approval_request(event: e.ApprovalRequestEvent, ctx: HandlerContext) -> Obse
 
 @hookspec
 def approval_resolved(event: e.ApprovalResolvedEvent, ctx: HandlerContext) -> Observed:
-    """An approval has its answer.
+    """Observe that an approval is decided.
 
     When: once per ``approval_request``.
     """
@@ -448,12 +445,12 @@ def approval_resolved(event: e.ApprovalResolvedEvent, ctx: HandlerContext) -> Ob
 
 @hookspec
 def before_agent_end(event: e.BeforeAgentEndEvent, ctx: HandlerContext) -> Answer[r.BeforeAgentEndResult]:
-    """The run would stop normally.
+    """Make a run go on that would end.
 
-    When: no tool call, steering or follow-up is left; not on abort, failure or limits.
+    When: no tool call, steering or follow-up is left, not on abort, failure or limits.
 
-    Returns: ``BeforeAgentEndResult`` or ``None``. ``continue_with`` texts are joined and become a user message of the
-    same run; at most three times in a row.
+    Returns: ``BeforeAgentEndResult`` or ``None``. ``continue_with`` texts are joined and become a user message of the same run,
+    at most three times in a row.
 
     Example::
 
@@ -466,18 +463,18 @@ def before_agent_end(event: e.BeforeAgentEndEvent, ctx: HandlerContext) -> Answe
 
 @hookspec
 def agent_end(event: e.AgentEndEvent, ctx: HandlerContext) -> Observed:
-    """A run is over.
+    """Observe that a run is over.
 
-    When: exactly once per ``agent_start``, whatever happened. ``event.reason`` says why a run ended that was not simply done:
-    which limit, who stopped or aborted it, what it waits for.
+    When: exactly once per ``agent_start``, whatever happened. ``event.reason`` says why a run did not simply complete: the limit,
+    the plugin that stopped the run, the reason of the abort, or the calls that wait for approval.
     """
 
 
 @hookspec
 def agent_settled(event: e.AgentSettledEvent, ctx: HandlerContext) -> Observed:
-    """Nothing is left to do.
+    """Observe that an agent has nothing left to do.
 
-    When: after ``agent_end``, with nothing queued.
+    When: after ``agent_end``, when no message is queued.
 
     Example::
 
@@ -489,18 +486,18 @@ def agent_settled(event: e.AgentSettledEvent, ctx: HandlerContext) -> Observed:
 
 @hookspec
 def handler_error(event: e.HandlerErrorEvent, ctx: HandlerContext) -> Observed:
-    """A handler of an event failed.
+    """Observe that a handler of an event failed.
 
-    When: after its answer was discarded. Errors of ``handler_error`` handlers only go to the log.
+    When: after the handler's answer was discarded. Errors of ``handler_error`` handlers only go to the log.
     """
 
 
 @hookspec
 def event(event: e.Event, ctx: HandlerContext) -> Observed:
-    """Observe every event of every agent, those that plugins define included: for traces, logs and bridges.
+    """Observe every event of every agent, also those that plugins define: for traces, logs and bridges.
 
-    When: after everybody else who listens to the event, in its final form. ``event.type`` is its name. The implementation takes
-    a ``timeout``, but neither a phase nor ``tools``. A host where no plugin implements it pays nothing for it.
+    When: after all other handlers of the event, in its final form. ``event.type`` is the event's name. The implementation takes
+    a ``timeout``, but neither a phase nor ``tools``.
 
     Example::
 
@@ -512,10 +509,10 @@ def event(event: e.Event, ctx: HandlerContext) -> Observed:
 
 @hookspec
 def wrap_model_call(request: Any, call_next: Callable[[], Awaitable[Any]], ctx: HandlerContext) -> Awaitable[Any]:  # type: ignore[empty-body]
-    """Stand around one model call: caching, retries of your own, measurements. Async only.
+    """Wrap one model call, for caching, retries of your own, or measurements. Async only.
 
-    When: around each request of a run, inside the retries of the loop. ``await call_next()`` makes the request and
-    gives the assistant message; it may be called again, or not at all. The first implementation is the outermost.
+    When: around each request of a run, inside the retries of the loop. ``await call_next()`` sends the request and returns the
+    assistant message. An implementation may call ``call_next`` again, or not at all. The first implementation is the outermost.
 
     Returns: the assistant message. An exception fails the model call.
 
@@ -532,10 +529,10 @@ def wrap_model_call(request: Any, call_next: Callable[[], Awaitable[Any]], ctx: 
 
 @hookspec
 def wrap_tool_call(call: Any, call_next: Callable[[], Awaitable[Any]], ctx: HandlerContext) -> Awaitable[Any]:  # type: ignore[empty-body]
-    """Stand around one execution of a tool. Async only.
+    """Wrap one execution of a tool. Async only.
 
-    When: after every guard agreed; ``call`` is the :class:`~skillkit_core.events.types.ToolCallEvent` with the final
-    arguments. ``await call_next()`` takes no arguments, so what runs is what the guards saw; it may be called once.
+    When: after every guard agreed. ``call`` is the :class:`~skillkit_core.events.types.ToolCallEvent` with the final arguments.
+    ``await call_next()``, which may be called once, takes no arguments, so that the tool runs with those that the guards saw.
     The first implementation is the outermost.
 
     Returns: the ``ToolOutput``. An exception fails the call.

@@ -1,4 +1,4 @@
-"""The two decorators of the plugin API: ``hookimpl`` for plugins, ``hookspec`` for whoever defines hooks."""
+"""The two decorators of the plugin API: ``hookimpl`` implements a hook, ``hookspec`` defines one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ EXTRAS: Final = "skillkit_extras"
 Phase: TypeAlias = Literal["rewrite", "first", "normal", "last", "guard"]
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-Answer: TypeAlias = T | Awaitable[T | None] | None  # of an implementation that may be async
-Observed: TypeAlias = Awaitable[None] | None  # of one that gives no answer
+Answer: TypeAlias = T | Awaitable[T | None] | None  # the answer of an implementation that may be async
+Observed: TypeAlias = Awaitable[None] | None  # the return value of an implementation without an answer
 
 hookspec = HookspecMarker(PROJECT)
 _pluggy_impl = HookimplMarker(PROJECT)
@@ -47,16 +47,16 @@ def hookimpl(
 ) -> F | Callable[[F], F]:
     """Mark a function of a plugin as the implementation of the hook with the same name.
 
-    It is pluggy's marker with what lifecycle hooks need besides.
+    The decorator is pluggy's marker with arguments for lifecycle hooks.
 
     Args:
         phase: lifecycle hooks only: ``rewrite < first < normal < last < guard``; default ``normal``.
             ``tryfirst`` and ``trylast`` are other words for ``first`` and ``last``.
         timeout: lifecycle hooks only: seconds, counted once the handler suspends; default: 30, guards 60.
-        tools: lifecycle hooks of tools only: names of the tools it wants to see; default: all.
+        tools: lifecycle hooks of tools only: names of the tools whose events the function gets; default: all.
         wrapper: refused on lifecycle hooks: use ``wrap_model_call`` and ``wrap_tool_call``.
-        optionalhook: do not complain when no installed plugin defines the hook.
-        specname: the hook's name, when the function has another.
+        optionalhook: accept the function when no installed plugin defines the hook.
+        specname: the hook's name, when the function has another name.
     """
 
     def mark(f: F) -> F:

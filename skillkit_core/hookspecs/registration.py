@@ -1,13 +1,13 @@
-"""Registration hooks: how a plugin says what it brings. Synchronous, called once per plugin with a ``register`` bound to it.
+"""Registration hooks: a plugin registers its items.
 
-Every hook here works alike. It is called for one plugin at a time, in the order of the plugins, when the kind is first
-needed. What is handed to ``register`` carries the plugin's name as its ``source``: an exception rolls back what this plugin
-registered in this hook, becomes a diagnostic, and the other plugins go on. Implementations are plain functions (an async
-one is left out, with a diagnostic) and return nothing. They create nothing heavy: items are descriptors with a name and an
+The host calls each hook for one plugin at a time, in the order of the plugins, when the kind is first needed. An item that
+is passed to ``register`` carries the plugin's name as its ``source``. An exception removes the items that this plugin
+registered in this hook, becomes a diagnostic, and the other plugins go on. Implementations are plain functions (an async one
+is left out, with a diagnostic) and return nothing. They create nothing heavy: items are descriptors with a name and an
 import string.
 
-A plugin may leave parameters out. ``config`` is the plugin's validated section (see :func:`register_config`), ``None``
-if it has none; ``host`` is the :class:`~skillkit_core.Host`.
+A plugin may leave parameters out. ``config`` is the plugin's validated section (see :func:`register_config`), or ``None``
+for a plugin without one; ``host`` is the :class:`~skillkit_core.Host`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def register_adapters(register: Callable[[Provider], None], host: Host, config: Any) -> None:
     """Offer providers: adapters with endpoint and credentials.
 
-    When: before the first provider is looked up. ``register(Provider(...))``; may be called several times.
-    Two plugins offering one name: using the bare name is an error, ``name@plugin`` works.
+    When: before the first provider is looked up. ``register(Provider(...))`` may be called several times. Where two plugins
+    offer one name, using the bare name is an error, and ``name@plugin`` works.
 
     Example::
 
@@ -84,10 +84,10 @@ def register_compactors(register: Callable[[Factory], None], host: Host, config:
 
 @hookspec
 def register_tools(register: Callable[[Tool | ToolSet], None], host: Host, config: Any) -> None:
-    """Offer tools to models: a :class:`~skillkit_core.tools.Tool`, or a ``ToolSet`` whose tools depend on the moment.
+    """Offer tools to models: a :class:`~skillkit_core.tools.Tool`, or a ``ToolSet`` whose tools change with the agent's state.
 
-    When: before the first run of an agent. Two plugins offering one tool name: the first in order wins, with a
-    diagnostic; the other is ``name@plugin``.
+    When: before the first run of an agent. Where two plugins offer one tool name, the first in order wins, with a diagnostic,
+    and the other tool is ``name@plugin``.
 
     Example::
 
@@ -99,7 +99,7 @@ def register_tools(register: Callable[[Tool | ToolSet], None], host: Host, confi
 
 @hookspec
 def register_skill_sources(register: Callable[[SkillSource], None], host: Host, config: Any) -> None:
-    """Offer places where skills are.
+    """Offer sources of skills.
 
     When: before skills are first loaded.
 
@@ -129,7 +129,7 @@ def register_skill_loaders(register: Callable[[Factory], None], host: Host, conf
 def register_session_stores(register: Callable[[Factory], None], host: Host, config: Any) -> None:
     """Offer session stores: :class:`~skillkit_core.contracts.session_store.SessionStore`, made as ``create(host)``.
 
-    When: before the first session is created or listed. Which one is used: ``session.store`` in the configuration,
+    When: before the first session is created or listed. The store that ``session.store`` in the configuration names is used,
     else the first.
 
     Example::
@@ -170,10 +170,10 @@ def register_context_providers(register: Callable[[ContextProvider], None], host
 
 @hookspec
 def register_executors(register: Callable[[Factory], None], host: Host, config: Any) -> None:
-    """Offer places where tools run: :class:`~skillkit_core.contracts.tool_executor.ToolExecutor`, made as ``create(host)``.
+    """Offer executors of tools: :class:`~skillkit_core.contracts.tool_executor.ToolExecutor`, made as ``create(host)``.
 
-    When: before an executor is first looked up. Which one is used: ``tools.executor`` in the configuration, else none, and
-    tools run in this process. What was made is closed with the host.
+    When: before an executor is first looked up. The executor that ``tools.executor`` in the configuration names is used, else
+    tools run in this process. The host closes the executors that were made when it closes.
 
     Example::
 
@@ -185,7 +185,7 @@ def register_executors(register: Callable[[Factory], None], host: Host, config: 
 
 @hookspec
 def register_credentials(register: Callable[[Factory], None], host: Host, config: Any) -> None:
-    """Offer sources of secrets: ``create(host)`` gives an object with ``get(name: str) -> str | None``, sync or async.
+    """Offer sources of secrets: ``create(host)`` returns an object with ``get(name: str) -> str | None``, sync or async.
 
     When: a secret is not in the environment. Sources are asked in plugin order.
 
@@ -199,9 +199,9 @@ def register_credentials(register: Callable[[Factory], None], host: Host, config
 
 @hookspec
 def register_commands(register: Callable[[Command], None], host: Host) -> None:
-    """Offer commands of the command line; the click command is imported only when it is called.
+    """Offer commands of the command line, whose click commands are imported only when they are called.
 
-    When: the command line is asked for help or for a command the core does not have.
+    When: the command line is asked for help or for a command that the core does not have.
 
     Example::
 

@@ -1,7 +1,7 @@
-"""Resolution hooks: a name is looked up; the first implementation whose answer, *after awaiting*, is not ``None`` decides.
+"""Resolution hooks: the first implementation whose answer, *after awaiting*, is not ``None`` decides a lookup.
 
-Implementations are asked in the order of the plugins, sync or async. An exception becomes a diagnostic and counts as
-``None``. When nobody answers, the registries do.
+Implementations, sync or async, are asked in the order of the plugins. An exception becomes a diagnostic and counts as
+``None``. When no plugin answers, the registries do.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @hookspec
 def resolve_adapter(provider: str, api: str | None, config: AgentConfig, host: Host) -> Answer[LLMAdapter]:
-    """Give the adapter for a provider name.
+    """Return the adapter for a provider name.
 
-    When: a run starts, or ``set_adapter`` was called with a name. ``api`` is what ``--api`` or the model asks for.
+    When: a run starts, or ``set_adapter`` was called with a name. ``api`` is the one that ``--api`` or the model names.
     Stops at the first non-None answer.
 
     Example::
@@ -39,7 +39,7 @@ def resolve_adapter(provider: str, api: str | None, config: AgentConfig, host: H
 
 @hookspec
 def resolve_model(name: str, provider: str | None, host: Host) -> Answer[ModelDefinition]:
-    """Give the definition for a model name, before the registry is asked.
+    """Return the definition for a model name, before the registry is asked.
 
     When: a run starts with a model named by a string. Stops at the first non-None answer.
 
@@ -54,7 +54,7 @@ def resolve_model(name: str, provider: str | None, host: Host) -> Answer[ModelDe
 
 @hookspec
 def resolve_runtime(name: str | None, host: Host) -> Answer[SkillRuntime]:
-    """Give the runtime that runs commands and actions; ``name`` is ``None`` when nobody asked for a certain one.
+    """Return the runtime that runs commands and actions. ``name`` is ``None`` when nobody asked for a certain runtime.
 
     When: a command or action is about to run. Stops at the first non-None answer.
 
@@ -68,10 +68,10 @@ def resolve_runtime(name: str | None, host: Host) -> Answer[SkillRuntime]:
 
 @hookspec
 def resolve_executor(name: str | None, host: Host) -> Answer[ToolExecutor]:
-    """Give the executor that runs the bodies of tools; ``name`` is ``None`` when nobody asked for a certain one.
+    """Return the executor that runs the bodies of tools. ``name`` is ``None`` when nobody asked for a certain executor.
 
-    When: an agent without an executor of its own, or of the run that it is part of, is about to run tools. Stops at the first
-    non-None answer; none: ``tools.executor`` of the configuration, else this process.
+    When: an agent is about to run tools, and neither the agent nor a parent has an executor. Stops at the first non-None answer;
+    none: ``tools.executor`` of the configuration, else this process.
 
     Example::
 
@@ -83,9 +83,9 @@ def resolve_executor(name: str | None, host: Host) -> Answer[ToolExecutor]:
 
 @hookspec
 def resolve_approver(config: AgentConfig, host: Host) -> Answer[Approver]:
-    """Give the approver of an agent that has none, neither of its own nor of the run that it is part of.
+    """Return the approver of an agent, when neither the agent nor a parent has one.
 
-    When: a guard asks. Stops at the first non-None answer; none: what would be asked is denied.
+    When: a guard asks for an approval. Stops at the first non-None answer; none: the call is denied.
 
     Example::
 
@@ -97,11 +97,11 @@ def resolve_approver(config: AgentConfig, host: Host) -> Answer[Approver]:
 
 @hookspec
 def resolve_secret(name: str, host: Host) -> Answer[str]:
-    """Give the secret that an environment variable of this name would hold.
+    """Return the secret that an environment variable of this name would hold.
 
     When: the environment has no such variable. Stops at the first non-None answer. An async implementation is awaited where a
     model's adapter is chosen, and by ``await host.find_secret(name)``. ``host.secret(name)`` cannot wait inside an event loop:
-    there its last answer counts, and a diagnostic says so when there is none.
+    the last awaited answer counts there, and a diagnostic reports when there is none.
 
     Example::
 
@@ -113,11 +113,11 @@ def resolve_secret(name: str, host: Host) -> Answer[str]:
 
 @hookspec
 def refresh_secret(name: str, stale: str, host: Host) -> Answer[str]:
-    """Give another value for a secret whose value ``stale`` was refused, such as a token that is over.
+    """Return another value for a secret whose value ``stale`` was refused, such as a token that has expired.
 
     When: a provider refused a request for its key (an ``auth`` failure), and the key is the secret ``name``. Stops at the first
-    non-None answer. The request is made once more with it, and it counts in place of ``stale`` from then on. An answer that
-    equals ``stale``, or none: the run fails.
+    non-None answer. The answer replaces ``stale`` from then on, and the request is sent once more. Without an answer, or with
+    one that equals ``stale``, the run fails.
 
     Example::
 
@@ -129,7 +129,7 @@ def refresh_secret(name: str, stale: str, host: Host) -> Answer[str]:
 
 @hookspec
 def select_compactor(request: CompactionRequest, host: Host) -> Answer[Compactor]:
-    """Choose the compactor for one compaction.
+    """Return the compactor for one compaction.
 
     When: the core has decided to compact. Stops at the first non-None answer; none: ``compactor`` of the configuration,
     else the first registered, else no compaction.
