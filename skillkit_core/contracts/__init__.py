@@ -1,1 +1,1 @@
-"""The contracts that plugins implement, one file each; each names the hook that brings an implementation in."""
+"""The contracts that plugins implement, one file each. Each contract names the hook that registers an implementation."""

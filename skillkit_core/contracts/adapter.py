@@ -35,24 +35,24 @@ def _has_tools(extra: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How a model should answer. ``None`` leaves the choice to the provider.
+    """Settings of an answer. ``None`` leaves the choice to the provider.
 
     Attributes:
         max_tokens: most tokens of the answer.
-        temperature: how much chance there is in the answer, in the provider's range.
+        temperature: share of chance in the answer, in the provider's range.
         top_p: share of the likeliest tokens that are considered, 0 to 1.
         stop: texts that end the answer.
-        thinking: how hard to think.
+        thinking: how hard the model should think.
         tool_choice: ``auto``, ``none``, ``required``, or the name of a tool.
         parallel_tool_calls: whether one message may hold several calls.
         response_schema: JSON Schema that the answer's text must fit (structured output).
         timeout: seconds until the first event must have come.
         headers: extra HTTP headers.
-        extra: further fields of the request's body, passed through unchanged; what the request itself says (model, messages,
-            stream) is not replaced by them.
+        extra: further fields of the request's body, passed through unchanged. They do not replace the fields of the request
+            itself (model, messages, stream).
 
     Raises:
-        UsageError: a value is of a wrong type, or ``thinking`` is no level. Ranges depend on the wire: its adapter refuses them.
+        UsageError: a value is of a wrong type, or ``thinking`` is no level. The adapter of a wire refuses values out of range.
     """
 
     max_tokens: int | None = None
@@ -76,16 +76,16 @@ class LLMRequest:
     """Everything an adapter needs for one answer.
 
     Attributes:
-        model: which model; ``model.id`` is the wire's name for it.
+        model: the model; ``model.id`` is the wire's name of the model.
         messages: the conversation, legal by invariants I1 and I2, oldest first. Between requests of a session the
             sequence usually grows at its end only and keeps the identity of its messages, so an adapter can keep what it
             serialised in ``scratch``.
-        tools: what may be called, sorted by name; the same set is the identical tuple.
+        tools: tools that may be called, sorted by name. The same set is the identical tuple.
         system: the system prompt.
         settings: how the model should answer.
-        stream: ask the wire for a stream; the events are the same either way.
+        stream: ask the wire for a stream. The events are the same either way.
         signal: set when the run is aborted: close the connection at once, and end with an ``error`` event of kind ``aborted``.
-        on_request: awaited with the final payload and redacted-free headers before anything is sent; send what it returns.
+        on_request: awaited with the final payload and headers before they are sent, and returns those to send instead.
         on_response: awaited with status and headers when they arrive.
         scratch: a dict that lives as long as the session, for this adapter's caches alone.
         session_id: the session, if there is one.
@@ -105,25 +105,26 @@ class LLMRequest:
 
 
 class LLMAdapter(ABC):
-    """Code that speaks one wire protocol (``api``) to one endpoint.
+    """Code that speaks one wire protocol (``api``) to one endpoint. Registered by ``register_adapters``.
 
-    Implement :meth:`stream`; the rest has defaults. An adapter classifies errors and never retries: the loop does.
-    One adapter serves many sessions at the same time and keeps nothing per session outside ``request.scratch``.
-    It is constructed as ``Adapter(host, *, provider=, base_url=None, api_key=None, headers=None, **options)``.
+    Implement :meth:`stream`; the rest has defaults. An adapter classifies errors and never retries, because the loop retries.
+    One adapter serves many sessions at the same time and keeps nothing per session outside ``request.scratch``. The host
+    makes it as ``Adapter(host, *, provider=, base_url=None, api_key=None, headers=None, **options)``.
     """
 
     api: ClassVar[str] = ""
-    progressive: ClassVar[bool] = True  # whether it calls a tool to learn of more tools; offer all at once where not
+    # Whether the model calls a tool to learn of more tools. Where not, all tools are offered at once.
+    progressive: ClassVar[bool] = True
     provider: str = ""
 
     @abstractmethod
     def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
-        """Ask the model and yield what it answers.
+        """Ask the model and yield the events of its answer.
 
-        Once started it never raises (only cancellation passes): every failure, also one before the first byte, is a
-        final ``error`` event whose ``error`` is a :class:`~skillkit_core.errors.ProviderError`. Exactly one terminal
-        event (``done`` or ``error``) ends the stream and carries ``stop_reason`` and ``usage`` as far as known.
-        A stream that stops without the wire's own end marker is an error of kind ``protocol``.
+        A started stream never raises (only cancellation passes): every failure, also one before the first byte, is a final
+        ``error`` event whose ``error`` is a :class:`~skillkit_core.errors.ProviderError`. Exactly one terminal event (``done``
+        or ``error``) ends the stream and carries ``stop_reason`` and ``usage`` as far as known. A stream that stops without
+        the wire's own end marker is an error of kind ``protocol``.
         """
 
     async def complete(self, request: LLMRequest) -> AssistantMessage:
@@ -140,11 +141,11 @@ class LLMAdapter(ABC):
         return builder.message(provider=self.provider, api=self.api, model=request.model.id)
 
     def validate(self, request: LLMRequest) -> Sequence[str]:
-        """Return why this wire would refuse the request (I6), one line each; none when it is fine. For tests and ``--debug``."""
+        """Return why this wire would refuse the request (I6), one line for each reason. For tests and ``--debug``."""
         return ()
 
     async def list_models(self) -> Sequence[ModelDefinition]:
-        """Return the models that the endpoint offers, if it says so. The default returns none."""
+        """Return the models that the endpoint lists. The default returns none."""
         return ()
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The approver contract: who answers when a guard asks."""
+"""The approver contract: the answers to guards that ask whether a tool call may run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["ApprovalDecision", "ApprovalRequest", "Approver", "Question"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one guard wants to know.
+    """The question of one guard.
 
     Attributes:
-        text: what a person reads.
-        plugin: who asks.
-        key: the answer may be remembered for the tool and this key; ``None``: it holds for this call alone.
+        text: text that a person reads.
+        plugin: plugin that asks.
+        key: the answer may be remembered for the tool and this key; ``None``: the answer holds for this call alone.
     """
 
     text: str
@@ -29,13 +29,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """One call and everything the guards ask about it.
+    """One tool call and all questions of the guards about it.
 
     Attributes:
         tool_name: the tool that was called.
         tool_call_id: the call.
-        args: what will run.
-        questions: what the guards ask, in their order.
+        args: arguments that will run.
+        questions: questions of the guards, in the order of the guards.
         agent_path: ``("main",)``, or deeper for a call of a nested run.
     """
 
@@ -48,14 +48,14 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """What was decided about a call.
+    """The decision about a tool call.
 
     Attributes:
         decision: ``allow`` runs exactly the arguments that were shown, ``deny`` gives the model a result that says so,
             ``defer`` suspends the run.
-        reason: why, for the model and the session.
+        reason: reason for the model and the session.
         remember: the decision also holds for later calls of the tool whose questions have the same key.
-        answer: what a person answered besides, by id of the question: :class:`~skillkit_core.Answers`, or other JSON.
+        answer: further answers of a person by id of the question: :class:`~skillkit_core.Answers`, or other JSON.
 
     Raises:
         UsageError: ``answer`` is no mapping.
@@ -72,12 +72,11 @@ class ApprovalDecision:
 
 
 class Approver(ABC):
-    """Answers approvals. A run without one denies whatever would be asked."""
+    """Decides tool calls that guards ask about. A run without an approver denies all of them."""
 
     @abstractmethod
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Decide one call. It is cancelled when the run is aborted.
+        """Decide one call. The decision is cancelled when the run is aborted, and an exception is a denial.
 
-        An approver that asks a person does so through the front end's :class:`~skillkit_core.UserInterface`. An exception is a
-        denial.
+        An approver asks a person through the front end's :class:`~skillkit_core.UserInterface`.
         """

@@ -1,4 +1,4 @@
-"""The compactor contract: how a history becomes shorter. The core decides when."""
+"""The compactor contract: a compactor decides how a history becomes shorter, the core when."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["CompactionRequest", "CompactionResult", "Compactor"]
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """What a compactor is given.
+    """One compaction, as a compactor gets it.
 
     Attributes:
         messages: the whole context, oldest first, legal.
         model: the model that answers next.
-        reason: why now.
+        reason: the cause of the compaction.
         tokens: estimate of the next request.
         window: tokens of the model's window.
         budget: most tokens that the shorter context should have.
         signal: set when the run is aborted.
         estimate: returns the tokens of any messages.
-        complete: asks the run's model with a prompt behind some of the messages, made legal first, and returns its text. The
-            usage is counted.
+        complete: asks the run's model with a prompt behind some of the messages, made legal first, and returns the text of the
+            answer. The usage ledger counts the request.
     """
 
     messages: Sequence[AgentMessage]
@@ -47,11 +47,10 @@ class CompactionResult:
     """A shorter context.
 
     Attributes:
-        summary: stands for everything before ``keep_from``.
-        keep_from: index of the first message that is kept. Where the index lies between a tool call and its result, the core
-            moves it back.
+        summary: text that replaces everything before ``keep_from``.
+        keep_from: index of the first message that is kept. The core moves an index between a tool call and its result back.
         usage: tokens that were spent without ``complete``.
-        details: for people and programs (JSON), kept in the session.
+        details: JSON for people and programs, kept in the session.
     """
 
     summary: str
@@ -61,7 +60,7 @@ class CompactionResult:
 
 
 class Compactor(ABC):
-    """Shortens a history. Brought in by ``register_compactors``, chosen by ``select_compactor`` or the configuration."""
+    """Shortens a history. Registered by ``register_compactors``, chosen by ``select_compactor`` or the configuration."""
 
     @abstractmethod
     async def compact(self, request: CompactionRequest) -> CompactionResult | None:

@@ -1,4 +1,4 @@
-"""The runtime contract: how a command is run."""
+"""The runtime contract: a runtime runs commands."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ OnOutput: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ExecutionResult:
-    """How a command ended.
+    """The result of a command.
 
     Attributes:
-        stdout: decoded output; beyond the runtime's cap the middle is left out, and ``truncated`` is set.
+        stdout: decoded output. Beyond the runtime's cap the middle is left out, and ``truncated`` is set.
         stderr: the same of the other stream.
-        exit_code: exit status; negative: ended by that signal; ``None``: it never ran or was killed.
+        exit_code: exit status; negative: a signal ended the command; ``None``: the command never ran or was killed.
         timed_out: the command was killed because it took too long.
         aborted: the command was killed because the run was aborted.
         truncated: ``stdout`` or ``stderr`` is not everything.
         stdout_path: file with the whole output, where the runtime wrote one.
         stderr_path: the same of the other stream.
-        stdout_bytes: how much the command wrote.
+        stdout_bytes: bytes that the command wrote.
         stderr_bytes: the same of the other stream.
         duration: seconds.
     """
@@ -52,7 +52,7 @@ class ExecutionResult:
 
 
 class SkillRuntime(ABC):
-    """Runs commands. Brought in by ``register_runtimes``; the default one of the standard distribution is ``bash``."""
+    """Runs commands. Registered by ``register_runtimes``. The standard distribution's default runtime is ``bash``."""
 
     @abstractmethod
     async def execute(
@@ -71,14 +71,14 @@ class SkillRuntime(ABC):
         """Run ``command``, and wait for the command and every process that it started.
 
         Args:
-            command: a string is given to the shell; a sequence is an argv that no shell ever sees.
-            cwd: where it runs; default: the current directory.
+            command: a string for the shell, or an argv that no shell ever sees.
+            cwd: directory of the command; default: the current directory.
             env: the complete environment; ``None``: the runtime's small allow-list, never the host's environment.
-            timeout: seconds; then the whole process tree is ended.
+            timeout: seconds after which the whole process tree is ended.
             on_output: called with decoded stdout as it arrives.
             on_error_output: called with decoded stderr as it arrives; default: ``on_output``.
-            signal: ends the process tree when it is set.
-            stdin: what the command reads; default: nothing.
+            signal: signal that ends the process tree.
+            stdin: input of the command; default: nothing.
             max_output: characters of each stream that the result keeps.
 
         Raises:

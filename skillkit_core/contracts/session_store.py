@@ -1,4 +1,4 @@
-"""The session store contract: where the entries of a session live (spec, section 12)."""
+"""The session store contract: a store keeps the entries of sessions (spec, section 12)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..errors import SessionCorrupt, SessionError, UnknownSession, UsageError
 from ..frozen import EMPTY
 
 SESSION_VERSION = 1
-DECISIONS = "suspension_decisions"  # ``custom_type`` of the entry that ends a suspension
-OFF_PATH = frozenset({"label", "leaf", "session_info", "usage"})  # beside the path: nothing follows them
+DECISIONS = "suspension_decisions"  # the ``custom_type`` of the entry that ends a suspension
+OFF_PATH = frozenset({"label", "leaf", "session_info", "usage"})  # types of entries that no entry follows
 ENTRY_TYPES = OFF_PATH | {
     "message",
     "model_change",
@@ -53,8 +53,8 @@ class SessionEntry:
     Attributes:
         seq: position in the session, counted from 1.
         id: unique in the session.
-        parent_id: the entry that this one follows; ``None`` for the root.
-        type: one of ``ENTRY_TYPES``. A session with others, or of a newer format, opens read-only (:func:`foreign_to`).
+        parent_id: the entry that this entry follows; ``None`` for the root.
+        type: one of ``ENTRY_TYPES``. A session with other types, or of a newer format, opens read-only (:func:`foreign_to`).
         ts: seconds since the epoch.
         data: the rest of the entry, JSON values only.
     """
@@ -68,10 +68,10 @@ class SessionEntry:
 
 
 class SessionNote(NamedTuple):
-    """What a plugin keeps in a session: a ``custom`` entry that :meth:`Session.note` wrote.
+    """A note of a plugin in a session: a ``custom`` entry that :meth:`Session.note` wrote.
 
     Attributes:
-        type: ``<plugin>.<what>``.
+        type: ``<plugin>.<kind>``.
         data: JSON values only.
         entry_id: the entry that holds the note.
         ts: seconds since the epoch.
@@ -87,8 +87,8 @@ class SessionHandle(ABC):
     """One open session.
 
     Attributes:
-        header: what the session is.
-        location: where the session is kept, if that is a place.
+        header: header of the session.
+        location: place of the session, such as a path, if there is one.
         read_only: ``append`` refuses entries.
     """
 
@@ -98,21 +98,21 @@ class SessionHandle(ABC):
 
     @abstractmethod
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
-        """Write ``entry`` at the end; with ``sync`` it is on the disk when this returns.
+        """Write ``entry`` at the end. With ``sync``, return when the entry is on the disk.
 
-        Its type is one of ``ENTRY_TYPES``: :meth:`Session.append` refuses others before the store sees them.
+        The type is one of ``ENTRY_TYPES``: :meth:`Session.append` refuses others before the store sees them.
 
         Raises:
-            SessionError: the session is read-only, closed, or the disk refuses.
+            SessionError: the session is read-only or closed, or the disk refuses the entry.
         """
 
     async def sync(self) -> None:
-        """Have everything that was appended on the disk when this returns, as the store's policy is; called when a turn ends.
+        """Put all appended entries on the disk, as the store's policy is. Called when a turn ends.
 
-        A caller that is cancelled loses nothing: what was appended stays appended. The default does nothing.
+        A caller that is cancelled loses no entry. The default does nothing.
 
         Raises:
-            SessionError: the disk did not take it.
+            SessionError: the disk refuses the entries.
         """
 
     @abstractmethod
@@ -121,37 +121,37 @@ class SessionHandle(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Flush, and give the writer's lock back. Idempotent."""
+        """Flush, and release the writer's lock. Idempotent."""
 
 
 class SessionStore(ABC):
-    """Keeps sessions. Brought in by ``register_session_stores``; the core has one in memory."""
+    """Keeps sessions. Registered by ``register_session_stores``. The core has a store in memory."""
 
     @abstractmethod
     async def create(self, header: SessionHeader) -> SessionHandle:
         """Start a session, which exists on the disk before its first entry, and return it open for writing.
 
         Raises:
-            SessionError: the id exists, or the place cannot be written.
+            SessionError: the id exists, or the store cannot write.
         """
 
     @abstractmethod
     async def open(self, session_id: str, *, read_only: bool = False) -> SessionHandle:
-        """Open an existing session for writing, one writer at a time; a session foreign to this version opens read-only.
+        """Open an existing session for writing, one writer at a time. A session foreign to this version is read-only.
 
         Raises:
             SessionError: there is no such session.
-            SessionLocked: somebody else writes the session.
+            SessionLocked: another writer has the session open.
             SessionCorrupt: a line in the middle is broken.
         """
 
     async def restore(self, header: SessionHeader, entries: Sequence[SessionEntry]) -> SessionHandle:
-        """Write a whole session, a fork or an imported one, and return it open for writing; never over another one.
+        """Write a whole new session, a fork or an imported one, and return the session open for writing.
 
         Stores on a disk write the session whole or not at all. This default appends one entry after the other.
 
         Raises:
-            SessionError: the id exists, or the place cannot be written.
+            SessionError: the id exists, or the store cannot write.
         """
         handle = await self.create(header)
         for place, entry in enumerate(entries, 1):
@@ -159,16 +159,16 @@ class SessionStore(ABC):
         return handle
 
     async def fork(self, session_id: str, entry_id: str | None, *, new_id: str | None = None) -> SessionHandle:
-        """Return a new session, open for writing, with what leads from the root to ``entry_id``; see :func:`fork_entries`.
+        """Return a new session, open for writing, with the entries from the root to ``entry_id`` (:func:`fork_entries`).
 
         Args:
-            session_id: the session to fork; it may be open elsewhere.
-            entry_id: the last entry that is kept; ``None``: none is.
-            new_id: default: a new one.
+            session_id: the session to fork, which may be open elsewhere.
+            entry_id: the last entry that is kept; ``None``: no entry is kept.
+            new_id: id of the new session; default: a generated one.
 
         Raises:
-            SessionError: no such session or entry, the new id exists, or the place cannot be written.
-            SessionCorrupt: the way to the root is broken.
+            SessionError: there is no such session or entry, the new id exists, or the store cannot write.
+            SessionCorrupt: the path to the root is broken.
         """
         source = await self.open(session_id, read_only=True)
         try:
@@ -188,8 +188,8 @@ class SessionStore(ABC):
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
         """Return the known sessions, newest first: ``id, created, updated, cwd, title, messages, suspended, location``.
 
-        ``suspended``: calls of it wait for a decision (:func:`skillkit_core.agent.suspension.suspended_at_end`). Broken
-        ones have ``error`` besides.
+        ``suspended``: tool calls of the session wait for a decision (:func:`suspended_at_end`). Broken sessions also have
+        ``error``.
         """
 
     async def ids(self) -> Sequence[str]:
@@ -197,11 +197,11 @@ class SessionStore(ABC):
         return [str(row["id"]) for row in await self.list()]
 
     async def find(self, name: str) -> str:
-        """Return the id of the session called ``name``, or of the only one whose id starts with ``name``: what people type.
+        """Return the id of the session called ``name``, or of the only one whose id starts with ``name``.
 
         Raises:
-            UnknownSession: there is none; close matches are named.
-            UsageError: there are several.
+            UnknownSession: there is no such session. The hint names close matches.
+            UsageError: several ids start with ``name``.
         """
         ids = await self.ids()
         if name in ids:
@@ -218,13 +218,12 @@ class SessionStore(ABC):
     def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the entries whose text contains ``query``, in any case: ``session_id, entry_id, ts, excerpt``.
 
-        Newest session first, or best hit first where the store ranks. An empty query finds nothing. At the end come
-        sessions that could not be searched, or not all of them: ``session_id`` and ``error``, the rest is ``None``; the
-        limit is for hits.
+        Newest session first, or best hit first where the store ranks. An empty query finds nothing. Sessions that could not
+        be searched, or only in part, come last and beyond the limit: ``session_id`` and ``error``, the rest is ``None``.
         """
 
     async def close(self) -> None:
-        """Release what the store holds."""
+        """Release connections and files of the store."""
 
 
 def foreign_to(header: SessionHeader, entries: Iterable[SessionEntry]) -> str | None:
@@ -240,13 +239,13 @@ def foreign_to(header: SessionHeader, entries: Iterable[SessionEntry]) -> str | 
 def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where: str) -> list[SessionEntry]:
     """Return the entries from the root to ``entry_id`` and the labels on them, in the order in which they were written.
 
-    They keep ``id`` and ``seq``, so references among them hold. The ledger stays behind: the old session has paid. A label
-    that was written on another branch follows the entry that it names. ``entry_id`` may name an entry off the path (a usage
-    entry, a label, ...): then the entry that it was written after ends the path, for a leaf the one that it points to.
+    Entries keep ``id`` and ``seq``, so that references among them hold. The usage ledger stays with the old session, which has
+    paid. A label that was written on another branch follows the entry that the label names. If ``entry_id`` names an entry off
+    the path (a usage entry, a label, ...), the path ends at the entry before it, and for a leaf at the entry that it points to.
 
     Raises:
         SessionError: there is no such entry.
-        SessionCorrupt: a parent is missing, or the way is a circle.
+        SessionCorrupt: a parent is missing, or the path is a circle.
     """
     every = list(entries)
     by_id = {entry.id: entry for entry in every}
@@ -271,7 +270,7 @@ def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where
 
 
 def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str) -> list[SessionEntry]:
-    """Return the entries from the root to ``entry_id``, without those off the path."""
+    """Return the entries on the path from the root to ``entry_id``."""
     way: list[SessionEntry] = []
     seen: set[str] = set()
     current = entry_id
@@ -291,7 +290,7 @@ def _way_to(by_id: Mapping[str, SessionEntry], entry_id: str | None, where: str)
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Let the garbage collector rest: it would look at everything that is made, again and again, and find nothing."""
+    """Stop the garbage collector while many objects are made: it would look through all of them and find nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -304,7 +303,7 @@ def no_collection() -> Iterator[None]:
 def find_suspension(
     entry: SessionEntry | None, parent: Callable[[SessionEntry], SessionEntry | None]
 ) -> SessionEntry | None:
-    """The entry that says what waits at the leaf ``entry``; ``None``: nothing, or something was said or decided since."""
+    """Return the ``suspension`` entry that counts at the leaf ``entry``, or ``None`` if the conversation went on since."""
     while entry is not None and not _goes_on(entry):
         if entry.type == "suspension":
             return entry
@@ -313,10 +312,10 @@ def find_suspension(
 
 
 def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
-    """Whether calls of a session wait for a decision, for listings: looks at no more entries than it takes.
+    """Return whether tool calls of a session wait for a decision, reading as few entries as possible.
 
     Args:
-        newest_first: all entries, the last one that was written first.
+        newest_first: all entries, beginning with the one that was written last.
     """
     wanted: str | None = None  # the next entry of the walk from the leaf; ``None``: the leaf itself
     for entry in newest_first:
@@ -333,10 +332,10 @@ def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
 
 
 def is_decision(entry: SessionEntry) -> bool:
-    """Whether an entry says what was decided about calls that waited."""
+    """Return whether an entry holds the decision about calls that waited."""
     return entry.type == "custom" and entry.data.get("custom_type") == DECISIONS
 
 
 def _goes_on(entry: SessionEntry) -> bool:
-    """Whether something was said or decided with this entry, so that nothing before it waits."""
+    """Return whether the conversation goes on with an entry, so that no call before the entry waits."""
     return entry.type in ("message", "compaction", "branch_summary") or is_decision(entry)

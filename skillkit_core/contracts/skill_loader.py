@@ -1,4 +1,4 @@
-"""The skill loader contract: how a source of skills becomes skills."""
+"""The skill loader contract: a loader reads the skills of a source."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["LoadedSkills", "SkillLoader", "SkillSource"]
 
 @dataclass(frozen=True, slots=True)
 class SkillSource:
-    """Where skills come from.
+    """A source of skills.
 
     Attributes:
-        name: unique, for listings (``user``, ``project``, ``bundled``, ``extra:docs``).
-        kind: the precedence class; project beats user beats plugin beats bundled beats extra.
+        name: unique name for listings (``user``, ``project``, ``bundled``, ``extra:docs``).
+        kind: the precedence class: project beats user beats plugin beats bundled beats extra.
         path: a directory whose sub-folders hold ``SKILL.md`` files.
         package: an importable package that is such a directory, instead of ``path``.
-        trusted: whether hooks and dynamic commands of its skills may ever run.
+        trusted: whether hooks and dynamic commands of the source's skills may ever run.
         loader: name of the loader; ``None``: the first loader that accepts the source.
     """
 
@@ -36,14 +36,14 @@ class SkillSource:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSkills:
-    """What a loader found: skills in a stable order, and what is wrong with folders that gave none."""
+    """The result of a loader: skills in a stable order, and problems of folders without a usable skill."""
 
     skills: Sequence[Skill] = ()
     problems: Sequence[SkillProblem] = field(default=())
 
 
 class SkillLoader(ABC):
-    """Reads skills from sources. Brought in by ``register_skill_loaders``."""
+    """Reads skills from sources. Registered by ``register_skill_loaders``."""
 
     @abstractmethod
     def accepts(self, source: SkillSource) -> bool:
@@ -51,4 +51,4 @@ class SkillLoader(ABC):
 
     @abstractmethod
     def load(self, source: SkillSource) -> LoadedSkills:
-        """Return everything in the source. A bad skill is a problem of the answer, never an exception."""
+        """Return all skills of the source. A bad skill becomes a problem in the result, never an exception."""

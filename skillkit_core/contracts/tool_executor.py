@@ -1,4 +1,4 @@
-"""The tool executor contract: where a tool's body runs, once every guard has agreed."""
+"""The tool executor contract: an executor runs the body of a tool after every guard has agreed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["ToolExecutor"]
 
 
 class ToolExecutor(ABC):
-    """Runs the body of a tool, after the core has checked arguments and asked the guards. The default is this process."""
+    """Runs the bodies of tools. Registered by ``register_executors``. Without an executor, tools run in this process."""
 
     @abstractmethod
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         """Run ``tool`` with exactly ``args``. An exception becomes the call's error result."""
 
     async def close(self) -> None:
-        """End what was started: processes, connections. Called once, when the host closes; at most five seconds."""
+        """End processes and connections. Called once, when the host closes, for at most five seconds."""

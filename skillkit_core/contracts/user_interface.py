@@ -1,4 +1,4 @@
-"""The user interface contract: how a person is asked and told, whatever front end shows it."""
+"""The user interface contract: a front end asks a person and shows texts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NoticeLevel: TypeAlias = Literal["info", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class SurveyOption:
-    """Something to choose.
+    """One option of a question.
 
     Attributes:
-        label: what a person reads.
-        description: what the choice means.
-        value: what the answer holds; default: the label.
+        label: text that a person reads.
+        description: meaning of the option.
+        value: value in the answer; default: the label.
 
     Raises:
         UsageError: a value is of a wrong type, or there is no label.
@@ -50,12 +50,12 @@ class SurveyQuestion:
     """One question of a survey.
 
     Attributes:
-        id: names the answer, unique in the survey.
-        text: what a person reads.
+        id: name of the answer, unique in the survey.
+        text: text that a person reads.
         kind: ``text`` is answered by a str, ``secret`` by a str that nobody shows or keeps, ``confirm`` by a bool, ``choice``
             by the value of an option, ``choices`` by a tuple of such values.
-        options: what can be chosen (``choice``, ``choices``).
-        default: the answer where a person gives none.
+        options: options to choose from (``choice``, ``choices``).
+        default: answer where a person gives none.
         required: a survey without an answer to the question, and without a default for it, is not answered.
 
     Raises:
@@ -88,7 +88,7 @@ class SurveyQuestion:
             raise UsageError(f"{of}: the default {problem}")
 
     def problem(self, value: Any) -> str | None:
-        """Return what is wrong with an answer, to be said after ``the answer``, or ``None`` when it fits."""
+        """Return what is wrong with an answer, as words that follow ``the answer``, or ``None`` when the answer fits."""
         if self.kind == "confirm":
             return None if isinstance(value, bool) else "must be yes or no"
         if self.kind in ("text", "secret"):
@@ -107,8 +107,8 @@ class Survey:
     """Questions that a person is asked together.
 
     Attributes:
-        title: what the questions are about, a few words.
-        text: what a person should know before answering.
+        title: topic of the questions, a few words.
+        text: facts that a person should know before answering.
         questions: at least one.
 
     Raises:
@@ -130,10 +130,10 @@ class Survey:
             raise UsageError(f"{of}: two questions have the id {twice[0]!r}")
 
     def answer(self, given: Mapping[str, Any]) -> Answers:
-        """Return the answers that a person gave, checked; defaults stand for what was not given.
+        """Return the answers that a person gave, checked, with defaults for questions without an answer.
 
         Args:
-            given: by id of the question; ``None``: not answered.
+            given: answers by id of the question; ``None``: not answered.
 
         Raises:
             UsageError: an answer does not fit its question, is missing, or belongs to no question.
@@ -155,7 +155,7 @@ class Survey:
         return Answers(answers, frozenset(name for name, kind in ids.items() if kind == "secret"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the survey as JSON; fields that are empty are left out."""
+        """Return the survey as JSON, without empty fields."""
         questions = []
         for q in self.questions:
             told: dict[str, Any] = {"id": q.id, "text": q.text, "kind": q.kind, "required": q.required}
@@ -187,7 +187,7 @@ class Survey:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers(Mapping[str, AnswerValue]):
-    """What a person answered, by id of the question; questions that were left out are missing.
+    """The answers of a person, by id of the question. Questions without an answer are missing.
 
     Attributes:
         given: the answers. ``repr`` does not show them.
@@ -237,19 +237,19 @@ class Answers(Mapping[str, AnswerValue]):
 
 
 class UserInterface(ABC):
-    """Asks and tells a person. Front ends implement it, and give it to an agent as ``AgentConfig.ui``.
+    """Asks a person and shows texts. A front end implements this class, and passes an instance as ``AgentConfig.ui``.
 
-    Nothing but a front end prints, or reads what a person types. Tools run side by side, so calls may come at the same
-    time: a front end shows one survey after the other.
+    Only a front end prints, or reads what a person types. Tools run side by side, so calls may come at the same time: a front
+    end shows one survey after the other.
     """
 
     @abstractmethod
     async def ask(self, survey: Survey) -> Answers | None:
-        """Ask a person, and return what :meth:`Survey.answer` makes of it; ``None``: nobody answers, or declines to.
+        """Ask a person, and return the answers as :meth:`Survey.answer` makes them, ``None`` when the person declines.
 
-        It is cancelled when the run is aborted; the survey then disappears.
+        The call is cancelled when the run is aborted. Then remove the survey.
         """
 
     @abstractmethod
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
-        """Show a text, and go on. It never fails because nobody looks."""
+        """Show a text without waiting, and without failing where nobody looks."""

@@ -1,4 +1,4 @@
-"""The one dispatcher: calls everybody who listens to an event, one after the other, and folds their answers into one."""
+"""The dispatcher: calls the handlers of an event one after the other, and folds their answers into one."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
             task.cancel()
 
     def expired(error: BaseException) -> BaseException:
-        """What to raise now that the time is over; a cancellation from outside at the same moment comes first."""
+        """End the handler and return the error to raise. A cancellation from outside at the same moment comes first."""
         assert task is not None
         others = task.uncancel() > requested
         _end(iterator, error)
         return asyncio.CancelledError() if others else HandlerTimeout(f"it did not finish within {timeout:g} s")
 
-    # Without the run's context: the loop keeps a cancelled timer until its time, and with it all that the context holds.
+    # The timer gets an empty context, because the loop keeps a cancelled timer, and all that its context holds, until its time.
     timer = loop.call_later(timeout, expire, context=Context()) if timeout is not None else None
     try:
         while True:
@@ -64,7 +64,7 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
                     raise
                 pending = throw(error)
             else:
-                if fired:  # something below the handler swallowed the cancellation
+                if fired:  # code that the handler called swallowed the cancellation
                     raise expired(asyncio.CancelledError())
                 pending = iterator.send(sent) if sent is not None else next(iterator)
     except StopIteration as stop:
@@ -75,7 +75,7 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
 
 
 def _end(iterator: Any, error: BaseException) -> None:
-    """Let the handler see the cancellation; if it goes on waiting it is closed: its time is over."""
+    """Throw the cancellation into a handler, and close a handler that goes on waiting."""
     for end in (lambda: iterator.throw(error), iterator.close):
         try:
             end()
@@ -86,12 +86,12 @@ def _end(iterator: Any, error: BaseException) -> None:
 
 
 async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Callable[[], bool] = lambda: False) -> Any:
-    """The awaitable's result. ``timeout`` seconds start when it first suspends; ``None``: no limit.
+    """Return the awaitable's result. The ``timeout`` in seconds starts when it first suspends; ``None``: no limit.
 
-    A cancellation that comes when ``overdue()`` holds ends it, whether it wants to or not.
+    An awaitable cannot swallow a cancellation that comes when ``overdue()`` holds.
 
     Raises:
-        HandlerTimeout: the time is over; the awaitable was cancelled. A cancellation from outside passes unchanged.
+        HandlerTimeout: the time is over, and the awaitable was cancelled. A cancellation from outside passes unchanged.
     """
     iterator = awaitable.__await__()
     try:
@@ -104,13 +104,13 @@ async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Calla
 async def drive_on(
     coroutine: CoroutineType[Any, Any, Any], pending: Any, timeout: float | None, overdue: Callable[[], bool]
 ) -> Any:
-    """As :func:`drive`, for a coroutine that was sent its first step by hand and suspended with ``pending``."""
+    """Return a coroutine's result as :func:`drive` does, after its first step was made by hand and yielded ``pending``."""
     return await _drive(coroutine.__await__(), pending, timeout, overdue)
 
 
 MAX_DEPTH = 8
 SLOW_SECONDS = 0.05
-LAST_SECONDS = 0.1  # that a handler gets after the deadline of an abort
+LAST_SECONDS = 0.1  # time for a handler after the deadline of an abort
 
 log = logging.getLogger("skillkit.events")
 E = TypeVar("E", bound=Event)
@@ -119,18 +119,18 @@ _in_sync: contextvars.ContextVar[bool] = contextvars.ContextVar("skillkit_emit_s
 
 
 class EventBus(Subscriptions):
-    """Dispatches the events of one agent to plugins and to handlers that were added here.
+    """Dispatches the events of one agent to plugins and to handlers that were added to the bus.
 
     Args:
-        host: whose plugins take part; ``None``: only the handlers that are added here.
-        context: what handlers get as ``ctx``.
-        clock: gives ``ts``.
+        host: host whose plugins take part; ``None``: only handlers that are added to the bus.
+        context: the ``ctx`` of handlers.
+        clock: returns ``ts``.
 
-    ``has(name)`` tells whether anybody listens: test it before building an event in a hot place.
+    ``has(name)`` returns whether an event has handlers: test that before building an event in a hot place.
 
-    ``probe(record, event, call)`` stands between the bus and every handler while it is set: it gives what ``call()``
-    gives, an answer or an awaitable of one. For tracers and tests; where :meth:`in_sync` holds, it must not make an
-    awaitable of a plain answer.
+    ``probe(record, event, call)``, for tracers and tests, stands between the bus and every handler while it is set. A probe
+    returns what ``call()`` returns, an answer or an awaitable of one. Where :meth:`in_sync` holds, a probe must not turn a
+    plain answer into an awaitable.
     """
 
     def __init__(
@@ -144,14 +144,14 @@ class EventBus(Subscriptions):
         self.debug = False
         self._seq = itertools.count(1)
         self._reports: list[asyncio.Task[None]] = []
-        self.deadline: float | None = None  # the loop's time until which handlers may take since an abort
+        self.deadline: float | None = None  # after an abort: time of the loop by which handlers must end
         self.loop: asyncio.AbstractEventLoop | None = None
         if host is not None:
             host.attach(self)
             self.refresh()
 
     def make(self, cls: type[E], **values: Any) -> E:
-        """An event of this bus: session, run, agent path, sequence number and time are filled in."""
+        """Return an event of this bus, with session, run, agent path, sequence number and time filled in."""
         return cls(
             session_id=self.session_id,
             run_id=self.run_id,
@@ -162,36 +162,33 @@ class EventBus(Subscriptions):
         )
 
     def run_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Handlers run on this loop from now on, also those of events that another thread emits."""
+        """Run handlers on this loop from now on, also those of events that another thread emits."""
         self.loop = loop
 
     def begin_run(self, run_id: str, loop: asyncio.AbstractEventLoop) -> None:
-        """Events belong to this run from now on; ``loop`` owns the bus."""
+        """Give events the id of this run from now on. ``loop`` owns the bus."""
         self.run_id, self.loop = run_id, loop
 
     def end_by(self, deadline: float | None) -> None:
-        """Handlers may take until this time of the loop, because the run was aborted."""
+        """Make handlers end by this time of the loop, because the run was aborted."""
         self.deadline = deadline
 
     def end_run(self) -> None:
-        """Events belong to no run from now on."""
+        """Give events no run from now on."""
         self.run_id = self.deadline = None
 
     def open_session(self, session_id: str) -> None:
-        """Events belong to this session from now on."""
+        """Give events the id of this session from now on."""
         self.session_id = session_id
 
     async def fire(self, cls: type[Event], **values: Any) -> EventResult:
-        """Emit an event of this bus if anybody listens; return the answers as one.
+        """Emit an event of this bus if it has handlers, and return the answers as one. Raise as :meth:`emit` does.
 
         Ask :meth:`has` first only where a value costs something to compute.
 
         Args:
             cls: the class of the event.
             values: the fields of the event, besides those that :meth:`make` fills in.
-
-        Raises:
-            GuardFailed, EventRecursionError: as :meth:`emit`.
         """
         records = self.table.get(cls.type)
         return NO_ANSWER if records is None else await self._dispatch(self.make(cls, **values), records)
@@ -210,13 +207,13 @@ class EventBus(Subscriptions):
             raise UsageError(f"event {event!r}: {error}") from None
 
     async def emit(self, event: Event | str, data: Any = None) -> EventResult:
-        """Call everybody who listens, one after the other, and give back their answers as one.
+        """Call the handlers of an event one after the other, and return their answers as one.
 
-        ``emit(name, data)`` builds the event from the mapping first. Works on a snapshot: a handler added meanwhile is
-        not called, one removed before its turn neither.
+        ``emit(name, data)`` builds the event from the mapping first. A handler that is added meanwhile is not called, nor one
+        that is removed before its turn.
 
         Raises:
-            GuardFailed: a handler in phase ``guard`` failed and the event says that this counts.
+            GuardFailed: a handler in phase ``guard`` failed, and the event has guards.
             EventRecursionError: handlers emit more than eight levels deep.
         """
         if type(event) is str:
@@ -228,7 +225,7 @@ class EventBus(Subscriptions):
 
     async def _dispatch(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
         depth = _depth.get()
-        if depth >= MAX_DEPTH and event.type != "handler_error":  # the report of this very error must get through
+        if depth >= MAX_DEPTH and event.type != "handler_error":  # the report of this error must pass
             raise EventRecursionError(f"{event.type!r} was emitted from handlers more than {MAX_DEPTH} levels deep")
         token = _depth.set(depth + 1)
         try:
@@ -256,7 +253,7 @@ class EventBus(Subscriptions):
                     if answer is None:
                         continue
                     if type(answer) is CoroutineType:
-                        try:  # the first step by hand: most handlers have no second one, and this is what they cost
+                        try:  # the first step by hand is cheap, and most handlers have no second one
                             pending = answer.send(None)
                         except StopIteration as stop:
                             answer = stop.value
@@ -291,7 +288,7 @@ class EventBus(Subscriptions):
         return NO_ANSWER if fold is None else fold.result()
 
     def _watched(self, record: HandlerRecord, event: Any) -> Any:
-        """Call a handler through the probe, or in debug mode, where what keeps the loop from its work is said."""
+        """Call a handler through the probe, or in debug mode, which warns of a handler that holds the loop."""
         probe = self.probe
         if probe is not None:
             return probe(record, event, lambda: self._plain(record, event))
@@ -308,23 +305,24 @@ class EventBus(Subscriptions):
         return await drive(answer, self._limit(record.timeout), self._overdue)
 
     def _limit(self, timeout: float | None) -> float | None:
-        """Seconds that a handler may take, also in what an abort leaves."""
+        """Return the seconds that a handler may take, after an abort at most the time that is left."""
         if self.deadline is None:
             return timeout
         left = max(LAST_SECONDS, self.deadline - asyncio.get_running_loop().time())
         return left if timeout is None else min(left, timeout)
 
     def _overdue(self) -> bool:
-        """Whether the time is over that an abort leaves to handlers."""
+        """Return whether the deadline of an abort has passed."""
         return self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline
 
     async def call(self, record: HandlerRecord, event: Any) -> Any:
-        """Call one handler and check the type of its answer; whatever it raises passes."""
+        """Call one handler and check the type of its answer. Errors of the handler pass."""
         started = time.perf_counter()
         watched = self.debug or self.probe is not None
         answer = self._watched(record, event) if watched else self._plain(record, event)
         if record.timeout is not None and time.perf_counter() - started > record.timeout:
-            raise HandlerTimeout(f"it did not finish within {record.timeout:g} s")  # nothing could interrupt it
+            # A plain function cannot be interrupted.
+            raise HandlerTimeout(f"it did not finish within {record.timeout:g} s")
         if answer is not None and not isinstance(answer, EventResult):
             answer = await self._await(answer, record)
         if answer is not None and record.phase != OBSERVER:
@@ -335,7 +333,7 @@ class EventBus(Subscriptions):
         return record.function(event, self.context) if record.takes_ctx else record.function(event)
 
     async def observed(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
-        """Show an event to those who only look; what they return does not matter."""
+        """Show an event to the observers, and ignore what they return."""
         for place, record in enumerate(records):
             if record.phase != OBSERVER or not record.alive:
                 continue
@@ -348,17 +346,17 @@ class EventBus(Subscriptions):
                 raise
 
     def tell(self, event: Any, records: tuple[HandlerRecord, ...]) -> None:
-        """Show an event whose handling was cut off to the observers that need no waiting, so that brackets balance."""
+        """Show an event whose handling was cut off to the sync observers, so that they see an end for every start."""
         for record in records:
             if record.phase == OBSERVER and record.alive and not record.is_async:
                 try:
                     self._plain(record, event)
-                except Exception as error:  # noqa: BLE001 - nobody can be told in the middle of a cancellation
+                except Exception as error:  # noqa: BLE001 - no event can be emitted in the middle of a cancellation
                     log.warning("handler %s failed on %s: %r", record.label, event.type, error)
 
     @staticmethod
     def check_answer(event: Any, answer: Any) -> None:
-        """Raise ``TypeError`` or ``ValueError`` when ``answer`` is nothing that this event's handlers may return."""
+        """Raise ``TypeError`` or ``ValueError`` when a handler of the event may not return ``answer``."""
         wanted = event.answer
         if wanted is None:
             raise TypeError(f"{event.type!r} is only observed, the handler returned {type(answer).__name__}")
@@ -398,7 +396,7 @@ class EventBus(Subscriptions):
         """Emit from code that is not async.
 
         Raises:
-            AsyncHandlerError: a loop is running here and an async handler listens; nothing was called.
+            AsyncHandlerError: a loop is running in this thread, and the event has an async handler.
         """
         event = self._build(event, data) if isinstance(event, str) else event
         records = self.table.get(event.type)
@@ -424,12 +422,12 @@ class EventBus(Subscriptions):
         raise AsyncHandlerError(f"a sync handler of {event.type!r} returned an awaitable", hint="await emit() instead")
 
     def emit_threadsafe(self, event: Event | str, data: Any = None) -> Any:
-        """Emit from another thread, on the loop that owns this bus. Returns a ``concurrent.futures.Future``."""
+        """Emit from another thread, on the loop that owns this bus, and return a ``concurrent.futures.Future``."""
         if self.loop is None or self.loop.is_closed():
             raise UsageError("the event bus has no running loop yet")
         return asyncio.run_coroutine_threadsafe(self.emit(event, data), self.loop)
 
     @staticmethod
     def in_sync() -> bool:
-        """Whether this code runs inside :meth:`emit_sync`, where nothing can be awaited."""
+        """Return whether this code runs inside :meth:`emit_sync`, where nothing can be awaited."""
         return _in_sync.get()

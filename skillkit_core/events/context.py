@@ -1,4 +1,4 @@
-"""What a handler may see and do besides its event."""
+"""The context of a handler: its agent, session and user interface."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class HandlerContext:
     __slots__ = ("_ref",)
 
     def __init__(self, agent: AgentRunner | None = None) -> None:
-        self._ref = ref(agent) if agent is not None else None  # it belongs to the agent, and does not keep it alive
+        self._ref = ref(agent) if agent is not None else None  # the agent owns its context
 
     @property
     def agent(self) -> AgentRunner | None:
-        """The runner; ``None`` on a bus without one, and for who keeps this longer than the agent lives."""
+        """The agent; ``None`` on a bus without an agent, and after the agent is gone."""
         return self._ref() if self._ref is not None else None
 
     def _agent(self) -> AgentRunner:
@@ -47,21 +47,21 @@ class HandlerContext:
 
     @property
     def session(self) -> SessionView:
-        """The session, for reading: ``id``, ``entries``, ``messages``, ``usage``, ...; raises as :attr:`AgentRunner.session`."""
+        """The session for reading: ``id``, ``entries``, ``messages``, ``usage``, ... Raises as :attr:`AgentRunner.session`."""
         return self._agent().session.view
 
     @property
     def ui(self) -> UserInterface | None:
-        """How a person is asked and told; ``None`` where nobody can be asked."""
+        """The user interface that reaches a person; ``None`` where nobody can be asked."""
         agent = self.agent
         return agent.ui if agent is not None else None
 
     async def steer(self, message: str) -> str:
-        """As :meth:`AgentRunner.steer`."""
+        """Call :meth:`AgentRunner.steer`."""
         return await self._agent().steer(message)
 
     async def follow_up(self, message: str) -> str:
-        """As :meth:`AgentRunner.follow_up`."""
+        """Call :meth:`AgentRunner.follow_up`."""
         return await self._agent().follow_up(message)
 
     def abort(self, reason: str | None = None) -> None:
@@ -69,5 +69,5 @@ class HandlerContext:
         self._agent().abort(reason)
 
     def when_idle(self, callback: Callable[[], Any]) -> None:
-        """Call ``callback()`` (sync or async) when the run is over: the place for what a handler must not await."""
+        """Call ``callback()`` (sync or async) when the run is over, for work that a handler must not await."""
         self._agent().when_idle(callback)

@@ -1,4 +1,4 @@
-"""What handlers may answer, one type per event, and how several answers combine (spec, sections 5 and 6)."""
+"""The answers of handlers, one type per event, and how several answers combine (spec, sections 5 and 6)."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ UNSET: Final = Unset()
 
 
 class Merge(StrEnum):
-    """How the answers of several handlers to one field become one."""
+    """The rule by which the answers of several handlers to one field become one."""
 
     chain = "chain"  # the next handler sees the new value
     concat = "concat"  # lists are joined in handler order
-    any = "any"  # true when one says so
-    patch = "patch"  # mappings are merged, the next handler sees the result
+    any = "any"  # true when one answer is true
+    patch = "patch"  # mappings are merged, and the next handler sees the result
     joined = "joined"  # texts are joined with a blank line
     first = "first"  # the first value given counts
     last = "last"  # the last value given counts
-    lowest = "lowest"  # of each bound the lowest one given counts
+    lowest = "lowest"  # of each limit the lowest one given counts
 
 
 _Check: TypeAlias = Callable[[Any, str], None]
@@ -77,9 +77,9 @@ def _checks(cls: type[Any]) -> tuple[tuple[str, _Check], ...]:
 
 @dataclass(frozen=True, slots=True)
 class EventResult:
-    """What ``emit`` gives back, and the base of every answer. Empty: nobody had anything to say.
+    """The return value of ``emit``, and the base of every answer. An empty one means that no handler answered.
 
-    Each subclass's fields say how answers combine. A field that is :data:`UNSET` has no opinion.
+    Each field of a subclass declares how answers combine. A field that is :data:`UNSET` has no opinion.
     """
 
     def set_fields(self) -> Mapping[str, Any]:
@@ -87,7 +87,7 @@ class EventResult:
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not UNSET}
 
     def check(self, event: Any) -> None:
-        """Raise ``TypeError`` or ``ValueError`` when this cannot be an answer to ``event``: it is discarded then."""
+        """Raise ``TypeError`` or ``ValueError`` when this object cannot be an answer to ``event``, and is to be discarded."""
         kind: Any = type(self)
         for name, check in _checks(kind):
             if (value := getattr(self, name)) is not UNSET:
@@ -116,7 +116,7 @@ def _messages(value: Any, name: str) -> None:
 
 
 def _sendable(value: Any, name: str) -> None:
-    """Check messages of which something must be left to send (spec, section 9.29)."""
+    """Check that messages leave something to send (spec, section 9.29)."""
     _messages(value, name)
     if not any(_says_something(message) for message in value):
         raise ValueError("no message is left to send")
@@ -171,20 +171,20 @@ class SessionStartResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class SessionBeforeResult(EventResult):
-    """``cancel`` keeps things as they are, and nobody else is asked; ``reason`` says why."""
+    """An answer whose ``cancel`` keeps the session as it is, for the ``reason``. No further handler is asked."""
 
     cancel: bool | Unset = _merged(Merge.any, _is(bool, words="true or false"))
     reason: str | Unset = _merged(Merge.last, _is(str, words="a text"))
 
     @property
     def stops(self) -> bool:
-        """Whether no other handler is asked."""
+        """Whether no further handler is asked."""
         return self.cancel is True
 
 
 @dataclass(frozen=True, slots=True)
 class SessionBeforeTreeResult(SessionBeforeResult):
-    """Also: ``summary`` of the branch that is left, put into the context, and a ``label`` for where the agent goes on."""
+    """An answer with a ``summary`` of the branch that is left, for the context, and a ``label`` for the new leaf."""
 
     summary: str | Unset = _merged(Merge.last, _is(str, words="a text"))
     label: str | Unset = _merged(Merge.last, _is(str, words="a text"))
@@ -203,7 +203,7 @@ class Continue(InputResult):
 
 @dataclass(frozen=True, slots=True)
 class Transform(InputResult):
-    """Replace text or images of the input; later handlers see the new ones."""
+    """Replace text or images of the input. Later handlers see the new ones."""
 
     text: str | Unset = _merged(Merge.chain, _text)
     images: Sequence[Block] | Unset = _merged(Merge.chain, _blocks)
@@ -211,11 +211,11 @@ class Transform(InputResult):
 
 @dataclass(frozen=True, slots=True)
 class Handled(InputResult):
-    """The input is dealt with: no model is asked. The first one stops the others.
+    """Answer the input without a model. No further handler is asked.
 
     Attributes:
         reply: the answer.
-        keep: put the input and the reply into the session, so that the model sees them later; those of a steering message or
+        keep: put the input and the reply into the session, so that the model sees them later. Those of a steering message or
             a follow-up are put there with the next prompt.
     """
 
@@ -226,14 +226,14 @@ class Handled(InputResult):
 
 @dataclass(frozen=True, slots=True)
 class BeforeAgentStartResult(EventResult):
-    """What one run begins with, and who answers it.
+    """The beginning of one run, and the model that answers it.
 
     Attributes:
         messages: messages that join the session before the run.
         system_prompt: the system prompt of the run.
-        adapter: the provider's name, or the adapter, that answers this run; ``set_adapter`` during the run counts more.
-        model: the name or definition of the model that answers this run; ``set_model`` during the run counts more.
-        limits: bounds of this run; each one counts where it is lower than the configured one, ``None`` never does.
+        adapter: name of the provider, or the adapter, that answers this run. ``set_adapter`` during the run counts more.
+        model: name or definition of the model that answers this run. ``set_model`` during the run counts more.
+        limits: limits of this run. Each one counts where it is lower than the configured one, ``None`` never counts.
     """
 
     messages: Sequence[AgentMessage] | Unset = _merged(Merge.concat, _messages)
@@ -245,15 +245,15 @@ class BeforeAgentStartResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class TurnStartResult(EventResult):
-    """What one turn sends, or that there is none.
+    """Changes to one turn, or the end of the run before the turn.
 
     Attributes:
         append: messages that join the session.
-        messages: what this turn alone sends instead of the context.
-        tools: the tools that this turn alone offers, as far as ``only_tools`` allows; a call of another one is unknown.
+        messages: messages that this turn alone sends in place of the context.
+        tools: tools that this turn alone offers, as far as ``only_tools`` allows. A call of another tool is unknown.
         system_prompt: the system prompt of this turn alone.
         stop: end the run before the request, with outcome ``limit``.
-        reason: why.
+        reason: reason of the stop.
     """
 
     append: Sequence[AgentMessage] | Unset = _merged(Merge.concat, _messages)
@@ -266,14 +266,14 @@ class TurnStartResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class ContextTransformResult(EventResult):
-    """The messages of this one request. They are repaired before they leave; the session is untouched."""
+    """The messages of one request. The loop repairs them before they are sent, and the session is unchanged."""
 
     messages: Sequence[AgentMessage] | Unset = _merged(Merge.chain, _sendable)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequestResult(EventResult):
-    """Changes to what is about to be sent: the body, headers (merged), and single fields of the body (``options``, merged)."""
+    """Changes to a request that is about to be sent: the body, headers (merged), and fields of the body (``options``, merged)."""
 
     payload: Mapping[str, Any] | Unset = _merged(Merge.chain, _mapping)
     headers: Mapping[str, str] | Unset = _merged(Merge.patch, _mapping)
@@ -282,12 +282,12 @@ class ProviderRequestResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class MessageEndResult(EventResult):
-    """Replace the message before it is persisted: same role, same tool-call ids, or it is ignored with an error."""
+    """Replace a message before it is persisted. A message with another role or other tool-call ids is refused."""
 
     message: AgentMessage | Unset = _merged(Merge.chain, _is(AgentMessage))
 
     def check(self, event: Any) -> None:
-        """Raise also where role or tool-call ids are not those of the event's message (spec, section 9.30)."""
+        """Raise also for a role or tool-call ids other than those of the event's message (spec, section 9.30)."""
         EventResult.check(self, event)
         old, new = event.message, self.message
         if isinstance(new, Unset):
@@ -312,11 +312,13 @@ class ToolCallEventResult(EventResult):
     """The answer to ``before_tool_call`` (spec, section 6). Decisions: block > ask > substitute > allow.
 
     Attributes:
-        block: do not run it; ``reason`` goes to the model and the user.
-        args: a JSON merge patch of the arguments, or :class:`ReplaceArgs`; never in phase ``guard``.
-        ask: a question for the run's approver; ``ask_key`` makes the answer sticky for (tool, key).
-        result: use this text, blocks or ``ToolOutput`` instead of running the tool.
-        terminate: end the run after this batch, if every call's answer says so.
+        block: do not run the call.
+        reason: reason of the block, for the model and the user.
+        args: a JSON merge patch of the arguments, or :class:`ReplaceArgs`, never in phase ``guard``.
+        ask: question for the run's approver.
+        ask_key: the answer to the question may be remembered for the tool and this key.
+        result: text, blocks or ``ToolOutput`` to use instead of running the tool.
+        terminate: end the run after this batch, if every call of the batch is answered so.
     """
 
     block: bool = _one(False, _flag)
@@ -334,7 +336,7 @@ class ToolCallEventResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class ToolResultEventResult(EventResult):
-    """A patch of a tool's result; fields left out keep their value (``details=None`` is a value)."""
+    """A patch of a tool's result. Fields left out keep their value (``details=None`` is a value)."""
 
     content: str | Sequence[Block] | Unset = _merged(Merge.chain, _blocks)
     details: Any = _merged(Merge.chain)
@@ -345,12 +347,12 @@ class ToolResultEventResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class TurnEndResult(EventResult):
-    """Whether to end the run after this turn.
+    """The end of a run after this turn.
 
     Attributes:
-        stop: end it.
-        reason: why.
-        outcome: how it ends: ``completed``, or ``limit`` when a budget is used up.
+        stop: end the run.
+        reason: reason of the stop.
+        outcome: outcome of the run: ``completed``, or ``limit`` when a budget is used up.
     """
 
     stop: bool | Unset = _merged(Merge.any, _flag)
@@ -360,7 +362,7 @@ class TurnEndResult(EventResult):
 
 @dataclass(frozen=True, slots=True)
 class BeforeAgentEndResult(EventResult):
-    """Text that makes the run go on; at most three times in a row."""
+    """Text that makes the run go on, at most three times in a row."""
 
     continue_with: str | Unset = _merged(Merge.joined, _text)
 
@@ -387,7 +389,7 @@ def _normal(name: str, value: Any) -> Any:
 
 
 class Fold:
-    """Collects answers in handler order; ``event`` is what the next handler should see."""
+    """The answers of the handlers so far, in order. ``event`` is the event as the next handler sees it."""
 
     __slots__ = ("_values", "event", "last", "stopped")
 
@@ -398,7 +400,7 @@ class Fold:
         self._values: dict[str, Any] = {}
 
     def add(self, answer: EventResult) -> str | None:
-        """Take one more answer, already checked; gives a field that came too late to count."""
+        """Add one more answer, already checked. Return a field of the answer that came too late to count, or ``None``."""
         if getattr(answer, "stops", False):
             self.last, self.stopped = answer, True
             return None
@@ -438,7 +440,7 @@ class Fold:
                 self.event = replace(self.event, **{name: value})
 
     def result(self) -> EventResult:
-        """All answers as one."""
+        """Return all answers as one."""
         if self.last is None or self.stopped:
             return self.last or NO_ANSWER
         kind: Any = type(self.last)

@@ -40,7 +40,7 @@ def _value(value: Any) -> Any:
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
-    """The event as JSON values: ``type`` first, then its fields; ``None`` and private fields are left out."""
+    """Return the event as JSON values: ``type`` first, then its fields, without ``None`` and private fields."""
     out: dict[str, Any] = {"type": event.type}
     for f in fields(event):
         value = getattr(event, f.name)

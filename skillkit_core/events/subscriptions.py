@@ -1,4 +1,4 @@
-"""Who listens: plugin implementations and session handlers, compiled into one tuple per event."""
+"""Subscriptions: plugin implementations and session handlers, compiled into one tuple per event."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HandlerFunction: TypeAlias = Callable[..., Any]
 
 
 class GuardFailed(SkillKitError):
-    """A handler in phase ``guard`` failed: what it guards must not happen."""
+    """A handler in phase ``guard`` failed, so that the guarded action must not happen."""
 
     def __init__(self, record: HandlerRecord, event: str, error: BaseException) -> None:
         super().__init__(f"guard {record.label} failed on {event}: {in_words(error)}")
@@ -42,8 +42,8 @@ class HandlerRecord:
     """One handler, ready to be called.
 
     Attributes:
-        plugin: the plugin that implements or added it, ``None`` for the application.
-        hook: the hook that it implements, where that is not the event's own: ``event``.
+        plugin: plugin that implements or added the handler, ``None`` for the application.
+        hook: ``event`` for an implementation of that hook, ``None`` for one of the event's own hook.
     """
 
     function: HandlerFunction
@@ -68,7 +68,7 @@ class HandlerRecord:
         return f"{name!r} of plugin {self.plugin!r}" if self.plugin else f"{name!r}"
 
     def wants(self, event: Any) -> bool:
-        """Whether the handler's filters let the event through."""
+        """Return whether the handler's filters let the event through."""
         if self.tools is not None and getattr(event, "tool_name", None) not in self.tools:
             return False
         return self.only is None or self.only(event)
@@ -86,7 +86,7 @@ def _takes_ctx(function: HandlerFunction) -> bool:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return False  # a builtin that cannot say what it takes
+        return False  # a builtin without a signature
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p for p in positional if p.default is p.empty]
     named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
@@ -99,7 +99,7 @@ def _takes_ctx(function: HandlerFunction) -> bool:
 
 
 def from_impl(impl: Any, event: type[Event], *, observes: bool = False) -> HandlerRecord:
-    """The record of a plugin's implementation of a lifecycle hook; ``observes``: of the hook ``event``, which has no say."""
+    """Return the record of a plugin's lifecycle hook. ``observes`` is true for the hook ``event``, which only observes."""
     extras = getattr(impl.function, EXTRAS, None) or {}
     phase = extras.get("phase") or ("first" if impl.tryfirst else "last" if impl.trylast else "normal")
     names = tuple(impl.argnames)
@@ -134,7 +134,7 @@ def from_function(
     *,
     answers_only: bool = False,
 ) -> HandlerRecord:
-    """The record of a session handler; ``phase=None``: an observer, which comes last and has no say."""
+    """Return the record of a session handler. ``phase=None`` means an observer, which comes last and cannot answer."""
     return HandlerRecord(
         function,
         _takes_ctx(function),
@@ -163,7 +163,7 @@ def _is_response(event: Any) -> bool:
     message = event.message
     if getattr(message, "role", "") != "assistant" or message.tool_calls:
         return False
-    return message.stop_reason not in (StopReason.aborted, StopReason.error)  # nor is an attempt that failed
+    return message.stop_reason not in (StopReason.aborted, StopReason.error)  # a failed model call is no answer
 
 
 H = TypeVar("H", bound=HandlerFunction)
@@ -174,9 +174,9 @@ _Table: TypeAlias = dict[str, tuple[HandlerRecord, ...]]
 
 
 class Subscriptions:
-    """The handlers of one agent: those of the host's plugins, those that were added here, and those of the parent.
+    """The handlers of one agent: those of the host's plugins, those that were added, and those of the parent.
 
-    ``table`` has them by event, in the order in which they are called; events that nobody listens to are not in it.
+    ``table`` holds the handlers by event, in the order in which they are called, without events that have no handler.
     """
 
     def __init__(self, host: Host | None = None) -> None:
@@ -193,19 +193,19 @@ class Subscriptions:
 
     @property
     def known(self) -> Mapping[str, type[Event]]:
-        """Every event that may be emitted here, by name: the core's, and those that plugins of the host define."""
+        """Every event that may be emitted, by name: the core's, and those that plugins of the host define."""
         return EVENTS if self._host is None else self._host.event_types
 
     def has(self, event: str) -> bool:
-        """Whether anybody listens to the event of this (canonical) name."""
+        """Return whether the event of this (canonical) name has handlers."""
         return event in self.table
 
     def has_say(self, event: str) -> bool:
-        """Whether anybody listens to the event who may answer, and does not only look."""
+        """Return whether the event has handlers that may answer, not only observers."""
         return any(record.phase != OBSERVER for record in self.table.get(event, ()))
 
     def all_sync(self, event: str) -> bool:
-        """Whether every handler of the event is a plain function."""
+        """Return whether every handler of the event is a plain function."""
         return not any(r.is_async for r in self.table.get(event, ()))
 
     @overload
@@ -237,21 +237,20 @@ class Subscriptions:
         tools: Iterable[str] | None = None,
         timeout: float | None = None,
     ) -> Any:
-        """Add a handler; as ``@bus.on("input")`` a decorator, as ``bus.on("input", handler)`` a call.
+        """Add a handler, with the decorator ``@bus.on("input")`` or the call ``bus.on("input", handler)``.
 
         Args:
-            event: an event's name, an alias (``tool_call``, ``tool_result``, ``context``, ``response``) or its class.
+            event: an event's name, its alias (``tool_call``, ``tool_result``, ``context``, ``response``) or its class.
             handler: takes ``(event)`` or ``(event, ctx)``, sync or async.
-            phase: ``rewrite < first < normal < last < guard``; a guard that fails blocks what it guards.
-            tools: only for these tools (events of tools).
+            phase: ``rewrite < first < normal < last < guard``. A guard that fails blocks the guarded action.
+            tools: names of the tools whose events the handler gets.
             timeout: seconds, counted once the handler suspends; default 30, guards 60, shutdown 5.
 
-        Returns: given a handler, an idempotent function that removes it; else the decorator, which returns the
-        function unchanged.
+        Returns: for a handler, an idempotent function that removes the handler; else the decorator.
 
         Raises:
-            UnknownName: no such event. UsageError: no such phase, a timeout that is no number, or the handler cannot take an
-                event.
+            UnknownName: there is no such event.
+            UsageError: the phase is unknown, the timeout is no number, or the handler cannot take an event.
         """
         if handler is None:
 
@@ -269,9 +268,10 @@ class Subscriptions:
         return self._add(self._handlers, {cls.type: record})
 
     def observe(self, handler: HandlerFunction, events: Iterable[str | type[Event]] | None = None) -> Unsubscribe:
-        """See events without a say, after everybody else; default: all of them. Returns a function to remove it.
+        """Add an observer of ``events`` (default: all), and return a function that removes the observer.
 
-        Observers see the final form of an event, also when a handler stopped the others or a guard failed.
+        Observers cannot answer. They come last and see the final form of an event, also when a handler stopped the others or a
+        guard failed.
         """
         known = self.known
         wanted = known.values() if events is None else {event_type(e, known=known) for e in events}
@@ -297,31 +297,31 @@ class Subscriptions:
         return unsubscribe
 
     def on_tool_call(self, handler: HandlerFunction) -> Unsubscribe:
-        """``on("before_tool_call", handler)``: takes a :class:`ToolCallEvent`."""
+        """Call ``on("before_tool_call", handler)``. The handler takes a :class:`ToolCallEvent`."""
         return self.on("before_tool_call", handler)
 
     def on_tool_result(self, handler: HandlerFunction) -> Unsubscribe:
-        """``on("after_tool_result", handler)``: takes a :class:`ToolResultEvent`."""
+        """Call ``on("after_tool_result", handler)``. The handler takes a :class:`ToolResultEvent`."""
         return self.on("after_tool_result", handler)
 
     def on_streaming(self, handler: HandlerFunction) -> Unsubscribe:
-        """``on("message_update", handler)``: takes a :class:`MessageUpdateEvent`."""
+        """Call ``on("message_update", handler)``. The handler takes a :class:`MessageUpdateEvent`."""
         return self.on("message_update", handler)
 
     def on_response(self, handler: HandlerFunction) -> Unsubscribe:
-        """``on("response", handler)``: takes the :class:`MessageEndEvent` of an answer without tool calls."""
+        """Call ``on("response", handler)``. The handler takes the :class:`MessageEndEvent` of an answer without tool calls."""
         return self.on("response", handler)
 
     def on_tool_output(self, handler: HandlerFunction) -> Unsubscribe:
-        """``on("tool_execution_update", handler)``: takes a :class:`ToolExecutionUpdateEvent`."""
+        """Call ``on("tool_execution_update", handler)``. The handler takes a :class:`ToolExecutionUpdateEvent`."""
         return self.on("tool_execution_update", handler)
 
     def refresh(self) -> None:
-        """Take up the plugins of the host again, after one came or went."""
+        """Read the handlers of the host's plugins again, after a plugin came or went."""
         if self._host is None:
             return
         shared: tuple[_Impls, _Table] | None = self._host.handler_records
-        if shared is None:  # made once for a set of plugins, shared by all buses of the host
+        if shared is None:  # all buses of the host share the records of a set of plugins
             observers = self._host.impls("event")
             found: dict[str, dict[Any, HandlerRecord]] = {}
             for name, cls in self.known.items():
@@ -334,13 +334,13 @@ class Subscriptions:
         with self._lock:
             for name, old in self._impls.items():
                 for impl, record in old.items():
-                    record.alive = impl in records.get(name, {})  # an emit that goes on must not call what is gone
+                    record.alive = impl in records.get(name, {})  # a running emit must not call a removed handler
             self._impls, self.table = records, table
             if self._handlers or self._observers or self.parent is not None or self._children:
                 self._compile(*self.known)
 
     def forget(self, plugin: str) -> None:
-        """Remove every handler and observer that code of ``plugin`` added here."""
+        """Remove every handler and observer that code of ``plugin`` added."""
         with self._lock:
             for added in (self._handlers, self._observers):
                 for name, records in added.items():
@@ -350,10 +350,10 @@ class Subscriptions:
                         self._compile(name)
 
     def inherit(self, parent: Subscriptions | None, agent_path: tuple[str, ...]) -> None:
-        """Take part in the guards and observers of the parent's bus, for as long as it is set.
+        """Call the parent's guards and observers too, until another ``parent`` or ``None`` is set.
 
-        That is every handler of ``before_tool_call``, every handler in phase ``guard``, and whoever observes; also those that
-        come or go there later. In a phase they come after the plugins and before the handlers of this bus.
+        These are every handler of ``before_tool_call``, every handler in phase ``guard``, and every observer, also those that the
+        parent gets later. In a phase they come after the plugins and before the handlers of this bus.
         """
         if self.parent is not None and self.parent._children is not None:
             self.parent._children.discard(self)
@@ -369,7 +369,7 @@ class Subscriptions:
             self._compile(*self.known)
 
     def _inherited(self, name: str, own: Iterable[HandlerRecord]) -> list[HandlerRecord]:
-        """The records of the parent that count here, too; the same plugins' are here already."""
+        """Return the parent's records that this bus calls, without those of the same plugins, which ``own`` holds."""
         if self.parent is None:
             return []
         known = set(own)
@@ -379,7 +379,7 @@ class Subscriptions:
         return [r for r in records if r not in known and (every or r.phase >= GUARD)]
 
     def _compile(self, *names: str) -> None:
-        table = dict(self.table)  # never the one that agents share
+        table = dict(self.table)  # a copy, because agents share tables
         for name in names:
             plugins = self._impls.get(name, {}).values()
             records = _in_turn([*plugins, *self._inherited(name, plugins), *self._handlers.get(name, ())])
@@ -395,5 +395,5 @@ class Subscriptions:
 
 
 def _in_turn(records: Iterable[HandlerRecord]) -> tuple[HandlerRecord, ...]:
-    """``records`` by phase; in a phase as they come: plugins before session handlers, each in their own order."""
+    """Return ``records`` by phase, in a phase in the given order: plugins before session handlers."""
     return tuple(sorted(records, key=lambda r: r.phase))

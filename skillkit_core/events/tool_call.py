@@ -1,4 +1,4 @@
-"""``before_tool_call``: who may change a call, who must see what runs, and what several answers mean (spec, section 6)."""
+"""``before_tool_call``: handlers change a call, guards see its final arguments, and all answers become one (spec, section 6)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDecision(EventResult):
-    """What the handlers of one call decided.
+    """The decision of the handlers of one call.
 
     Attributes:
-        block: it must not run; ``reason`` says why, ``plugin`` who.
-        args: what runs: these are the arguments that the last guard saw.
-        changed_by: who changed the arguments last.
-        questions: what must be asked first.
-        result: what stands for the execution, or ``UNSET``.
+        block: the call must not run.
+        reason: reason of the block.
+        plugin: plugin that blocked the call, or changed its arguments last.
+        args: arguments that run, as the last guard saw them.
+        changed_by: handler that changed the arguments last.
+        questions: questions for the approver.
+        result: result in place of an execution, or ``UNSET``.
         terminate: a handler wants the run to end after the batch.
     """
 
@@ -41,7 +43,7 @@ class ToolCallDecision(EventResult):
 
 
 def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON merge patch (RFC 7386): ``None`` removes a key, objects merge, everything else replaces."""
+    """Return ``target`` with a JSON merge patch (RFC 7386): ``None`` removes a key, objects merge, other values replace."""
     out = dict(target)
     for key, value in patch.items():
         if value is None:
@@ -66,7 +68,7 @@ class _Decider:
         self.blocks: list[tuple[str, str | None]] = []
 
     async def ask(self, record: HandlerRecord) -> ToolCallEventResult | None:
-        """The handler's answer; a failure of any kind is a block that names it (spec, section 4)."""
+        """Return a handler's answer. A failure of any kind is a block that names the handler (spec, section 4)."""
         try:
             answer: ToolCallEventResult | None = await self.bus.call(record, self.event)
         except Exception as error:  # noqa: BLE001 - fails closed
@@ -74,13 +76,13 @@ class _Decider:
             reason = f"{record.label} failed, so the call is blocked: {in_words(error)}"
             self.blocks.append((reason, record.plugin))
             return None
-        self.answers[record] = answer or NOTHING  # a second answer, on the final arguments, replaces the first
+        self.answers[record] = answer or NOTHING  # an answer on the final arguments replaces the first one
         if answer is not None and answer.block:
             self.blocks.append((answer.reason or f"blocked by {record.label}", record.plugin))
         return answer
 
     def rewritten(self, answer: ToolCallEventResult | None) -> Mapping[str, Any] | None:
-        """The arguments that an answer asks for, or ``None`` when it leaves them as they are."""
+        """Return the arguments that an answer asks for, or ``None`` when the answer keeps them."""
         if answer is None or answer.args is None:
             return None
         if isinstance(answer.args, ReplaceArgs):
@@ -90,7 +92,7 @@ class _Decider:
         return None if same_json(args, self.event.args) else args
 
     async def before_guards(self, records: tuple[HandlerRecord, ...]) -> None:
-        """Everybody before the guards in turn, each seeing the changes of those before it."""
+        """Ask the handlers before the guards in turn. Each handler sees the changes of the earlier ones."""
         saw: dict[HandlerRecord, Mapping[str, Any]] = {}
         phase = 0
         for record in records:
@@ -111,12 +113,12 @@ class _Decider:
                 await self.again(record)
 
     async def again(self, record: HandlerRecord) -> None:
-        """Ask a handler that looked before the last change once more; it may not change anything now."""
+        """Ask a handler that ran before the last change once more. A further change blocks the call."""
         if self.rewritten(await self.ask(record)) is not None and not self.blocks:
             self.blocks.append((f"{record.label} keeps changing the arguments (unstable)", record.plugin))
 
     async def guards(self, records: tuple[HandlerRecord, ...]) -> None:
-        """The guards, on what will run."""
+        """Ask the guards, with the final arguments."""
         for record in records:
             if record.phase != GUARD or not _wants(record, self.event):
                 continue
@@ -127,7 +129,7 @@ class _Decider:
                 self.blocks.append((f"{record.label} is a guard and may not change arguments", record.plugin))
 
     def decision(self) -> ToolCallDecision:
-        """All answers as one: block over ask over substitute over allow."""
+        """Return all answers as one: block over ask over substitute over allow."""
         answers = self.answers
         terminate = any(answer.terminate for answer in answers.values())
         if self.blocks:
@@ -145,7 +147,7 @@ class _Decider:
 
 
 def same_json(a: Any, b: Any) -> bool:
-    """Whether two JSON values are the same; ``True`` and ``1`` are not, nor are ``1`` and ``1.0``."""
+    """Return whether two JSON values are the same. ``True`` and ``1`` are not, nor are ``1`` and ``1.0``."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(same_json(v, b[k]) for k, v in a.items())
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -158,11 +160,11 @@ def _wants(record: HandlerRecord, event: Any) -> bool:
 
 
 async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerRecord, ...]) -> ToolCallDecision:
-    """Ask the handlers of one call.
+    """Ask the handlers of one call, and return their decision.
 
-    First everybody before phase ``guard``, each seeing the changes of those before it. Whoever looked before the last
-    change is asked once more on the final arguments and may not change them again. Then the guards, on what will run.
-    After a block only the rest of its phase is asked, so that all reasons of one level are told; then it ends.
+    The handlers before phase ``guard`` come first, and each sees the changes of the earlier ones. Handlers that ran before the
+    last change are asked once more, and may not change the final arguments. The guards come last. After a block only the rest
+    of its phase is asked, so that the reasons of the whole phase are known.
     """
     work = _Decider(bus, event)
     try:

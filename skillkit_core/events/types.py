@@ -45,17 +45,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Base of all events. Payloads are immutable and shared: a handler answers, it never edits.
+    """Base of all events. Payloads are immutable and shared: a handler answers, and never edits a payload.
 
     Attributes:
-        session_id, run_id: where it happened; ``None`` outside a session or run.
+        session_id: session of the event; ``None`` outside a session.
+        run_id: run of the event; ``None`` outside a run.
         agent_path: the names of the agents from the outermost one on: ``("main",)``, ``("main", "sub:1f0c72aa")``.
-        seq: grows by one with every event of a session.
+        seq: number that grows by one with every event of an agent.
         ts: seconds since the epoch.
     """
 
-    answer: ClassVar[type[EventResult] | None] = None  # what a handler may return; None: the event is only observed
-    guard: ClassVar[Literal["", "phase", "always"]] = ""  # whose failure counts: none, guard phase, every handler
+    answer: ClassVar[type[EventResult] | None] = None  # type of an answer; None: the event is only observed
+    guard: ClassVar[Literal["", "phase", "always"]] = ""  # handlers that fail closed: none, those in phase guard, all
     type: ClassVar[str] = ""
     session_id: str | None = None
     run_id: str | None = None
@@ -77,7 +78,7 @@ class SessionStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionBeforeSwitchEvent(Event):
-    """The agent is about to talk in another session: ``target`` is its id, ``None`` for a new one."""
+    """The agent is about to leave its session for another one: ``target`` is the other's id, ``None`` for a new session."""
 
     type = "session_before_switch"
     answer = SessionBeforeResult
@@ -87,7 +88,7 @@ class SessionBeforeSwitchEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionBeforeForkEvent(Event):
-    """A copy of the session up to the entry ``target`` is about to be made and talked in; ``None``: an empty one."""
+    """The agent is about to go on in a copy of the session up to the entry ``target``, in an empty one for ``None``."""
 
     type = "session_before_fork"
     answer = SessionBeforeResult
@@ -97,7 +98,7 @@ class SessionBeforeForkEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionBeforeTreeEvent(Event):
-    """The agent is about to go on from the entry ``target`` of the same session; ``None``: from its start."""
+    """The agent is about to go on from the entry ``target`` of the same session, from the start for ``None``."""
 
     type = "session_before_tree"
     answer = SessionBeforeTreeResult
@@ -107,13 +108,13 @@ class SessionBeforeTreeEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTreeEvent(Event):
-    """The agent goes on from another entry of its session; the leaf has moved.
+    """The agent goes on from another entry of its session. The leaf has moved.
 
     Attributes:
         target: the entry; ``None``: the start of the session.
         previous: the entry that was the leaf before.
-        summary_id: the entry that says what happened on the branch that was left, if there is one.
-        label: the name that the place was given, if it was.
+        summary_id: the entry with the summary of the branch that was left, if there is one.
+        label: the label that the new leaf was given, if any.
     """
 
     type = "session_tree"
@@ -125,7 +126,7 @@ class SessionTreeEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionShutdownEvent(Event):
-    """A session is about to be closed; once, also on SIGTERM and after ``run``."""
+    """A session is about to be closed. Emitted once, also on SIGTERM and after ``run``."""
 
     type = "session_shutdown"
     reason: str = "exit"
@@ -133,7 +134,7 @@ class SessionShutdownEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputEvent(Event):
-    """Somebody said something: raw text, before anything is expanded; also for steering and follow-ups."""
+    """A prompt, a steering message or a follow-up has come in, as raw text before anything is expanded."""
 
     type = "input"
     answer = InputResult
@@ -146,10 +147,10 @@ class InputEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeAgentStartEvent(Event):
-    """A run is about to start; once per run.
+    """A run is about to start. Emitted once per run.
 
-    ``parts`` is what ``system_prompt`` is made of, in its order: ``system_prompt`` for the configured one, then each context
-    provider by its name.
+    ``parts`` are the parts of ``system_prompt`` in order: ``system_prompt`` for the configured one, then each context provider
+    by its name.
     """
 
     type = "before_agent_start"
@@ -162,14 +163,15 @@ class BeforeAgentStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStartEvent(Event):
-    """A run starts; before its first request.
+    """A run starts, before its first request.
 
     Attributes:
-        model, provider: who answers.
-        tools: the names of the tools that are offered.
-        limits: the fields of :class:`Limits`; ``None``: no bound.
-        parent_run_id: the run that this one is nested in; ``None``: an application asked.
-        parent_tool_call_id: the tool call of that run; ``None``: one of its handlers asked.
+        model: model that answers.
+        provider: provider of the model.
+        tools: names of the tools that are offered.
+        limits: fields of :class:`Limits`; ``None``: no limit.
+        parent_run_id: run in which this run is nested; ``None``: an application started this run.
+        parent_tool_call_id: tool call of the parent run; ``None``: a handler of the parent run started this run.
     """
 
     type = "agent_start"
@@ -183,7 +185,7 @@ class AgentStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStartEvent(Event):
-    """Before each round with the model."""
+    """A turn begins, before its request."""
 
     type = "turn_start"
     answer = TurnStartResult
@@ -195,7 +197,7 @@ class TurnStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextTransformEvent(Event):
-    """Before each request, retries included: the messages that would be sent. ``tokens`` is an estimate."""
+    """The messages of a request are ready, also of a retry. ``tokens`` is an estimate."""
 
     type = "context_transform"
     answer = ContextTransformResult
@@ -207,9 +209,9 @@ class ContextTransformEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeProviderRequestEvent(Event):
-    """The last stop before the wire: the adapter's final payload; credentials in ``headers`` are redacted.
+    """A request is about to be sent, with the adapter's final payload. Credentials in ``headers`` are redacted.
 
-    ``options`` are the extra fields of the body that the settings ask for (``ModelSettings.extra``).
+    ``options`` are the extra fields of the body from the settings (``ModelSettings.extra``).
     """
 
     type = "before_provider_request"
@@ -233,7 +235,7 @@ class AfterProviderResponseEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStartEvent(Event):
-    """An assistant message begins to arrive, or a tool result is about to be recorded."""
+    """An assistant message begins to arrive, or a tool result is about to be persisted."""
 
     type = "message_start"
     message: AgentMessage | None = None
@@ -255,7 +257,7 @@ class MessageUpdateEvent(Event):
 
     @property
     def partial(self) -> AssistantMessage | None:
-        """The message so far, built when it is asked for."""
+        """The message so far, built on demand."""
         message: AssistantMessage | None = self._builder.message() if self._builder is not None else None
         return message
 
@@ -280,7 +282,7 @@ class ToolEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallEvent(ToolEvent):
-    """``before_tool_call``: the model wants a tool. ``args`` are what would run; ``raw_args`` what the model wrote."""
+    """``before_tool_call``: the model calls a tool. ``args`` are the arguments that would run, ``raw_args`` the model's own."""
 
     type = "before_tool_call"
     answer = ToolCallEventResult
@@ -295,7 +297,7 @@ class ToolCallEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionStartEvent(ToolEvent):
-    """A tool call is taken up; also one that was blocked or skipped."""
+    """A tool call begins, also one that was blocked or skipped."""
 
     type = "tool_execution_start"
     args: Mapping[str, Any] = EMPTY
@@ -303,7 +305,7 @@ class ToolExecutionStartEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionUpdateEvent(ToolEvent):
-    """Output of a running tool; ``n`` counts the updates of the call from 1."""
+    """A running tool wrote output. ``n`` counts the updates of the call from 1."""
 
     type = "tool_execution_update"
     output: str = ""
@@ -314,7 +316,7 @@ class ToolExecutionUpdateEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResultEvent(ToolEvent):
-    """``after_tool_result``: a tool answered (or a guard substituted its answer). ``duration`` in seconds."""
+    """``after_tool_result``: a tool answered, or a handler substituted the answer. ``duration`` is in seconds."""
 
     type = "after_tool_result"
     answer = ToolResultEventResult
@@ -332,7 +334,7 @@ class ToolResultEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionEndEvent(ToolEvent):
-    """A tool call has its final result; once per start. ``args`` are those of its start."""
+    """A tool call has its final result. Emitted once per start, with the ``args`` of the start."""
 
     type = "tool_execution_end"
     args: Mapping[str, Any] = EMPTY
@@ -345,7 +347,7 @@ class ToolExecutionEndEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEndEvent(Event):
-    """A round with the model is over, its results are persisted; ``message`` is ``None`` when there was no answer."""
+    """A turn is over, and its results are persisted. ``message`` is ``None`` when there was no answer."""
 
     type = "turn_end"
     answer = TurnEndResult
@@ -357,7 +359,7 @@ class TurnEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeCompactEvent(Event):
-    """The history is about to be shortened; ``signal`` is set when the run is aborted meanwhile."""
+    """The history is about to be shortened. ``signal`` is set when the run is aborted meanwhile."""
 
     type = "before_compact"
     answer = BeforeCompactResult
@@ -378,7 +380,7 @@ class CompactionStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionEndEvent(Event):
-    """A compaction is over: ``completed``, ``no_progress``, ``cancelled``, ``aborted`` or ``failed``."""
+    """A compaction is over, with outcome ``completed``, ``no_progress``, ``cancelled``, ``aborted`` or ``failed``."""
 
     type = "compaction_end"
     reason: str = "threshold"
@@ -390,7 +392,7 @@ class CompactionEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduledEvent(Event):
-    """A request failed and will be tried again in ``delay`` seconds; ``attempt`` is the one that will be made."""
+    """A request failed and will be sent again in ``delay`` seconds, for the ``attempt``-th time."""
 
     type = "retry_scheduled"
     attempt: int = 2
@@ -400,7 +402,7 @@ class RetryScheduledEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryStartEvent(Event):
-    """The waiting is over, the request is made again."""
+    """The delay is over, and the request is sent again."""
 
     type = "retry_start"
     attempt: int = 2
@@ -417,7 +419,7 @@ class RetryEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueUpdateEvent(Event):
-    """The queues changed: ids of what waits."""
+    """The queues changed. The fields hold the ids of the waiting messages."""
 
     type = "queue_update"
     steering: tuple[str, ...] = ()
@@ -436,7 +438,7 @@ class ModelSelectEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageEvent(Event):
-    """A request was paid for, also a failed one. ``cost`` in dollars, ``None`` when the price is unknown."""
+    """A request used tokens, also a failed one. ``cost`` is in dollars, ``None`` when the price is unknown."""
 
     type = "usage"
     usage: TokenUsage
@@ -448,7 +450,7 @@ class UsageEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequestEvent(ToolEvent):
-    """Guards ask whether a call may run."""
+    """Guards ask for the approval of a tool call."""
 
     type = "approval_request"
     args: Mapping[str, Any] = EMPTY
@@ -460,12 +462,12 @@ class ApprovalResolvedEvent(ToolEvent):
     """An approval is decided.
 
     Attributes:
-        tool_name, tool_call_id, args: the call, with what would run.
-        questions: what was asked.
+        args: arguments that would run.
+        questions: questions of the guards.
         decision: ``allow``, ``deny`` or ``defer``.
-        reason: why.
+        reason: reason of the decision.
         remember: the decision also holds for later calls whose questions have the same keys.
-        answers: what a person answered besides (:attr:`ApprovalDecision.answer`), without those to secret questions.
+        answers: further answers of a person (:attr:`ApprovalDecision.answer`), without those to secret questions.
     """
 
     type = "approval_resolved"
@@ -479,7 +481,7 @@ class ApprovalResolvedEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeAgentEndEvent(Event):
-    """The run would stop normally. ``n_continues`` counts how often handlers made it go on in a row."""
+    """A run would end normally. ``n_continues`` counts how often in a row handlers made the run go on."""
 
     type = "before_agent_end"
     answer = BeforeAgentEndResult
@@ -490,7 +492,7 @@ class BeforeAgentEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEndEvent(Event):
-    """A run is over; exactly once per ``agent_start``."""
+    """A run is over. Emitted exactly once per ``agent_start``."""
 
     type = "agent_end"
     outcome: Literal["completed", "aborted", "failed", "limit", "suspended"] = "completed"
@@ -503,14 +505,14 @@ class AgentEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettledEvent(Event):
-    """Nothing is left to do: no retry, no compaction, nothing queued."""
+    """The agent has nothing left to do: no retry, no compaction, no queued message."""
 
     type = "agent_settled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerErrorEvent(Event):
-    """A handler failed. ``event`` is the event's name, ``plugin`` who registered the handler."""
+    """A handler failed. ``event`` is the event's name, ``plugin`` the plugin that registered the handler."""
 
     type = "handler_error"
     event: str = ""
@@ -520,7 +522,7 @@ class HandlerErrorEvent(Event):
     traceback: str = ""
 
 
-EVENTS: Mapping[str, type[Event]] = {  # in the order in which they stand here
+EVENTS: Mapping[str, type[Event]] = {  # in the order of this file
     cls.type: cls for cls in list(globals().values()) if isinstance(cls, type) and issubclass(cls, Event) and cls.type
 }
 ALIASES: dict[str, str] = {
