@@ -1,6 +1,6 @@
 """SkillKit's core: an extension host for LLM agents and skills that knows no vendor.
 
-Every public name is here and imported when it is first used (PEP 562), so ``import skillkit_core`` costs next to nothing.
+Every public name is imported when it is first used (PEP 562), so that ``import skillkit_core`` costs next to nothing.
 """
 
 # ruff: noqa: F403 - a module is imported whole where every name in its ``__all__`` is public

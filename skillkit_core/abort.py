@@ -1,4 +1,4 @@
-"""The signal that ends a run: set once, from any thread, seen by streams, tools and hooks."""
+"""The signal that ends a run. Any thread sets the signal once; streams, tools and hooks see it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ log = logging.getLogger("skillkit.agent")
 
 
 class AbortSignal:
-    """Tells whoever works for a run that it is over.
+    """The abort of a run, for streams, tools and hooks.
 
-    ``aborted`` may be read anywhere. ``await signal.wait()`` sleeps until it is set. ``add_callback`` is called at once
-    if the signal is set already. Setting it is idempotent and thread-safe; a ``parent`` passes its abort on.
+    ``aborted`` may be read anywhere. ``await signal.wait()`` sleeps until the signal is set. A callback is called at once if
+    the signal is set already. Setting the signal is idempotent and thread-safe. A ``parent`` passes its abort on.
     """
 
     __slots__ = ("__weakref__", "_callbacks", "_lock", "aborted", "reason")
@@ -37,7 +37,7 @@ class AbortSignal:
         return f"AbortSignal(aborted={self.aborted}, reason={self.reason!r})"
 
     def abort(self, reason: str | None = None) -> bool:
-        """Set the signal. Returns whether this call was the one that did."""
+        """Set the signal, and return whether this call was the first to do so."""
         with self._lock:
             if self.aborted:
                 return False
@@ -50,14 +50,14 @@ class AbortSignal:
                 callback()
             except Exception:
                 log.exception("a callback of an abort signal failed")
-            except BaseException as error:  # noqa: BLE001 - it passes when all are called
+            except BaseException as error:  # noqa: BLE001 - the error passes after all callbacks were called
                 passing = passing or error
         if passing is not None:
             raise passing
         return True
 
     def add_callback(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call ``callback()`` once when the signal is set, on the thread that sets it. Returns a function to remove it."""
+        """Call ``callback()`` once when the signal is set, on the thread that sets it. Return a function that removes it."""
         with self._lock:
             if not self.aborted:
                 self._callbacks.append(callback)

@@ -1,4 +1,4 @@
-"""How an agent is set up: :class:`AgentConfig`, a value that applications write in one line."""
+"""The setup of an agent: :class:`AgentConfig`, a value that applications write in one line."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _Dollars: TypeAlias = Annotated[float | None, "a number of US dollars or None"]
 
 
 def _setting(default: Any, description: str, *, ge: int) -> Any:
-    """Return a field that is a setting, too: the configuration shows its description, and refuses less than ``ge``.
+    """Return a field that is also a setting: the configuration shows ``description``, and refuses values below ``ge``.
 
-    Programs may go below: nothing is left of a budget that was computed, but a file that grants nothing is a mistake.
+    Programs may go below ``ge``, because a computed budget may be used up. A file that allows nothing is a mistake.
     """
     return field(default=default, metadata={"description": description, "ge": ge})
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run, checked before each request; ``None``: no bound. A run that reaches one ends with outcome ``limit``.
+    """Limits of one run, checked before each request; ``None``: no limit. A run that reaches one ends with outcome ``limit``.
 
-    What nested runs (agents that a tool or a handler asks) use counts against ``tokens`` and ``cost`` of every run above
-    them. The ``depth`` of the outermost run counts for all runs below it.
+    The usage of nested runs (agents that a tool or a handler asks) counts against ``tokens`` and ``cost`` of all their
+    ancestors. The ``depth`` of the outermost run counts for all nested runs.
 
     Raises:
         UsageError: a value is of a wrong type.
@@ -55,7 +55,7 @@ class Limits:
         check_fields(self)
 
     def lowered(self, by: Limits) -> Limits:
-        """Return the lower one of each bound; ``None``, no bound, is higher than any."""
+        """Return the lower one of each limit, where ``None``, no limit, is higher than any."""
         pairs = {f.name: (getattr(self, f.name), getattr(by, f.name)) for f in fields(self)}
         lower: dict[str, Any] = {n: min((v for v in pair if v is not None), default=None) for n, pair in pairs.items()}
         return Limits(**lower)
@@ -63,7 +63,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When the loop repeats a request after a failure that may pass.
+    """The rules by which the loop repeats a request after a failure that may pass.
 
     Raises:
         UsageError: a value is of a wrong type.
@@ -80,7 +80,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """What an :class:`~skillkit_core.AgentRunner` needs to know.
+    """The configuration of an :class:`~skillkit_core.AgentRunner`.
 
     Attributes:
         model: name of a model (``provider/id``, id, alias, or any name the provider knows), or a definition; default: the
@@ -89,31 +89,30 @@ class AgentConfig:
         api: wire protocol, where the provider speaks several.
         base_url: endpoint; default: the provider's.
         api_key: credential; default: the provider's.
-        system_prompt: what the model is told first. Context providers add to it.
-        settings: how the model should answer.
+        system_prompt: first part of the system prompt, to which context providers add.
+        settings: settings of the model's answers.
         stream: ask the wire for streams. The events are the same either way.
         tools: tools of this agent alone, besides those of the plugins.
         allow_tools: names of opt-in tools (such as ``bash``) that the model may have.
         only_tools: names of the only tools that the model may have; ``None``: all that are allowed.
-        limits: bounds of a run, besides those that the configuration of the host sets. Of a bound that both set the lower one
-            counts, so that a cap is never lost; ``None``: what the configuration says, else ``Limits()``.
-        retry: when a failed request is repeated. A policy that is given counts as a whole; ``None``: what the configuration
-            says, else ``RetryPolicy()``.
-        steer_policy: what a steering message does to calls that have not started.
+        limits: limits of a run, besides those of the host's configuration. Of a limit that both set the lower value counts, so
+            that a cap is never lost; ``None``: those of the configuration, else ``Limits()``.
+        retry: policy of retries, which counts as a whole; ``None``: that of the configuration, else ``RetryPolicy()``.
+        steer_policy: effect of a steering message on calls that have not started.
         queue_mode: whether queued messages enter one at a time or all at once.
-        abort_grace: seconds in which tools may end after an abort.
+        abort_grace: seconds for tools to end after an abort.
         parallel_tools: run the calls of one message at the same time.
-        compaction: whether a long conversation is shortened without being asked.
+        compaction: shorten a long conversation automatically.
         reserve_tokens: tokens of the model's window that are kept for the answer.
-        cwd: the workspace, a path; default: the current directory.
+        cwd: path of the workspace; default: the current directory.
         skills: names of skills to activate from the start.
-        approver: who decides when a guard asks; ``None``: every call that a guard asks about is denied.
-        ui: how a person is asked and told; ``None``: there is nobody.
-        executor: where tools run; default: in this process.
+        approver: approver of calls that guards ask about; ``None``: such calls are denied.
+        ui: user interface that reaches a person; ``None``: nobody can be asked.
+        executor: executor of tools; default: tools run in this process.
         options: free settings for plugins.
 
     Raises:
-        UsageError: a value is of a wrong type, or is no word that the field takes.
+        UsageError: a value is of a wrong type, or is none of the words that the field takes.
     """
 
     model: str | ModelDefinition | None = None

@@ -1,4 +1,4 @@
-"""The errors of SkillKit, and the problems of plugins: each names what happened, where, and what to do about it."""
+"""The errors of SkillKit, and the problems of plugins. Each names what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-# What a server or a file wrote may steer a terminal: control characters, turned writing; lone surrogates break it.
+# Text of a server or a file may steer a terminal by control characters or reversed writing, or break it by lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -27,11 +27,11 @@ class SkillKitError(Exception):
 
     Args:
         message: what happened, one sentence without a full stop.
-        where: file and line, YAML path, plugin, or any other place that helps; shown in front.
+        where: file and line, YAML path, plugin, or any other place that helps, shown before the message.
         hint: what to do, one sentence.
 
-    ``str(error)`` is one line without control characters. ``exit_code`` is what the command line ends with (1: the run
-    failed, 2: wrong usage).
+        ``str(error)`` is one line without control characters. ``exit_code`` is that of the command line (1: the run failed, 2:
+        wrong usage).
     """
 
     exit_code = 1
@@ -53,13 +53,13 @@ class SkillKitError(Exception):
 
 
 class UsageError(SkillKitError):
-    """A wrong argument, flag or setting: the command line exits with 2."""
+    """A wrong argument, flag or setting. The command line exits with 2."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """A configuration or distribution file that cannot be used; ``where`` is ``file:line: yaml.path``."""
+    """A configuration or distribution file that cannot be used. ``where`` is ``file:line: yaml.path``."""
 
 
 def close_matches(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
@@ -72,14 +72,14 @@ def close_matches(name: str, candidates: Iterable[str], n: int = 3) -> list[str]
 
 
 class UnknownName(UsageError, LookupError):
-    """A name that no registry knows; the hint lists close matches.
+    """A name that no registry knows. The hint lists close matches.
 
     Args:
-        kind: what was looked up, in the singular (``"model"``).
-        name: the name that was asked for.
-        candidates: the names that exist.
-        hint: replaces the generated hint.
-        elsewhere: where other names come from; said where no close match is.
+        kind: kind of the item, in the singular (``"model"``).
+        name: the unknown name.
+        candidates: the known names.
+        hint: text in place of the generated hint.
+        elsewhere: origin of other names, added to the hint when there is no close match.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class UnknownName(UsageError, LookupError):
 
 
 class AmbiguousName(UsageError, LookupError):
-    """A bare name that several plugins offer: the error names them and the line that decides."""
+    """A bare name that several plugins offer. The error names the plugins and the line that decides."""
 
     def __init__(self, kind: str, name: str, owners: Iterable[str], addresses: Iterable[str]) -> None:
         addresses = list(addresses)
@@ -122,18 +122,18 @@ class AmbiguousName(UsageError, LookupError):
 
 
 class PluginError(SkillKitError):
-    """A plugin broke a rule of the host; ``where`` names plugin and distribution."""
+    """A plugin broke a rule of the host. ``where`` names plugin and distribution."""
 
 
 class ToolError(SkillKitError):
-    """Raised by a tool to report a failure in its own words; the message becomes the error result for the model."""
+    """A failure that a tool reports in its own words. The message becomes the error result for the model."""
 
 
 class AgentError(SkillKitError):
     """A run failed.
 
     Attributes:
-        response: the partial :class:`~skillkit_core.AgentResponse`: nothing that was said is lost.
+        response: the partial :class:`~skillkit_core.AgentResponse`.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class AgentError(SkillKitError):
 
 
 class AgentBusy(AgentError):
-    """``chat`` was called while a run is active; use ``delivery="steer"`` or ``"follow_up"``."""
+    """``chat`` was called while a run is active: use ``delivery="steer"`` or ``"follow_up"``."""
 
 
 class NoActiveRun(AgentError):
@@ -152,11 +152,11 @@ class NoActiveRun(AgentError):
 
 
 class ReentrancyError(AgentError):
-    """A handler called something that would wait for the run that waits for the handler."""
+    """A handler called a method that would wait for the run, while the run waits for the handler."""
 
 
 class RunAborted(AgentError):
-    """The run was ended by ``abort()``; ``response`` holds what was said until then."""
+    """``abort()`` ended the run. ``response`` holds the messages until then."""
 
 
 class HandlerTimeout(SkillKitError):
@@ -164,7 +164,7 @@ class HandlerTimeout(SkillKitError):
 
 
 class AsyncHandlerError(SkillKitError):
-    """``emit_sync`` met an async handler while a loop is running; nothing was run."""
+    """``emit_sync`` met an async handler while a loop is running."""
 
 
 class EventRecursionError(SkillKitError):
@@ -176,11 +176,11 @@ class SessionError(SkillKitError):
 
 
 class SessionLocked(SessionError):
-    """Somebody else writes this session: another process, or another part of this program."""
+    """Another writer has the session open: another process, or another part of this program."""
 
 
 class UnknownSession(SessionError, UnknownName):
-    """There is no session of this name; the hint lists close matches."""
+    """There is no session of this name. The hint lists close matches."""
 
     def __init__(self, name: str, candidates: Iterable[str] = ()) -> None:
         names = list(candidates)
@@ -189,11 +189,11 @@ class UnknownSession(SessionError, UnknownName):
 
 
 class SessionCorrupt(SessionError):
-    """A session file has a broken line in the middle; ``where`` is ``file:line``."""
+    """A session file has a broken line in the middle. ``where`` is ``file:line``."""
 
 
 class ErrorKind(StrEnum):
-    """Why a request to a provider failed, decided by the adapter from status and error type, never from text."""
+    """The class of a failed request, which an adapter decides by status and error type, never by text."""
 
     rate_limit = "rate_limit"
     overloaded = "overloaded"
@@ -229,13 +229,13 @@ class ProviderError(SkillKitError):
 
     Args:
         message: the provider's own words, redacted.
-        kind: the class of the failure; the loop decides by it whether to try again.
+        kind: class of the failure, by which the loop decides about a retry.
         status: HTTP status, if an answer came.
         type: the provider's own error type or code.
         retry_after: seconds that the server asked to wait.
-        provider: which provider.
-        retryable: whether the same request may succeed later; default: what the kind says. A connection that fails
-            because of a certificate fails again.
+        provider: name of the provider.
+        retryable: whether the same request may succeed later; default: by ``kind``. A connection that fails because of a
+            certificate fails again.
     """
 
     def __init__(
@@ -269,14 +269,17 @@ class ProviderError(SkillKitError):
 
 
 class Diagnostic(NamedTuple):
-    """One thing that is wrong with a plugin.
+    """One problem of a plugin.
 
     Attributes:
-        plugin: the plugin's name. distribution, version: where it comes from, if it was installed.
-        stage: where it failed: ``discovery``, ``import``, ``api``, ``hooks``, ``config``, or the name of a hook.
-        message: what happened, one line. remedy: what to do.
-        severity: ``error``: the plugin (or this hook of it) is out; ``warning``: it works, but not as it seems.
-        traceback: for ``--debug``.
+        plugin: name of the plugin.
+        stage: stage of the failure: ``discovery``, ``import``, ``api``, ``hooks``, ``config``, or the name of a hook.
+        message: what happened, one line.
+        remedy: what to do.
+        distribution: distribution of an installed plugin.
+        version: version of the distribution.
+        severity: ``error``: the plugin, or this hook of it, is left out; ``warning``: the plugin works, but not as expected.
+        traceback: traceback for ``--debug``.
     """
 
     plugin: str
@@ -301,12 +304,12 @@ class Diagnostic(NamedTuple):
         return {name: getattr(self, name) for name in shown}
 
 
-# Plugins also raise errors that are no subclasses of ``Exception``. They are never swallowed (spec, section 4):
-# ``KeyboardInterrupt``, ``SystemExit`` and any other ``BaseException`` are meant for the program and pass.
+# ``KeyboardInterrupt``, ``SystemExit`` and any other ``BaseException`` of a plugin are meant for the program, and pass
+# (spec, section 4).
 
 
 class Escaped(SkillKitError):
-    """A plugin raised ``GeneratorExit``, or in a thread an error that is meant for the program; ``__cause__`` is that error."""
+    """A plugin raised ``GeneratorExit``, or in a thread an error meant for the program. ``__cause__`` is that error."""
 
     def __init__(self, error: BaseException) -> None:
         if isinstance(error, SystemExit):
@@ -330,12 +333,12 @@ def raised_at(error: BaseException) -> str | None:
 
 
 def interrupts(error: BaseException) -> bool:
-    """Return whether ``error`` is meant for the program: it is no failure, and must pass."""
-    from asyncio import CancelledError  # not needed to list plugins, and slow to import
+    """Return whether ``error`` is meant for the program, and so is no failure and must pass."""
+    from asyncio import CancelledError  # importing it is slow, and listing plugins needs none
 
     return not isinstance(error, (Exception, GeneratorExit, CancelledError))
 
 
 def in_words(error: BaseException) -> str:
-    """Return what failed, on one line: the type and the text."""
+    """Return an error on one line: its type and its text."""
     return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Checks of what programs write into values: a wrong type is told where the value is made, by the field's annotation."""
+"""Checks of the fields of values by their annotations, so that a wrong type is an error where a program makes the value."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _rules: dict[type, dict[str, tuple[Any, _Rule | None]]] = {}
 def check_fields(value: Any, of: str = "") -> None:
     """Check the fields of a dataclass instance against their annotations.
 
-    ``Annotated[type, words]`` says in words what a field must be, and ``Annotated[type, words, check]`` calls ``check``
-    besides. A tuple may be given as a list, names as any collection of texts, a float as an int; a bool is no int. An
-    annotation is read when a value other than the field's default is given for the first time.
+    ``Annotated[type, words]`` gives the words of the error, and ``Annotated[type, words, check]`` also calls ``check``. A tuple
+    may be given as a list, names as any collection of texts, a float as an int, an int never as a bool. An annotation is read
+    when a value other than the field's default is given for the first time.
 
     Args:
         value: the instance.
-        of: what the message calls it.
+        of: name of the instance in the message.
 
     Raises:
         UsageError: a value does not fit.
@@ -51,7 +51,7 @@ def check_fields(value: Any, of: str = "") -> None:
 def _defaults(cls: Any) -> dict[str, tuple[Any, _Rule | None]]:
     from dataclasses import MISSING, fields  # not needed to list plugins, and slow to import
 
-    none = object()  # what no field is
+    none = object()  # equals no value of a field
     return {f.name: (none if f.default is MISSING else f.default, None) for f in fields(cls)}
 
 
@@ -65,7 +65,7 @@ def _is_int(value: Any) -> bool:
 
 
 class _Names(dict[str, Any]):
-    """The names of a module; those that it imports for type checkers alone are found among the public ones."""
+    """The names of a module. The public names of the package stand in for those that the module imports for type checkers."""
 
     def __missing__(self, name: str) -> Any:
         try:
@@ -75,7 +75,7 @@ class _Names(dict[str, Any]):
 
 
 def _annotation(cls: Any, name: str) -> Any:
-    """Return what a field's annotation means. Others are not read, for they may name what nobody has imported yet."""
+    """Return the type that a field's annotation means. Other annotations, whose types may not be imported yet, are not read."""
     text = cls.__dataclass_fields__[name].type
     if not isinstance(text, str):
         return text
@@ -131,7 +131,7 @@ def _is_texts(value: Any) -> bool:
 
 
 def _collection(origin: type, item: Any) -> _Rule:
-    """Return the rule of a tuple or set; a text, whose letters would be taken for names, is no collection of names."""
+    """Return the rule of a tuple or set. A text is no collection of names, because its letters would be taken for names."""
     taken, fits = (tuple, list, set, frozenset) if item is str else (tuple, list), _rule(item)[0]
     words = "a collection of names" if item is str else f"a {origin.__name__} of {item.__name__}"
     return (lambda value: isinstance(value, taken) and all(fits(each) for each in value)), words

@@ -13,7 +13,7 @@ def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
 
 
 class _Shared:
-    """What nobody can change is its own copy."""
+    """Base of immutable values, each of which is its own copy."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class _Shared:
 
 
 class FrozenDict(_Shared, dict[str, Any]):
-    """A dict whose content cannot change; it compares, prints and serialises as a dict."""
+    """A dict whose content cannot change, and which compares, prints and serialises as a dict."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -39,7 +39,7 @@ class FrozenDict(_Shared, dict[str, Any]):
 
 
 class FrozenList(_Shared, list[Any]):
-    """A list whose content cannot change; it compares, prints and serialises as a list."""
+    """A list whose content cannot change, and which compares, prints and serialises as a list."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
@@ -57,7 +57,7 @@ _DONE = frozenset({FrozenDict, FrozenList, str, int, float, bool, type(None)})
 
 
 def freeze(value: Any) -> Any:
-    """Return a JSON value with every dict and list in it immutable; scalars and frozen values come back as they are."""
+    """Return a JSON value with every dict and list in it immutable, and scalars and frozen values unchanged."""
     kind = type(value)
     if kind in _DONE:
         return value

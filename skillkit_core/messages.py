@@ -1,4 +1,4 @@
-"""Messages: what people, models and tools said, in immutable blocks, and their JSON form."""
+"""The messages of people, models and tools, in immutable blocks, and their JSON form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Outcome(StrEnum):
-    """How a tool call ended (spec, section 2)."""
+    """The outcome of a tool call (spec, section 2)."""
 
     ok = "ok"
     error = "error"
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why an assistant message ended; ``AssistantMessage.raw_stop_reason`` keeps the provider's own word."""
+    """The reason why an assistant message ended. ``AssistantMessage.raw_stop_reason`` keeps the provider's own word."""
 
     stop = "stop"
     tool_calls = "tool_calls"
@@ -61,7 +61,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingBlock:
-    """What a model thought.
+    """Thinking of a model.
 
     Attributes:
         thinking: readable text or summary; empty when redacted or encrypted.
@@ -110,14 +110,14 @@ class RefusalBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that the model wants made.
+    """A tool call of a model.
 
     Attributes:
         id: unique in the session; the result carries the same.
         name: the tool's name as the model wrote it.
         args: the parsed arguments, or ``None`` when ``raw_args`` is not a JSON object.
         raw_args: the text that the model wrote.
-        incomplete: the text never became whole (the stream was cut, or a length stop).
+        incomplete: ``raw_args`` end too early (the stream was cut, or a length stop).
         provider_data: the provider's own extra fields (item id, thought signature) for replay to the same target.
     """
 
@@ -152,7 +152,7 @@ BLOCK_TYPES: dict[str, type[Any]] = {
 
 
 def clean(text: str) -> str:
-    """Return ``text`` with lone surrogates replaced by U+FFFD; legal text comes back as it is."""
+    """Return ``text`` with lone surrogates replaced by U+FFFD, and legal text unchanged."""
     if text.isascii():
         return text
     try:
@@ -171,7 +171,7 @@ def blocks_of(content: str | Iterable[Block]) -> tuple[Block, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMessage:
-    """Anything in a conversation, also what a model never sees (see :class:`CustomMessage`)."""
+    """A message of a conversation, also one that a model never sees (see :class:`CustomMessage`)."""
 
     role: ClassVar[str] = ""
     content: tuple[Block, ...] = ()
@@ -189,15 +189,15 @@ class AgentMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMMessage(AgentMessage):
-    """What may be sent to a model: a user, assistant or tool result message."""
+    """A message that may be sent to a model: of a user, an assistant or a tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage(LLMMessage):
-    """What the user said.
+    """A message of the user.
 
     Attributes:
-        source: ``user``, or the queue that the message came from: ``steer``, ``follow_up``, ``next_run``.
+        source: ``user``, or the queue in which the message waited: ``steer``, ``follow_up``, ``next_run``.
         pinned: compaction keeps the message verbatim.
     """
 
@@ -208,19 +208,19 @@ class UserMessage(LLMMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantMessage(LLMMessage):
-    """What a model said.
+    """A message of a model.
 
     Thinking blocks are sent again only to exactly the same ``provider``, ``api`` and ``model``.
 
     Attributes:
         provider: the provider that was asked.
         api: the wire protocol.
-        model: the model's id there.
+        model: the provider's id of the model.
         stop_reason: why the message ended.
-        raw_stop_reason: the provider's own word for that.
+        raw_stop_reason: the provider's own word for the reason.
         usage: tokens of the request.
         response_id: the provider's name for the answer.
-        error: what went wrong, where ``stop_reason`` is ``error`` or ``aborted``.
+        error: text of the error, where ``stop_reason`` is ``error`` or ``aborted``.
     """
 
     role: ClassVar[str] = "assistant"
@@ -245,14 +245,14 @@ class AssistantMessage(LLMMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResultMessage(LLMMessage):
-    """The one result of one tool call.
+    """The result of one tool call.
 
     Attributes:
         tool_call_id: the call.
         tool_name: the tool that was called.
         is_error: the call failed.
         outcome: how the call ended.
-        details: for people and programs, never for the model.
+        details: JSON values for people and programs, never for the model.
     """
 
     role: ClassVar[str] = "tool_result"
@@ -268,10 +268,10 @@ class CustomMessage(AgentMessage):
     """A message of a plugin.
 
     Attributes:
-        custom_type: what the message is, in the plugin's words.
+        custom_type: the plugin's name for this type of message.
         in_context: the model sees the text as a user message; otherwise the model never sees the message.
         display: front ends show the message.
-        details: for programs, never for the model.
+        details: JSON values for programs, never for the model.
     """
 
     role: ClassVar[str] = "custom"
@@ -297,10 +297,7 @@ _FIELDS: dict[type[Any], tuple[tuple[str, ...], tuple[Any, ...], Callable[[Any],
 
 
 def _known(cls: type[Any]) -> tuple[tuple[str, ...], tuple[Any, ...], Callable[[Any], tuple[Any, ...]]]:
-    """Return names, defaults and a getter of all values of the fields of a message or block, but a message's content.
-
-    Looked up once for a class, because every entry of a session needs them.
-    """
+    """Return names, defaults and a getter of the fields of a message or block, but a message's content, kept for each class."""
     found = _FIELDS.get(cls)
     if found is None:
         names = tuple(f.name for f in fields(cls) if f.name != "content" or not issubclass(cls, AgentMessage))
@@ -318,7 +315,7 @@ def _told(obj: Any) -> list[tuple[str, Any]]:
         (name, value)
         for name, value, default in zip(names, get(obj), known, strict=True)
         if value is not default
-        # None is said even where it equals nothing: a call whose arguments are no object does not become one without any
+        # None is always written: a call whose arguments are no object must not become a call without arguments
         and (value is None or value != default or isinstance(value, bool) != isinstance(default, bool))
     ]
 
@@ -330,7 +327,7 @@ def _plain(obj: Any, out: dict[str, Any]) -> dict[str, Any]:
 
 
 def message_to_dict(message: AgentMessage) -> dict[str, Any]:
-    """Return the message as JSON: ``role``, ``content`` (a list of blocks with ``type``), every field that is no default."""
+    """Return the message as JSON: ``role``, ``content`` (a list of blocks with ``type``), and fields without their default."""
     content = [
         {"type": "text", "text": b.text}  # most blocks of most sessions
         if type(b) is TextBlock and not b.citations and not b.provider_data
@@ -349,7 +346,7 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
 
 
 def with_time(message: M, ts: float) -> M:
-    """Return a copy of ``message`` with ``ts``; quicker than :func:`dataclasses.replace`, for its fields were checked before."""
+    """Return a copy of ``message`` with ``ts``, quicker than :func:`dataclasses.replace`, which checks all fields again."""
     made, put = object.__new__(type(message)), object.__setattr__
     names, _, get = _known(type(message))
     for name, value in zip(names, get(message), strict=True):
@@ -363,7 +360,7 @@ _NAMES: dict[type[Any], frozenset[str]] = {}
 
 
 def _values(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of ``cls`` that ``data`` has, immutable."""
+    """Return the fields of ``cls`` in ``data``, immutable."""
     known = _NAMES.get(cls)
     if known is None:
         known = _NAMES[cls] = frozenset(f.name for f in fields(cls)) - {"content"}
@@ -384,11 +381,11 @@ def _block(raw: Mapping[str, Any]) -> Any:
 
 
 def message_from_dict(data: Mapping[str, Any], ts: float | None = None) -> AgentMessage:
-    """Return the message that :func:`message_to_dict` wrote; unknown fields are ignored.
+    """Return the message that :func:`message_to_dict` wrote, without unknown fields.
 
     Args:
         data: the message as JSON.
-        ts: replaces the time in ``data``.
+        ts: time that replaces the one in ``data``.
 
     Raises:
         ValueError: the role or the type of a block is unknown, or a field is missing.

@@ -1,4 +1,4 @@
-"""Models and what they cost: definitions and token usage."""
+"""Models: definitions, prices and token usage."""
 
 from __future__ import annotations
 
@@ -71,20 +71,20 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelDefinition:
-    """What is known about one model.
+    """The definition of one model.
 
     Attributes:
         id: the name that the provider's wire uses.
         provider: name of a provider (``host.adapters``).
         api: the wire protocol, one of its provider's ``apis`` or another name for it; empty: the provider's default.
-        display_name: for people; defaults to ``id``.
+        display_name: name for people; default: ``id``.
         context_window: most tokens of input and output together; 0: unknown.
         max_output_tokens: most tokens of one answer; 0: unknown.
         cost: dollars per million tokens; ``None``: unknown.
         capabilities: of ``text``, ``image``, ``pdf``, ``audio``, ``reasoning``, ``tool_use``, ``structured_output``.
         reasoning: the model can think before it answers.
-        thinking_levels: level (``off`` .. ``xhigh``) to what the wire wants for it (an effort word or a budget). A table is
-            whole: asking for a level that it lacks is refused, but for ``off``. Empty: nobody knows.
+        thinking_levels: level (``off`` .. ``xhigh``) to the wire's value for it (an effort word or a budget). Levels that a table
+            lacks are refused, except ``off``. Empty: the levels are unknown.
         aliases: other names that resolve to this model.
         options: adapter-specific facts, for example parameters that the model refuses.
 

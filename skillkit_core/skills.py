@@ -1,4 +1,4 @@
-"""Skills as values: what a skill folder says, and its deterministic actions."""
+"""Skills as values: the content of a skill folder, and its deterministic actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ActionArg", "EngineType", "Requirements", "Skill", "SkillAction", "S
 
 
 class EngineType(StrEnum):
-    """The engines that skills-architecture names; plugins may bring more."""
+    """The engines that skills-architecture names. Plugins may add more."""
 
     CONVERSATIONAL = "conversational"
     AUTOMATION = "automation"
@@ -24,12 +24,12 @@ class EngineType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
-    """Something that a loader noticed.
+    """A problem that a loader found.
 
     Attributes:
         code: the rule of the reader.
-        message: what is wrong, one line.
-        severity: ``error``: the skill is not loaded.
+        message: description of the problem, one line.
+        severity: the skill is not loaded for ``error``.
         path: the file.
         line: the line in the file, from 1.
     """
@@ -43,7 +43,7 @@ class SkillProblem:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What must be there before a skill is eligible (ELIG-1).
+    """The requirements of a skill (ELIG-1).
 
     Attributes:
         bins: programs on the path, all of them.
@@ -120,7 +120,7 @@ class SkillAction:
         output: how stdout is read: text, json, file, none.
         cwd: ``workspace`` or ``skill``.
         env: names of extra environment variables that are passed.
-        confirm: ``never``, ``first``, ``always``: whether a person is asked before it runs.
+        confirm: whether a person is asked before the action runs: ``never``, the ``first`` time, ``always``.
     """
 
     name: str
@@ -141,7 +141,7 @@ class SkillAction:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """JSON Schema of the arguments; secrets are left out, a model never fills them."""
+        """JSON Schema of the arguments, without secrets, which a model never fills."""
         shown = [a for a in self.args if not a.secret]
         out: dict[str, Any] = {
             "type": "object",
@@ -155,10 +155,10 @@ class SkillAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """A skill: instructions for a model, rules for when it applies, and actions that need no model.
+    """A skill: instructions for a model, rules for when the skill applies, and actions that need no model.
 
-    The constructor takes the field names of ``skills-architecture`` too: a list of strings as ``actions`` means
-    ``intents`` there. Lists become tuples.
+    The constructor also takes the field names of ``skills-architecture``, where a list of strings as ``actions`` means
+    ``intents``. Lists become tuples.
     """
 
     name: str

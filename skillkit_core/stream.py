@@ -1,4 +1,4 @@
-"""Streams: the events of a streamed answer, the table that converts a wire into them, and the fold into a message."""
+"""Streams: the events of a streamed answer, the table that converts a wire into events, and the fold into a message."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ StreamType: TypeAlias = Literal[
 @final
 @dataclass(slots=True, unsafe_hash=True)
 class StreamEvent:
-    """One step of a streamed answer: the roadmap's twelve types, and ``block`` for what arrives whole.
+    """One event of a streamed answer: the roadmap's twelve types, and ``block`` for a block that arrives whole.
 
     Handlers share an event, so nobody assigns to its fields; :func:`dataclasses.replace` makes a changed one. The class does
     not enforce this: an event is made for every delta, and making a frozen one takes a third more time.
 
     Attributes:
-        type: what happened. ``done`` and ``error`` are terminal: exactly one of them ends a stream.
+        type: type of the event. ``done`` and ``error`` are terminal: exactly one of them ends a stream.
         content: the delta's text; for ``tool_call_delta`` a fragment of the arguments' JSON; for ``tool_result`` the
             result's text; for ``done`` (of a run) the whole answer.
         tool_name: name of the tool (tool call events).
         tool_call_id: id of the call (tool call events).
-        error: what went wrong (``error``).
+        error: the error (``error``).
         index: position of the content block in the message, counted from 0, stable over the block's events.
-        usage: what the provider reported (terminal events of an adapter; may also come earlier on any event).
+        usage: tokens that the provider reported (terminal events of an adapter, and any earlier event).
         stop_reason: why the answer ended (terminal events).
-        block: the finished block, on ``*_end`` where the adapter knows more than the deltas said (a signature, parsed
-            arguments), and on ``block``.
+        block: the finished block, on ``block``, and on ``*_end`` where the adapter knows more than the deltas (a signature,
+            parsed arguments).
         message: terminal events: the assistant message. The loop fills it; adapters may leave it out.
         raw_stop_reason: the provider's own word (terminal events of an adapter).
         response_id: the provider's name for the answer (any event).
@@ -72,7 +72,7 @@ class StreamEvent:
 
     @property
     def terminal(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the event is the last one of its stream."""
         return self.type in ("done", "error")
 
 
@@ -83,9 +83,9 @@ Converter: TypeAlias = Callable[[Any, A], tuple[Iterable[StreamEvent], A]]
 class StreamTable(Generic[A]):
     """Converts a provider's events into SkillKit's, one pure function per event type.
 
-    ``convert(event, acc)`` looks the event's ``type`` string up and returns ``(events, new accumulator)``: none for
-    intermediate state, one for a direct mapping, several where the provider says several things at once. An unknown
-    type gives no events and leaves the accumulator alone (``on_unknown(type)`` is told).
+    ``convert(event, acc)`` looks up the function for the event's ``type`` and returns ``(events, new accumulator)``: no events
+    for intermediate state, one for a direct mapping, several where a provider's event holds several. An unknown type gives no
+    events, keeps the accumulator, and calls ``on_unknown(type)``.
 
     Example:
         >>> table = StreamTable()
@@ -102,7 +102,7 @@ class StreamTable(Generic[A]):
         self._on_unknown = on_unknown
 
     def on(self, *types: str) -> Callable[[Converter[A]], Converter[A]]:
-        """Return a decorator: its function converts events of these types.
+        """Return a decorator for the function that converts events of these types.
 
         Raises:
             ValueError: a type has a converter already.
@@ -124,7 +124,8 @@ class StreamTable(Generic[A]):
 
     def convert(self, event: Any, acc: A) -> tuple[Iterable[StreamEvent], A]:
         """Return the SkillKit events of one provider event, and the accumulator to pass with the next."""
-        if type(event) is dict or isinstance(event, Mapping):  # the first is nearly always so, and costs a tenth
+        # Nearly all events are dicts, and checking that costs a tenth of the other check.
+        if type(event) is dict or isinstance(event, Mapping):
             kind = event.get(self._key)
         else:
             kind = getattr(event, self._key, None)
@@ -145,7 +146,7 @@ class StreamTable(Generic[A]):
 
 
 def parse_tool_args(raw: str) -> Mapping[str, Any] | None:
-    """Return the arguments in ``raw``: none in an empty text, ``None`` where ``raw`` is not one strict JSON object."""
+    """Return the arguments in ``raw``, none for an empty text, or ``None`` when ``raw`` is not one strict JSON object."""
     if not raw.strip():
         return EMPTY
 
@@ -203,9 +204,9 @@ _DELTAS = frozenset(("text_delta", "thinking_delta", "tool_call_delta"))
 
 
 class MessageBuilder:
-    """Folds the stream events of one answer into an :class:`AssistantMessage`, linear in what arrives.
+    """Folds the stream events of one answer into an :class:`AssistantMessage`, in linear time.
 
-    :meth:`message` and :meth:`blocks` may be called at any time; :meth:`add` does nothing after a terminal event.
+    :meth:`message` and :meth:`blocks` may be called at any time. :meth:`add` does nothing after a terminal event.
     """
 
     __slots__ = ("_blocks", "_next", "error", "raw_stop_reason", "response_id", "stop_reason", "usage")
@@ -279,11 +280,11 @@ class MessageBuilder:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has arrived."""
+        """Whether no block has arrived."""
         return not self._blocks
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return the content so far, in the order of the blocks; unfinished blocks as far as they got."""
+        """Return the content so far, in the order of the blocks, with what has arrived of unfinished blocks."""
         out: list[Block] = []
         for index in sorted(self._blocks):
             block = self._blocks[index]
@@ -296,7 +297,7 @@ class MessageBuilder:
         return "".join(b.text for b in self.blocks() if isinstance(b, (TextBlock, RefusalBlock)))
 
     def fail(self, error: Exception) -> None:
-        """End the message with an error, whatever the stream said."""
+        """End the message with an error, in place of any error of the stream."""
         self.error, self.stop_reason = error, StopReason.error
 
     def message(

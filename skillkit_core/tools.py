@@ -1,4 +1,4 @@
-"""Tools: what a model may call, what a tool is told, and what it answers."""
+"""Tools that a model may call, the context of a running tool, and its output."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool answers.
+    """The output of a tool.
 
     Attributes:
         content: text or blocks for the model.
-        details: anything for people and programs (JSON-serialisable); the model never sees it.
+        details: JSON values for people and programs, never for the model.
         is_error: the call failed.
         terminate: end the run after this batch, if every result of the batch says so.
         usage: tokens that the tool itself spent (a nested run).
@@ -49,7 +49,7 @@ class ToolOutput:
 
 
 class ToolContext(Protocol):
-    """What a running tool can see and do."""
+    """The context of a running tool."""
 
     @property
     def tool_name(self) -> str:
@@ -61,11 +61,11 @@ class ToolContext(Protocol):
 
     @property
     def signal(self) -> AbortSignal:
-        """Set when the run is aborted: stop, and leave no process behind."""
+        """The signal of an abort: end the tool, and leave no process behind."""
 
     @property
     def cwd(self) -> Path:
-        """The workspace: where relative paths start."""
+        """The workspace, to which relative paths are relative."""
 
     @property
     def session_id(self) -> str | None:
@@ -81,14 +81,14 @@ class ToolContext(Protocol):
 
     @property
     def answer(self) -> Mapping[str, Any] | None:
-        """What whoever allowed the call answered besides: :attr:`ApprovalDecision.answer`."""
+        """The further answers of the approval of the call: :attr:`ApprovalDecision.answer`."""
 
     @property
     def ui(self) -> UserInterface | None:
-        """How a person is asked and told; ``None``: there is nobody."""
+        """The user interface that reaches a person; ``None``: nobody can be asked."""
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
-        """Show output while the tool runs (``tool_execution_update``); after the call has its result, do nothing."""
+        """Show output while the tool runs (``tool_execution_update``). Do nothing after the call has its result."""
 
 
 ToolFunction: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable["ToolOutput | str"]]
@@ -96,21 +96,21 @@ ToolFunction: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable["
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something a model can call.
+    """A tool that a model can call.
 
     Attributes:
         name: ``[A-Za-z0-9_-]{1,64}``.
-        description: for the model: what it does, when to use it.
-        parameters: JSON Schema of the arguments, an object schema. Keywords that the core does not check are a warning of
-            ``skillkit plugins doctor``.
+        description: text for the model: what the tool does, and when to use the tool.
+        parameters: JSON Schema of the arguments, an object schema. ``skillkit plugins doctor`` warns of keywords that the core
+            does not check.
         execute: ``async (args, ctx) -> ToolOutput | str``, or its import string ``"module:function"``. ``args`` are
-            validated and immutable. Raise :class:`~skillkit_core.errors.ToolError` for a failure the model should read.
+            validated and immutable. Raise :class:`~skillkit_core.errors.ToolError` for a failure that the model should read.
         strict: ask the provider to enforce the schema where it can.
         opt_in: the model gets the tool only when the user allowed it by name.
         sequential: never run beside other calls of the same batch.
-        replay: ``"safe"`` when running it twice does no harm (crash recovery); default ``"never"``.
-        timeout: seconds until the call is cancelled; ``None``: no limit of its own.
-        max_output: most characters of text that reach the model; the rest is cut out of the middle with a note.
+        replay: ``"safe"`` when running the tool twice does no harm (crash recovery); default ``"never"``.
+        timeout: seconds until the call is cancelled; ``None``: no limit.
+        max_output: most characters of text that reach the model. A note replaces the middle of a longer text.
         annotations: facts for programs (``skill``, ``action``, ``keywords``, ``examples``); never sent to a model.
 
     Raises:
@@ -143,12 +143,12 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSet:
-    """Tools that depend on the moment.
+    """Tools that change with the state of an agent.
 
     Attributes:
-        name: unique among the tool sets.
+        name: unique name among the tool sets.
         factory: ``(agent) -> Sequence[Tool]``, or its import string, called before every request with the
-            :class:`~skillkit_core.AgentRunner`. It returns the same tuple while nothing has changed.
+            :class:`~skillkit_core.AgentRunner`. The factory returns the same tuple while the tools stay the same.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What tests of the core need: a scripted model, a scripted person, a clock that only moves when told.
+"""Objects for tests of the core: a scripted model, a scripted person, a clock that moves only on demand.
 
 Plugin authors find more in ``skillkit-testkit``.
 """

@@ -6,18 +6,18 @@ import asyncio
 
 
 class VirtualClock:
-    """Time for tests: sleeping takes no time at all, but is recorded in ``slept`` (seconds)."""
+    """A clock for tests. Sleeping takes no time, but ``slept`` records its seconds."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
         self.slept: list[float] = []
 
     def time(self) -> float:
-        """Seconds since the epoch, as far as this clock is concerned."""
+        """Return the clock's seconds since the epoch."""
         return self._now
 
     def monotonic(self) -> float:
-        """The same."""
+        """Return the same as :meth:`time`."""
         return self._now
 
     def advance(self, seconds: float) -> None:

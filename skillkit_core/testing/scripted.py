@@ -18,7 +18,7 @@ from ..stream import StreamEvent
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call to make; ``raw`` replaces the JSON of ``args``."""
+    """A tool call of an answer. ``raw`` replaces the JSON of ``args``."""
 
     name: str
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: thinking, text (in pieces), calls. ``fail`` ends it with that error after everything else."""
+    """An answer: thinking, text (in pieces), calls. ``fail`` is an error that ends the answer after everything else."""
 
     text: str | Sequence[str] = ""
     calls: Sequence[Call] = ()
@@ -41,7 +41,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A failure before anything arrives."""
+    """A failure before the first event of an answer."""
 
     kind: ErrorKind = ErrorKind.server
     message: str = "scripted failure"
@@ -51,7 +51,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Say ``text`` and then nothing more, until the request is cancelled or aborted."""
+    """An answer that stops after ``text``, until the request is cancelled or aborted."""
 
     text: str = ""
     started: asyncio.Event | None = None
@@ -59,9 +59,9 @@ class Hang:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Exactly these stream events; with ``hang`` then nothing more, until the request is cancelled or aborted.
+    """An answer of exactly these stream events. With ``hang`` it then stops until the request is cancelled or aborted.
 
-    Without ``hang`` and without a terminal event the stream just stops, as one does whose connection died.
+    Without ``hang`` and without a terminal event the stream ends, like that of a broken connection.
     """
 
     events: Sequence[StreamEvent]
@@ -74,9 +74,9 @@ Turn: TypeAlias = Answer | str | Callable[[LLMRequest], "Answer | str"]
 
 
 class ScriptedModel(LLMAdapter):
-    """Answers with ``turns``, one per request; the last one repeats if ``repeat`` is set.
+    """Answers with ``turns``, one per request. The last turn repeats if ``repeat`` is set.
 
-    ``requests`` keeps every request, with the messages as they were then.
+    ``requests`` keeps every request.
     """
 
     api = "scripted"

@@ -17,14 +17,11 @@ class ScriptedUser(UserInterface):
 
     Args:
         answers: for each survey the answers by id of the question, ``None`` for a person who declines, or a function of the
-            survey that gives one of both, now or when it is awaited.
+            survey, sync or async, that returns one of both.
 
     Attributes:
-        surveys: what was asked.
-        notices: what was shown, as (level, text).
-
-    Raises:
-        UsageError: (``ask``) the script has no further answer, or its answer does not fit the survey.
+        surveys: surveys that were asked.
+        notices: texts that were shown, as (level, text).
     """
 
     def __init__(self, *answers: Given | Callable[[Survey], Given | Awaitable[Given]]) -> None:
@@ -33,7 +30,11 @@ class ScriptedUser(UserInterface):
         self.notices: list[tuple[NoticeLevel, str]] = []
 
     async def ask(self, survey: Survey) -> Answers | None:
-        """Give the next answer of the script."""
+        """Return the next answer of the script.
+
+        Raises:
+            UsageError: the script has no further answer, or the answer does not fit the survey.
+        """
         self.surveys.append(survey)
         if len(self.surveys) > len(self._answers):
             raise UsageError(f"the script has no answer {len(self.surveys)}")
