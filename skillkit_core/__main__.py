@@ -4,7 +4,7 @@ import sys
 
 if __name__ == "__main__":
     if not sys.flags.safe_path:
-        del sys.path[0]  # Python puts the current directory there; what lies in a project is no installed plugin
+        del sys.path[0]  # the current directory, whose modules are no installed plugins
 
     from .cli import entry
 

@@ -1,4 +1,4 @@
-"""The signal that ends a run. Any thread sets the signal once; streams, tools and hooks see it."""
+"""The signal that ends a run, which any thread sets once, and which streams, tools and hooks see."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class AbortSignal:
             self.aborted = True
             callbacks, self._callbacks = self._callbacks, []
         passing: BaseException | None = None
-        for callback in callbacks:  # one that fails must not keep the others from ending their work
+        # A callback that fails must not keep the others from ending their work.
+        for callback in callbacks:
             try:
                 callback()
             except Exception:

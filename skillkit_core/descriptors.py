@@ -48,8 +48,8 @@ class Provider(NamedTuple):
     """An adapter plus endpoint and credentials.
 
     Attributes:
-        name: what ``--provider`` takes.
-        apis: wire protocol to adapter class or its import string; the first is the default.
+        name: name for ``--provider``.
+        apis: wire protocol to adapter class or its import string. The first one is the default.
         base_url: endpoint; ``None``: the one of the adapter.
         base_url_env: variable that replaces ``base_url``.
         api_key_env: variables that may hold the key, of which the first that is set counts; empty: no key is needed.

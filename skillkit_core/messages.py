@@ -113,7 +113,7 @@ class ToolCall:
     """A tool call of a model.
 
     Attributes:
-        id: unique in the session; the result carries the same.
+        id: id that is unique in the session, and that the result carries too.
         name: the tool's name as the model wrote it.
         args: the parsed arguments, or ``None`` when ``raw_args`` is not a JSON object.
         raw_args: the text that the model wrote.
@@ -269,7 +269,7 @@ class CustomMessage(AgentMessage):
 
     Attributes:
         custom_type: the plugin's name for this type of message.
-        in_context: the model sees the text as a user message; otherwise the model never sees the message.
+        in_context: the model sees the text as a user message. Without it, the model never sees the message.
         display: front ends show the message.
         details: JSON values for programs, never for the model.
     """

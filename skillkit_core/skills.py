@@ -241,5 +241,5 @@ class Skill:
 
     @property
     def listed(self) -> bool:
-        """Whether a model may be told of the skill."""
+        """Whether a model may see the skill in listings."""
         return self.status in ("ok", "repaired") and not self.disable_model_invocation and not self.internal_only

@@ -111,7 +111,7 @@ class Tool:
         replay: ``"safe"`` when running the tool twice does no harm (crash recovery); default ``"never"``.
         timeout: seconds until the call is cancelled; ``None``: no limit.
         max_output: most characters of text that reach the model. A note replaces the middle of a longer text.
-        annotations: facts for programs (``skill``, ``action``, ``keywords``, ``examples``); never sent to a model.
+        annotations: facts for programs (``skill``, ``action``, ``keywords``, ``examples``), never sent to a model.
 
     Raises:
         ValueError: no wire takes the name, or the parameters are no object schema.

@@ -69,7 +69,8 @@ def _selection(options: dict[str, Any]) -> Any:
         if not name:
             raise UsageError(f"-P {item} names no plugin", hint="write -P NAME or -P no:NAME")
         (disable if off else enable)[name] = f"-P {item}"
-        (enable if off else disable).pop(name, None)  # the last switch of a plugin counts
+        # The last switch of a plugin counts.
+        (enable if off else disable).pop(name, None)
     names = tuple(n.strip() for n in only.split(",") if n.strip()) if only is not None else None
     return Selection(names, "--plugins", enable, disable, bool(options.get("only_default")))
 
@@ -86,7 +87,7 @@ class RootGroup(click.Group):
     """The root command, which imports a command when it is called."""
 
     def _offered(self, ctx: click.Context) -> dict[str, Entry[Command]]:
-        """Return the plugins' commands by name; one that is named like a core command goes by its address."""
+        """Return the plugins' commands by name, and by address where the name is that of a core command."""
         commands = _state(ctx).host.commands
         entries = commands.entries()
         return {e.address if e.name in CORE_COMMANDS else commands.name_of(e): e for e in entries}
@@ -140,7 +141,8 @@ class RootGroup(click.Group):
         helps = {name: text for name, (_, text) in CORE_COMMANDS.items()}
         try:
             helps |= {name: e.item.help for name, e in self._offered(ctx).items() if not e.item.hidden}
-        except SkillKitError as error:  # help is shown all the same
+        except SkillKitError as error:
+            # Help is shown all the same.
             error_line(f"{error} (the commands of plugins are not listed)")
         rows = [(style(name, fg="cyan"), helps[name]) for name in sorted(helps)]
         with formatter.section(style("Commands", bold=True)):

@@ -48,7 +48,8 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(safe, file=stream, nl=nl, color=colourful(stream))
 
 
-_C1 = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}  # some terminals take them for escape sequences
+# Some terminals take these characters for escape sequences.
+_C1 = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 
 def print_json(value: Any) -> None:
@@ -61,7 +62,7 @@ def print_json(value: Any) -> None:
 
 
 def json_option(function: F) -> F:
-    """The ``--json`` flag that every listing takes, as parameter ``as_json``."""
+    """Add the ``--json`` flag that every listing takes, as parameter ``as_json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 

@@ -78,8 +78,8 @@ class LLMRequest:
     Attributes:
         model: the model; ``model.id`` is the wire's name of the model.
         messages: the conversation, legal by invariants I1 and I2, oldest first. Between requests of a session the
-            sequence usually grows at its end only and keeps the identity of its messages, so an adapter can keep what it
-            serialised in ``scratch``.
+            sequence usually grows at its end only and keeps the identity of its messages, so that an adapter can keep
+            serialised messages in ``scratch``.
         tools: tools that may be called, sorted by name. The same set is the identical tuple.
         system: the system prompt.
         settings: how the model should answer.

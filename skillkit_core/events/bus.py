@@ -225,7 +225,8 @@ class EventBus(Subscriptions):
 
     async def _dispatch(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
         depth = _depth.get()
-        if depth >= MAX_DEPTH and event.type != "handler_error":  # the report of this error must pass
+        # The report of this error must pass.
+        if depth >= MAX_DEPTH and event.type != "handler_error":
             raise EventRecursionError(f"{event.type!r} was emitted from handlers more than {MAX_DEPTH} levels deep")
         token = _depth.set(depth + 1)
         try:

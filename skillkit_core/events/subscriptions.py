@@ -334,7 +334,8 @@ class Subscriptions:
         with self._lock:
             for name, old in self._impls.items():
                 for impl, record in old.items():
-                    record.alive = impl in records.get(name, {})  # a running emit must not call a removed handler
+                    # A running emit must not call a removed handler.
+                    record.alive = impl in records.get(name, {})
             self._impls, self.table = records, table
             if self._handlers or self._observers or self.parent is not None or self._children:
                 self._compile(*self.known)

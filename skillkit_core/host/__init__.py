@@ -1,1 +1,1 @@
-"""The host: finds plugins, decides which run, loads them in isolation, and keeps what they bring."""
+"""The host: finds plugins, decides which run, loads them in isolation, and keeps their items."""

@@ -117,7 +117,8 @@ def isolated(
             message = f"it tried to end the program (SystemExit {error.code!r})"
         elif isinstance(error, PluginTimeout):
             message = f"it hangs: {error}"
-        elif isinstance(error, SkillKitError):  # the hint of the error becomes the remedy
+        elif isinstance(error, SkillKitError):
+            # The hint of the error becomes the remedy.
             message = f"{error.where}: {error.message}" if error.where else error.message
         elif isinstance(error, PluginValidationError):
             message = str(error)
@@ -148,7 +149,8 @@ def import_plugin(entry: EntryPoint, seconds: float) -> Any:
         from importlib import import_module
 
         module, _, attribute = entry.value.partition(":")
-        with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the command, which may print JSON
+        # Stdout belongs to the command, which may print JSON.
+        with contextlib.redirect_stdout(sys.stderr):
             plugin: Any = import_module(module)
         for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)

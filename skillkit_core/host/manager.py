@@ -140,15 +140,13 @@ class Host:
         self._memory: SessionStore | None = None
         self._buses: WeakSet[EventBus] | None = None
         self.probe: HookProbe | None = None  # see watch()
-        self.handler_records: Any = None  # the dispatcher's, compiled once for a set of plugins
+        self.handler_records: Any = None  # handlers that the buses share, compiled once for a set of plugins
         self._learned = -1
         self.generation = 0  # grows when a plugin comes or goes
         self._shut = self._closing = False
         for plugin in plugins:
             name, obj = plugin if isinstance(plugin, tuple) else (None, plugin)
             self.add_plugin(obj, name=name)
-
-    # --- where it works ---------------------------------------------------------------------------------------
 
     @cached_property
     def cwd(self) -> Path:
@@ -174,8 +172,6 @@ class Host:
     def trusted(self) -> bool:
         """Whether the workspace is a folder that the user trusts."""
         return self.plan.trusted
-
-    # --- what is installed, and what runs ---------------------------------------------------------------------
 
     @property
     def entries(self) -> Sequence[EntryPoint]:
@@ -237,8 +233,6 @@ class Host:
                 found.append((name, section_model(section)))
         return found
 
-    # --- problems ---------------------------------------------------------------------------------------------
-
     def report(self, problem: Diagnostic) -> None:
         """Keep a problem for ``skillkit plugins doctor``, and call ``plugin_problem`` of the plugins."""
         self.problems.append(problem)
@@ -263,8 +257,6 @@ class Host:
         distribution = self.owner(source).get("distribution") if source else None
         return f"pip install --force-reinstall {distribution}" if distribution else None
 
-    # --- plugins ----------------------------------------------------------------------------------------------
-
     @property
     def hook_seconds(self) -> float:
         """The seconds that one call of a registration or host hook may take."""
@@ -273,7 +265,8 @@ class Host:
     def load(self) -> Plugins:
         """Import and register every plugin that runs. Do nothing when that is done."""
         if self._plugins is None:
-            decisions = self.decisions  # raises before anything is loaded, and raises again in the next call
+            # A failing decision raises before anything is loaded, and again in the next call.
+            decisions = self.decisions
             from .loading import Failure, import_plugin
             from .plugins import Plugins
 
@@ -411,7 +404,7 @@ class Host:
             bus.refresh()
 
     def attach(self, bus: EventBus) -> None:
-        """Tell ``bus`` whenever the plugins change."""
+        """Refresh ``bus`` from now on whenever the plugins change."""
         if self._buses is None:
             from weakref import WeakSet
 
@@ -437,8 +430,6 @@ class Host:
                 self.probe = None
 
         return stop
-
-    # --- what plugins bring -----------------------------------------------------------------------------------
 
     def registry(self, kind: str) -> Any:
         """Return the registry of a kind (:attr:`kinds`), which the plugins fill when it is first asked for.
@@ -554,8 +545,6 @@ class Host:
             self._memory = MemoryStore()
         return self._memory
 
-    # --- secrets ----------------------------------------------------------------------------------------------
-
     @property
     def secrets(self) -> Secrets:
         """The secrets that this host has given out."""
@@ -598,8 +587,6 @@ class Host:
     def redact(self, text: str) -> str:
         """Return ``text`` with ``***`` in place of every secret that this host knows."""
         return text if self._secrets is None else self._secrets.redact(text)
-
-    # --- the end ----------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
         """Call ``host_closing``, close adapters, executors and stores, then call ``host_shutdown``. Idempotent."""

@@ -147,9 +147,11 @@ class Plugins:
             before = self._defined()
             try:
                 self.pm.add_hookspecs(space)
-            finally:  # a module that fails half-way has defined hooks too: drop() removes them
+            finally:
+                # A module that fails half-way has defined hooks too, which drop() removes.
                 loaded.defines |= self._defined() - before
-            if "skillkit_core.events.types" in sys.modules:  # else no plugin can have defined an event
+            # Before that import no plugin can have defined an event.
+            if "skillkit_core.events.types" in sys.modules:
                 loaded.events += _added_events(space, self.events)
                 self._events = None
             for kind, types in (kinds or {}).items():
@@ -404,7 +406,8 @@ class Authors:
         frame = sys._getframe(1) if self._modules else None
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
-            if module == "asyncio.events":  # the frames below only started the loop
+            # The frames below only started the loop.
+            if module == "asyncio.events":
                 return None
             found = self._of(frame, module)
             if found is not None:

@@ -54,7 +54,7 @@ def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kw
 
 
 class FactoryRegistry(Registry[Any], Generic[T]):
-    """Objects by name. The first ``get`` calls a registered :class:`Factory` with the host; finished objects are taken too."""
+    """Finished objects by name, and factories: the first ``get`` calls a registered :class:`Factory` with the host."""
 
     def __init__(self, host: Host, kind: str, describe: Callable[[str], str] | None = None) -> None:
         super().__init__(describe)

@@ -117,7 +117,7 @@ class Registry(Generic[T]):
                 entries = [e for e in self._entries.get(bare, ()) if e.source == source]
             if not entries:
                 raise self.unknown(name)
-            chosen = self.prefer.get(name)  # None: what the application registered
+            chosen = self.prefer.get(name)  # None: the application's item
             entries = [e for e in entries if e.source == chosen] or entries
             if len(entries) > 1 and not self._first_wins:
                 owners = [self._describe(e.source) if e.source else "the application" for e in entries]

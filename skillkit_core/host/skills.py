@@ -20,7 +20,7 @@ RANK = {"project": 0, "user": 1, "plugin": 2, "bundled": 3, "extra": 4}
 
 
 class SkillRegistry(Registry[Skill]):
-    """The skills of a host. A bare name means the skill of the highest precedence; others are ``source:name``."""
+    """The skills of a host. A bare name means the skill of the highest precedence, ``source:name`` any other."""
 
     kind = "skill"
 
@@ -70,7 +70,8 @@ def load_skills(host: Host, registry: SkillRegistry) -> None:
         found = _load(host, entry)
         loaded.append((entry.item, list(found.skills)))
         host.skill_problems.extend((entry.item.name, problem) for problem in found.problems)
-    loaded.sort(key=lambda pair: RANK[pair[0].kind])  # stable: the order of the sources within a kind
+    # The sort is stable, and keeps the order of the sources within a kind.
+    loaded.sort(key=lambda pair: RANK[pair[0].kind])
     for source, skills in loaded:
         for skill in skills:
             name = skill.name

@@ -58,7 +58,8 @@ def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) 
             continue
         parts = variable.removeprefix("SKILLKIT_").lower().split("__")
         if len(parts) == 1 and parts[0] not in CORE_KEYS:
-            continue  # not ours: other programs use the prefix too
+            # Other programs use the prefix too.
+            continue
         parts[0] = spelled.get(parts[0], parts[0])
         names[".".join(parts)] = variable
         _put(data, parts, _Variable(environ[variable]))

@@ -98,7 +98,8 @@ def read_document(path: str | os.PathLike[str], cache: str | os.PathLike[str] | 
         return None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=path) from None
-    if not (S_ISREG(stat.st_mode) or S_ISDIR(stat.st_mode)):  # reading a pipe or a device would wait for ever
+    # Reading a pipe or a device would wait for ever.
+    if not (S_ISREG(stat.st_mode) or S_ISDIR(stat.st_mode)):
         raise ConfigError("is no regular file", where=path)
     stamp = [_FORMAT, path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size]
     kept = None if cache is None else join(cache, "documents", f"{stat.st_dev:x}-{stat.st_ino:x}.json")

@@ -58,7 +58,7 @@ class ToolSettings(_Strict):
 
 
 class CoreSettings(_Strict):
-    """Top-level keys of ``config.yaml``; every other key is the section of a plugin."""
+    """The core's top-level keys of ``config.yaml``. Every other key is the section of a plugin."""
 
     model: str | None = Field(default=None, description="model that answers")
     provider: str | None = Field(default=None, description="provider that is asked")
