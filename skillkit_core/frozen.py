@@ -53,21 +53,22 @@ class FrozenList(_Shared, list[Any]):
 
 
 EMPTY = FrozenDict()
-_DONE = frozenset({FrozenDict, FrozenList, str, int, float, bool, type(None)})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_DONE = _SCALARS | {FrozenDict, FrozenList}
 
 
 def freeze(value: Any) -> Any:
     """Return a JSON value with every dict and list in it immutable, and scalars and frozen values unchanged."""
-    kind = type(value)
-    if kind in _DONE:
+    return value if type(value) in _DONE else copied(value)
+
+
+def copied(value: Any) -> Any:
+    """Return a frozen copy of a JSON value, so that not even ``dict.update(value, ...)`` changes what the copy holds."""
+    if type(value) in _SCALARS:
         return value
-    if kind is dict or isinstance(value, Mapping):
-        if not value:
-            return EMPTY
-        return FrozenDict({k if type(k) is str else str(k): freeze(v) for k, v in value.items()})
-    if isinstance(value, (list, tuple)):
-        return FrozenList([freeze(v) for v in value])
-    return value
+    if isinstance(value, Mapping):
+        return FrozenDict({k if type(k) is str else str(k): copied(v) for k, v in value.items()})
+    return FrozenList([copied(v) for v in value]) if isinstance(value, (list, tuple)) else value
 
 
 def thaw(value: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import PluginError
+
 if TYPE_CHECKING:
     from ..host.manager import Host
 
@@ -34,6 +36,8 @@ def _positional(host: Host, hook: str, impl: Any) -> Any:
     names = tuple(impl.argnames)
 
     async def call(subject: Any, call_next: Any, ctx: Any) -> Any:
+        if hook == "wrap_tool_call":
+            call_next = _once(impl, call_next)
         given = {"request": subject, "call": subject, "call_next": call_next, "ctx": ctx}
         if host.probe is None:
             return await impl.function(**{n: given[n] for n in names})
@@ -44,6 +48,19 @@ def _positional(host: Host, hook: str, impl: Any) -> Any:
         return await host.probe.around(hook, impl, body, call_next)
 
     return call
+
+
+def _once(impl: Any, inner: Callable[[], Any]) -> Callable[[], Any]:
+    """``inner`` for a wrapper that may call it once, because a tool must not run twice where the guards agreed once."""
+    left = [inner]
+
+    def call_next() -> Any:
+        if not left:
+            text = "wrap_tool_call called call_next() twice"
+            raise PluginError(text, where=f"plugin {impl.plugin_name!r}", hint="a tool call runs at most once")
+        return left.pop()()
+
+    return call_next
 
 
 def wrapped(hooks: Sequence[Any], subject: Any, body: Callable[[], Any], ctx: Any) -> Callable[[], Any]:

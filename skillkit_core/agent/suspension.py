@@ -11,7 +11,7 @@ from ..contracts.approver import ApprovalDecision, Question
 from ..contracts.session_store import DECISIONS, SessionEntry
 from ..contracts.user_interface import Answers
 from ..errors import SessionCorrupt, UsageError, close_matches
-from ..frozen import freeze, thaw
+from ..frozen import copied, freeze, thaw
 from ..messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Suspension:
                 SuspendedCall(
                     call["id"],
                     call["name"],
-                    freeze(call["args"]),
+                    copied(call["args"]),
                     tuple(Question(q["text"], q.get("plugin"), q.get("key")) for q in call["questions"]),
                 )
                 for call in entry.data["calls"]

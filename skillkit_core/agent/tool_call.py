@@ -15,18 +15,19 @@ from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Qu
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
 from ..errors import SkillKitError, ToolError, close_matches, in_words
-from ..events.results import UNSET, ToolResultEventResult
+from ..events.results import NO_ANSWER, UNSET, EventResult, ToolResultEventResult
 from ..events.subscriptions import GuardFailed
 from ..events.tool_call import ToolCallDecision, same_json
 from ..events.types import (
     ApprovalRequestEvent,
     ApprovalResolvedEvent,
     ToolCallEvent,
+    ToolEvent,
     ToolExecutionEndEvent,
     ToolExecutionStartEvent,
     ToolResultEvent,
 )
-from ..frozen import EMPTY
+from ..frozen import EMPTY, copied
 from ..host.json_schema import validate
 from ..host.text import limit_text
 from ..messages import (
@@ -66,14 +67,14 @@ class ToolCallRun:
 
     Attributes:
         call: the tool call, as the model made it.
-        args: the arguments with which the tool runs, as the last guard saw them.
+        args: the arguments with which the tool runs, as the last guard saw them; handlers and approvers get copies.
         result: the result; ``None`` before the call has one.
         deferred: the questions that wait for a decision; ``None``: the call does not wait.
         terminate: the call agrees that the run ends after the batch.
     """
 
     __slots__ = (
-        "_answer", "_bus", "_ctx", "_decision", "_ended", "_event", "_find", "_index", "_of", "_run", "_started", "_stored",
+        "_answer", "_bus", "_ctx", "_decision", "_ended", "_find", "_index", "_of", "_run", "_started", "_stored",
         "_substitute", "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
     )  # fmt: skip
 
@@ -102,7 +103,6 @@ class ToolCallRun:
         self._decision = decision
         self._answer: Mapping[str, Any] | None = None
         self._tool: Tool | None = None
-        self._event: ToolCallEvent | None = None
         self._substitute: Any = UNSET
         self._ctx: CallContext | None = None
         self._started = self._ended = False
@@ -135,27 +135,39 @@ class ToolCallRun:
             return f"There is no tool {name!r}." + (f" Did you mean {', '.join(close)}?" if close else "")
         if call.args is None:
             return f"The arguments of {name!r} are not a JSON object: {call.raw_args[:200]!r}"
-        args = call.args if self._stored is None else self._stored.args
+        args = copied(call.args if self._stored is None else self._stored.args)
         problem = validate(tool.parameters, args)
         if problem is not None:
             return f"The arguments of {name!r} do not fit: {problem}"
         self._tool, self.args = tool, args
-        self._event = self._bus.make(
+        return None
+
+    def _event(self) -> ToolCallEvent:
+        """Return the call as those see it who decide about it or stand around it."""
+        assert self._tool is not None
+        return self._bus.make(
             ToolCallEvent,
-            tool_name=name,
-            tool_call_id=call.id,
-            args=args,
-            raw_args=call.args,
+            tool_name=self.call.name,
+            tool_call_id=self.call.id,
+            args=copied(self.args),
+            raw_args=self.call.args or EMPTY,
             index=self._index,
             batch_size=self._of,
-            annotations=tool.annotations,
+            annotations=self._tool.annotations,
         )
-        return None
+
+    async def _tell(self, cls: type[ToolEvent], **values: Any) -> EventResult:
+        """Emit an event about the call if anybody listens; return the answers as one."""
+        bus = self._bus
+        if cls.type not in bus.table:
+            return NO_ANSWER
+        name, call_id, args = self.call.name, self.call.id, copied(self.args)
+        return await bus.emit(bus.make(cls, tool_name=name, tool_call_id=call_id, args=args, **values))
 
     async def _ask_guards(self) -> Sequence[Question] | None:
         """Emit ``before_tool_call``; return the questions to approve, or ``None`` after a refusal of the call."""
-        assert self._event is not None and self._tool is not None
-        decision = await self._bus.emit(self._event)
+        assert self._tool is not None
+        decision = await self._bus.emit(self._event())
         if not isinstance(decision, ToolCallDecision):
             return ()
         if decision.args is not None:
@@ -171,8 +183,6 @@ class ToolCallRun:
                 text = f"{who} changed the arguments so that they do not fit: {problem}"
                 await self.refuse(Outcome.error, text)
                 return None
-        if self.args is not self._event.args:
-            self._event = replace(self._event, args=self.args)
         self._substitute = decision.result
         return decision.questions
 
@@ -192,11 +202,7 @@ class ToolCallRun:
         sticky = self._run.outermost.agent.sticky_approvals
         if all(q.key is not None and (self.call.name, q.plugin, q.key) in sticky for q in questions):
             return ApprovalDecision("allow")
-        texts = tuple(q.text for q in questions)
-        name, call_id = self.call.name, self.call.id
-        await self._bus.fire(
-            ApprovalRequestEvent, tool_name=name, tool_call_id=call_id, args=self.args, questions=texts
-        )
+        await self._tell(ApprovalRequestEvent, questions=tuple(q.text for q in questions))
         answer = await self._resolve(questions, await self._ask_approvers(questions))
         if answer.decision == "defer":
             self.deferred = tuple(questions)
@@ -205,7 +211,6 @@ class ToolCallRun:
     async def _ask_approvers(self, questions: Sequence[Question]) -> ApprovalDecision:
         """Ask the approvers of the run and its ancestors, who must all agree; return the decision."""
         run = self._run
-        request = ApprovalRequest(self.call.name, self.call.id, self.args, questions, run.agent.agent_path)
         answer = unasked = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
         for asking in run.ancestors():
             approver = asking.config.approver
@@ -215,7 +220,8 @@ class ToolCallRun:
                 approver = await asking.agent.host.find_approver(asking.config)
             if approver is None:
                 return unasked
-            answer = await _answer_of(approver, request)
+            args, path = copied(self.args), run.agent.agent_path
+            answer = await _answer_of(approver, ApprovalRequest(self.call.name, self.call.id, args, questions, path))
             if answer.decision != "allow":
                 break
         if answer.decision == "defer" and run.parent is not None:
@@ -224,11 +230,8 @@ class ToolCallRun:
 
     async def _resolve(self, questions: Sequence[Question], answer: ApprovalDecision) -> ApprovalDecision:
         """Emit ``approval_resolved``; remember an approval with ``remember``; return ``answer``."""
-        await self._bus.fire(
+        await self._tell(
             ApprovalResolvedEvent,
-            tool_name=self.call.name,
-            tool_call_id=self.call.id,
-            args=self.args,
             questions=tuple(q.text for q in questions),
             decision=answer.decision,
             reason=answer.reason,
@@ -258,9 +261,7 @@ class ToolCallRun:
 
     async def _start(self) -> None:
         self._started = True
-        await self._bus.fire(
-            ToolExecutionStartEvent, tool_name=self.call.name, tool_call_id=self.call.id, args=self.args
-        )
+        await self._tell(ToolExecutionStartEvent)
 
     async def execute(self) -> None:
         """Run a prepared call, and give the call its result."""
@@ -280,8 +281,8 @@ class ToolCallRun:
         await self._finish(output, outcome, duration)
 
     async def _run_tool(self) -> Answer:
-        run, tool, event, args = self._run, self._tool, self._event, self.args
-        assert tool is not None and event is not None
+        run, tool, args = self._run, self._tool, self.args
+        assert tool is not None
         ctx = self._ctx = CallContext(run, tool.name, self.call.id, self._updates, self._answer)
         enter(run, ctx)  # no leave(): the task ends with the call
         executor = run.executor or IN_PROCESS
@@ -289,7 +290,8 @@ class ToolCallRun:
         async def body() -> ToolOutput:
             return await executor.execute(tool, args, ctx)
 
-        call = wrapped(run.agent.around.of("wrap_tool_call"), event, body, self._bus.context)
+        hooks = run.agent.around.of("wrap_tool_call")
+        call = wrapped(hooks, self._event(), body, self._bus.context) if hooks else body
         try:
             async with asyncio.timeout(None) as limit:
                 if tool.timeout is not None:
@@ -313,11 +315,8 @@ class ToolCallRun:
     async def _patched(self, output: ToolOutput, outcome: Outcome, duration: float) -> Answer:
         """Emit ``after_tool_result``; return the output and the outcome with the changes of the handlers."""
         try:
-            patch = await self._bus.fire(
+            patch = await self._tell(
                 ToolResultEvent,
-                tool_name=self.call.name,
-                tool_call_id=self.call.id,
-                args=self.args,
                 raw_args=self.call.args or EMPTY,
                 content=self._content(output),
                 details=output.details,
@@ -391,11 +390,8 @@ class ToolCallRun:
 
     async def _end(self, result: ToolResultMessage, details: Any, duration: float) -> None:
         self._ended = True
-        await self._bus.fire(
+        await self._tell(
             ToolExecutionEndEvent,
-            tool_name=self.call.name,
-            tool_call_id=self.call.id,
-            args=self.args,
             content=result.content,
             details=details,
             is_error=result.is_error,
@@ -440,20 +436,9 @@ class CallContext:
     """The context of a running tool (:class:`~skillkit_core.tools.ToolContext`)."""
 
     __slots__ = (
-        "_n",
-        "_nested",
-        "_updates",
-        "agent",
-        "agent_path",
-        "answer",
-        "cwd",
-        "session_id",
-        "settled",
-        "signal",
-        "tool_call_id",
-        "tool_name",
-        "ui",
-    )
+        "_n", "_nested", "_updates", "agent", "agent_path", "answer", "cwd", "session_id", "settled", "signal",
+        "tool_call_id", "tool_name", "ui",
+    )  # fmt: skip
 
     def __init__(
         self, run: Run, tool_name: str, call_id: str, updates: ToolUpdates, answer: Mapping[str, Any] | None = None

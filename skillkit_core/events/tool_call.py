@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import Question
 from ..errors import in_words
-from ..frozen import freeze
+from ..frozen import copied
 from .results import UNSET, EventResult, ReplaceArgs, ToolCallEventResult
-from .subscriptions import GUARD, HandlerRecord
+from .subscriptions import GUARD, OBSERVER, HandlerRecord
 from .types import ToolCallEvent
 
 if TYPE_CHECKING:
@@ -62,15 +62,22 @@ NOTHING = ToolCallEventResult()
 class _Decider:
     def __init__(self, bus: EventBus, event: ToolCallEvent) -> None:
         self.bus = bus
-        self.event = event
+        self.event = event  # nobody else has it: each handler gets a copy
         self.answers: dict[HandlerRecord, ToolCallEventResult] = {}  # in the order in which they were first asked
         self.changed_by: HandlerRecord | None = None
         self.blocks: list[tuple[str, str | None]] = []
 
+    def shown(self) -> ToolCallEvent:
+        """The event for somebody else, who can change neither what runs nor what the next one sees."""
+        return replace(self.event, args=copied(self.event.args))
+
+    def wanted_by(self, record: HandlerRecord) -> bool:
+        return record.alive and (not record.filtered or record.wants(self.shown()))
+
     async def ask(self, record: HandlerRecord) -> ToolCallEventResult | None:
         """Return a handler's answer. A failure of any kind is a block that names the handler (spec, section 4)."""
         try:
-            answer: ToolCallEventResult | None = await self.bus.call(record, self.event)
+            answer: ToolCallEventResult | None = await self.bus.call(record, self.shown())
         except Exception as error:  # noqa: BLE001 - fails closed
             await self.bus.failed(record, self.event, error)
             reason = f"{record.label} failed, so the call is blocked: {in_words(error)}"
@@ -85,11 +92,9 @@ class _Decider:
         """Return the arguments that an answer asks for, or ``None`` when the answer keeps them."""
         if answer is None or answer.args is None:
             return None
-        if isinstance(answer.args, ReplaceArgs):
-            args = answer.args.args
-        else:
-            args = freeze(merge_patch(self.event.args, answer.args))
-        return None if same_json(args, self.event.args) else args
+        wanted, args = answer.args, self.event.args
+        args = wanted.args if isinstance(wanted, ReplaceArgs) else merge_patch(args, wanted)
+        return None if same_json(args, self.event.args) else copied(args)
 
     async def before_guards(self, records: tuple[HandlerRecord, ...]) -> None:
         """Ask the handlers before the guards in turn. Each handler sees the changes of the earlier ones."""
@@ -98,7 +103,7 @@ class _Decider:
         for record in records:
             if record.phase >= GUARD or (self.blocks and record.phase != phase):
                 break
-            if not _wants(record, self.event):
+            if not self.wanted_by(record):
                 continue
             phase = record.phase
             args = self.rewritten(await self.ask(record))
@@ -120,12 +125,11 @@ class _Decider:
     async def guards(self, records: tuple[HandlerRecord, ...]) -> None:
         """Ask the guards, with the final arguments."""
         for record in records:
-            if record.phase != GUARD or not _wants(record, self.event):
+            if record.phase != GUARD or not self.wanted_by(record):
                 continue
             answer = await self.ask(record)
             if answer is not None and answer.args is not None:
-                error = TypeError("a guard may not change arguments")
-                await self.bus.failed(record, self.event, error)
+                await self.bus.failed(record, self.event, TypeError("a guard may not change arguments"))
                 self.blocks.append((f"{record.label} is a guard and may not change arguments", record.plugin))
 
     def decision(self) -> ToolCallDecision:
@@ -155,10 +159,6 @@ def same_json(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _wants(record: HandlerRecord, event: Any) -> bool:
-    return record.alive and (not record.filtered or record.wants(event))
-
-
 async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerRecord, ...]) -> ToolCallDecision:
     """Ask the handlers of one call, and return their decision.
 
@@ -172,7 +172,8 @@ async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerReco
         if not work.blocks:
             await work.guards(records)
     except BaseException:
-        bus.tell(work.event, records)
+        bus.tell(work.shown(), records)
         raise
-    await bus.observed(work.event, records)
+    if records[-1].phase == OBSERVER:
+        await bus.observed(work.shown(), records)
     return work.decision()
