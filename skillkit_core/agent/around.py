@@ -51,14 +51,13 @@ def _positional(host: Host, hook: str, impl: Any) -> Any:
 
 
 def _once(impl: Any, inner: Callable[[], Any]) -> Callable[[], Any]:
-    """``inner`` for a wrapper that may call it once, because a tool must not run twice where the guards agreed once."""
+    """Return ``inner`` as a function that refuses a second call: the guards agreed to one execution of the tool."""
     left = [inner]
 
     def call_next() -> Any:
-        if not left:
-            text = "wrap_tool_call called call_next() twice"
-            raise PluginError(text, where=f"plugin {impl.plugin_name!r}", hint="a tool call runs at most once")
-        return left.pop()()
+        if left:
+            return left.pop()()
+        raise PluginError("wrap_tool_call called call_next() twice", where=f"plugin {impl.plugin_name!r}")
 
     return call_next
 

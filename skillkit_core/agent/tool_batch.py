@@ -91,7 +91,7 @@ class ToolBatch:
             # later calls may build on the call that waits
             if call.deferred is not None:
                 for later in self.calls[i + 1 :]:
-                    later.wait()
+                    await later.wait()
                 return
             if call.result is None:
                 await self._execute([call])

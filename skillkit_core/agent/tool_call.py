@@ -113,8 +113,9 @@ class ToolCallRun:
         if problem is not None:
             await self.refuse(Outcome.error, problem)
             return
-        questions = await self._ask_guards() if "before_tool_call" in self._bus.table else ()
-        if questions is None:
+        questions, refusal = await self._ask_guards() if "before_tool_call" in self._bus.table else ((), None)
+        if refusal is not None:
+            await self.refuse(*refusal)
             return
         if questions or self._stored is not None:
             answer = await self._approval(questions)
@@ -164,27 +165,25 @@ class ToolCallRun:
         name, call_id, args = self.call.name, self.call.id, copied(self.args)
         return await bus.emit(bus.make(cls, tool_name=name, tool_call_id=call_id, args=args, **values))
 
-    async def _ask_guards(self) -> Sequence[Question] | None:
-        """Emit ``before_tool_call``; return the questions to approve, or ``None`` after a refusal of the call."""
+    async def _ask_guards(self) -> tuple[tuple[Question, ...], tuple[Outcome, str] | None]:
+        """Emit ``before_tool_call``; return the questions to approve, and the result of a call that must not run."""
         assert self._tool is not None
         decision = await self._bus.emit(self._event())
         if not isinstance(decision, ToolCallDecision):
-            return ()
+            return (), None
         if decision.args is not None:
             self.args = decision.args
         self.terminate = decision.terminate
         if decision.block:
-            await self.refuse(Outcome.blocked, f"Blocked: {decision.reason}")
-            return None
+            return (), (Outcome.blocked, f"Blocked: {decision.reason}")
         if decision.changed_by is not None:
             problem = validate(self._tool.parameters, self.args)
             if problem is not None:
                 who = f"plugin {decision.plugin!r}" if decision.plugin else decision.changed_by
                 text = f"{who} changed the arguments so that they do not fit: {problem}"
-                await self.refuse(Outcome.error, text)
-                return None
+                return (), (Outcome.error, text)
         self._substitute = decision.result
-        return decision.questions
+        return decision.questions, None
 
     async def _approval(self, questions: Sequence[Question]) -> ApprovalDecision:
         """Return the decision about the call with its current arguments: given to ``resume``, remembered, or asked for now."""
@@ -245,9 +244,14 @@ class ToolCallRun:
             self._run.outermost.agent.sticky_approvals.update(keys)
         return answer
 
-    def wait(self) -> None:
-        """Defer the call, because it may build on an earlier call of the batch that waits for a decision."""
-        self.deferred = self._stored.questions if self._stored is not None else ()
+    async def wait(self) -> None:
+        """Defer the call, because it may build on an earlier call that waits; the guards' questions are kept with it."""
+        if self._stored is not None:
+            self.deferred = self._stored.questions
+        elif self._check() is None and "before_tool_call" in self._bus.table:
+            self.deferred, _ = await self._ask_guards()
+        if not self.deferred:
+            self.deferred, self.args = (), EMPTY  # when the call's turn comes, the handlers get what the model wrote
 
     async def deny(self, answer: ApprovalDecision) -> None:
         """Give the call the outcome ``denied``."""

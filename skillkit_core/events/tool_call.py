@@ -56,23 +56,17 @@ def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str
     return out
 
 
-NOTHING = ToolCallEventResult()
-
-
 class _Decider:
     def __init__(self, bus: EventBus, event: ToolCallEvent) -> None:
         self.bus = bus
-        self.event = event  # nobody else has it: each handler gets a copy
+        self.event = event  # nobody else has it, each handler gets a copy
         self.answers: dict[HandlerRecord, ToolCallEventResult] = {}  # in the order in which they were first asked
         self.changed_by: HandlerRecord | None = None
         self.blocks: list[tuple[str, str | None]] = []
 
     def shown(self) -> ToolCallEvent:
-        """The event for somebody else, who can change neither what runs nor what the next one sees."""
+        """Return a copy of the event: whoever gets it changes neither what runs nor what others see."""
         return replace(self.event, args=copied(self.event.args))
-
-    def wanted_by(self, record: HandlerRecord) -> bool:
-        return record.alive and (not record.filtered or record.wants(self.shown()))
 
     async def ask(self, record: HandlerRecord) -> ToolCallEventResult | None:
         """Return a handler's answer. A failure of any kind is a block that names the handler (spec, section 4)."""
@@ -83,7 +77,8 @@ class _Decider:
             reason = f"{record.label} failed, so the call is blocked: {in_words(error)}"
             self.blocks.append((reason, record.plugin))
             return None
-        self.answers[record] = answer or NOTHING  # an answer on the final arguments replaces the first one
+        # an answer on the final arguments replaces the first one
+        self.answers[record] = answer or ToolCallEventResult()
         if answer is not None and answer.block:
             self.blocks.append((answer.reason or f"blocked by {record.label}", record.plugin))
         return answer
@@ -92,9 +87,9 @@ class _Decider:
         """Return the arguments that an answer asks for, or ``None`` when the answer keeps them."""
         if answer is None or answer.args is None:
             return None
-        wanted, args = answer.args, self.event.args
-        args = wanted.args if isinstance(wanted, ReplaceArgs) else merge_patch(args, wanted)
-        return None if same_json(args, self.event.args) else copied(args)
+        now, wanted = self.event.args, answer.args
+        args = wanted.args if isinstance(wanted, ReplaceArgs) else merge_patch(now, wanted)
+        return None if same_json(args, now) else copied(args)
 
     async def before_guards(self, records: tuple[HandlerRecord, ...]) -> None:
         """Ask the handlers before the guards in turn. Each handler sees the changes of the earlier ones."""
@@ -103,7 +98,7 @@ class _Decider:
         for record in records:
             if record.phase >= GUARD or (self.blocks and record.phase != phase):
                 break
-            if not self.wanted_by(record):
+            if not _wants(record, self.event):
                 continue
             phase = record.phase
             args = self.rewritten(await self.ask(record))
@@ -125,7 +120,7 @@ class _Decider:
     async def guards(self, records: tuple[HandlerRecord, ...]) -> None:
         """Ask the guards, with the final arguments."""
         for record in records:
-            if record.phase != GUARD or not self.wanted_by(record):
+            if record.phase != GUARD or not _wants(record, self.event):
                 continue
             answer = await self.ask(record)
             if answer is not None and answer.args is not None:
@@ -157,6 +152,10 @@ def same_json(a: Any, b: Any) -> bool:
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(same_json(x, y) for x, y in zip(a, b, strict=True))
     return type(a) is type(b) and bool(a == b)
+
+
+def _wants(record: HandlerRecord, event: Any) -> bool:
+    return record.alive and (not record.filtered or record.wants(event))
 
 
 async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerRecord, ...]) -> ToolCallDecision:

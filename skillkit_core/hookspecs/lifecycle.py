@@ -532,7 +532,7 @@ def wrap_tool_call(call: Any, call_next: Callable[[], Awaitable[Any]], ctx: Hand
     """Wrap one execution of a tool. Async only.
 
     When: after every guard agreed. ``call`` is the :class:`~skillkit_core.events.types.ToolCallEvent` with the final arguments.
-    ``await call_next()``, which may be called once, takes no arguments, so that the tool runs with those that the guards saw.
+    ``await call_next()`` takes no arguments, so that the tool runs with those that the guards saw. A second call raises.
     The first implementation is the outermost.
 
     Returns: the ``ToolOutput``. An exception fails the call.

@@ -54,6 +54,32 @@ def test_around_hooks_nest_first_outermost_and_may_ask_again(kit: Any, go: Any) 
     go(main)
 
 
+def test_a_tool_does_not_run_twice_where_the_guards_agreed_once(kit: Any, go: Any) -> None:
+    class Twice:
+        @hookimpl
+        async def wrap_tool_call(self, call: Any, call_next: Any) -> Any:
+            await call_next()
+            return await call_next()
+
+    class Passes:
+        @hookimpl
+        async def wrap_tool_call(self, call: Any, call_next: Any) -> Any:
+            return await call_next()
+
+    async def main() -> None:
+        ran: list[Any] = []
+        tool = kit.tool("a", lambda args, ctx: ran.append(args) or "ok")
+        plugins = [("passes", Passes()), ("twice", Twice()), ("passes-too", Passes())]
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[tool], plugins=plugins)
+        await agent.chat("go")
+        (result,) = kit.results(agent)
+        assert len(ran) == 1 and result.outcome == "error"
+        assert "plugin 'twice': wrap_tool_call called call_next() twice" in result.text
+        kit.check(agent)
+
+    go(main)
+
+
 def test_an_around_hook_may_answer_without_a_request(kit: Any, go: Any) -> None:
     from skillkit_core import AssistantMessage
 

@@ -251,7 +251,7 @@ def test_results_are_sent_in_the_order_of_the_calls_whatever_order_they_were_kep
         assert (await agent.resume({"C": "allow"})).outcome == "suspended"
         (first, *rest) = agent.suspension.calls
         assert (first.id, [q.text for q in first.questions]) == ("A", ["run 1?"])
-        assert [(c.id, len(c.questions)) for c in rest] == ([] if parallel else [("B", 0), ("C", 0)])
+        assert [(c.id, len(c.questions)) for c in rest] == ([] if parallel else [("B", 0), ("C", 1)])
         everything = {c.id: "allow" for c in agent.suspension.calls}
         while (await agent.resume(everything)).outcome == "suspended":
             everything = {c.id: "allow" for c in agent.suspension.calls}
@@ -262,6 +262,47 @@ def test_results_are_sent_in_the_order_of_the_calls_whatever_order_they_were_kep
         reloaded = desk.agent("x", session=Session(agent.session.handle, lambda: 3.0))
         await reloaded.open()
         assert [i for i, _ in results(reloaded)] == ["A", "B", "C"]
+        desk.kit.check(agent)
+
+    go(main)
+
+
+def test_asked_calls_of_a_sequential_batch_are_decided_together(desk: Desk, go: Any) -> None:
+    async def main() -> None:
+        calls = [Call("act", {"n": n, "ask": n != 2}, name) for n, name in ((1, "A"), (2, "B"), (3, "C"), (4, "D"))]
+        agent = desk.agent(Reply(calls=calls), "done", parallel_tools=False)
+        await agent.chat("go")
+        assert [a[0] for a in agent.config.approver.asked] == ["A"], "a later call is not decided before its turn"
+        asked = [(c.id, [q.text for q in c.questions]) for c in agent.suspension.calls]
+        assert asked == [("A", ["run 1?"]), ("B", []), ("C", ["run 3?"]), ("D", ["run 4?"])]
+        answer = await agent.resume({"A": "allow", "B": "allow", "C": ApprovalDecision("deny", "no"), "D": "allow"})
+        assert answer.outcome == "completed" and desk.ran == [1, 2, 4]
+        assert results(agent) == [("A", "ok"), ("B", "ok"), ("C", "denied"), ("D", "ok")]
+        assert len(agent.config.approver.asked) == 1
+        desk.kit.check(agent)
+
+    go(main)
+
+
+def test_the_guards_have_not_spoken_on_a_waiting_call_before_its_turn(desk: Desk, go: Any) -> None:
+    """What blocks it now may be what the call before it changes, and it is rewritten once."""
+
+    def guard(event: Any) -> ToolCallEventResult | None:
+        if event.args["n"] == 2 and desk.ran == []:
+            return ToolCallEventResult(block=True, reason="there is no first")
+        return ask(event)
+
+    async def main() -> None:
+        calls = [Call("act", {"n": 1, "ask": True}, "A"), Call("act", {"n": 2}, "B"), Call("act", {"n": 3}, "C")]
+        agent = desk.agent(Reply(calls=calls), "done", parallel_tools=False, guard=guard)
+
+        def rewrite(event: Any) -> Any:
+            return ToolCallEventResult(args={"n": event.args["n"] + 10}) if event.tool_call_id == "C" else None
+
+        agent.events.on("before_tool_call", rewrite, phase="rewrite")
+        await agent.chat("go")
+        assert results(agent) == [] and [len(c.questions) for c in agent.suspension.calls] == [1, 0, 0]
+        assert (await agent.resume({"A": "allow"})).outcome == "completed" and desk.ran == [1, 2, 13]
         desk.kit.check(agent)
 
     go(main)

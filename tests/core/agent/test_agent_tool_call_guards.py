@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 from typing import Any
 
 import pytest
@@ -10,6 +11,9 @@ from call_bench import Bench
 from hypothesis import given, settings, strategies as st
 
 from skillkit_core import (
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
     EventBus,
     Handled,
     ReplaceArgs,
@@ -20,6 +24,7 @@ from skillkit_core import (
     hookimpl,
 )
 from skillkit_core.events.tool_call import merge_patch
+from skillkit_core.frozen import thaw
 from skillkit_core.testing import Call, Reply
 
 Answer = ToolCallEventResult
@@ -168,6 +173,72 @@ def test_whatever_is_rewritten_the_last_guard_sees_what_runs(
         else:
             final = merge_patch(seen[-1], rewriters[i][1])
             assert seen[-1] == decision.args or (len(seen) == 1 and final == decision.args)
+
+
+ORIGINAL = {"l": [3, 1, 2], "deep": {"k": "v"}}
+
+
+def sorts(event: Any) -> None:
+    heapq.heapify(event.args["l"])
+
+
+def adds(event: Any) -> None:
+    dict.update(event.args["deep"], {"k": "evil"})
+    dict.update(event.args, {"more": 1})
+
+
+def exchanges(event: Any) -> None:
+    object.__setattr__(event, "args", {"l": [0]})
+
+
+class Approves(Approver):
+    def __init__(self, change: Any) -> None:
+        self.change, self.saw = change, []
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        self.saw.append(thaw(request.args))
+        self.change(request)
+        return ApprovalDecision("allow")
+
+
+@pytest.mark.spec("I12")
+@pytest.mark.parametrize("change", [sorts, adds, exchanges])
+@pytest.mark.parametrize("args", [ORIGINAL, {"l": [5, 4], "deep": {}}])
+def test_nobody_who_looks_changes_what_runs_or_what_others_are_shown(
+    kit: Any, go: Any, change: Any, args: dict[str, Any]
+) -> None:
+    class Wraps:
+        @hookimpl
+        async def wrap_tool_call(self, call: Any, call_next: Any) -> Any:
+            seen.append(thaw(call.args))
+            change(call)
+            return await call_next()
+
+    def hostile(event: Any) -> None:
+        seen.append(thaw(event.args))
+        change(event)
+
+    approver, seen = Approves(change), list[Any]()
+    bench = Bench(kit, args, approver=approver, plugins=[("wraps", Wraps())])
+    for phase in ("rewrite", "normal", "guard", "guard"):
+        bench.on("before_tool_call", hostile, phase=phase)
+    bench.on("before_tool_call", lambda e: Answer(ask="sure?"), phase="guard")
+    for name in ("approval_request", "tool_execution_start", "after_tool_result", "tool_execution_end"):
+        bench.on(name, hostile)
+    bench.agent.events.observe(hostile, ["before_tool_call", "approval_resolved"])
+    assert go(bench.result()).outcome == "ok"
+    assert bench.ran == approver.saw == [args] and seen == [args] * 11
+
+
+@pytest.mark.spec("I12")
+def test_arguments_that_a_handler_gave_are_out_of_its_reach(kit: Any, go: Any) -> None:
+    given = ReplaceArgs({"l": [3, 1, 2]})
+    bench, guarded = Bench(kit), []
+    bench.on("before_tool_call", lambda e: Answer(args=given), phase="rewrite")
+    bench.on("before_tool_call", lambda e: guarded.append(thaw(e.args)), phase="guard")
+    bench.on("tool_execution_start", lambda e: heapq.heapify(given.args["l"]))
+    go(bench.result())
+    assert bench.ran == guarded == [{"l": [3, 1, 2]}]
 
 
 def test_merge_patches_follow_rfc_7386() -> None:
