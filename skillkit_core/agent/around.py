@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PluginError
@@ -66,12 +67,5 @@ def wrapped(hooks: Sequence[Any], subject: Any, body: Callable[[], Any], ctx: An
     """Return ``body`` inside the hooks. No hook can change what the guards saw: ``call_next`` takes no arguments."""
     call = body
     for hook in reversed(hooks):
-        call = _layer(hook, subject, call, ctx)
-    return call
-
-
-def _layer(hook: Any, subject: Any, inner: Callable[[], Any], ctx: Any) -> Callable[[], Any]:
-    async def call() -> Any:
-        return await hook(subject, inner, ctx)
-
+        call = partial(hook, subject, call, ctx)
     return call

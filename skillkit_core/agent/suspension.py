@@ -18,14 +18,8 @@ if TYPE_CHECKING:
     from ..messages import AgentMessage
 
 __all__ = [
-    "Resumption",
-    "SuspendedCall",
-    "Suspension",
-    "decisions_entry",
-    "no_such_call",
-    "resumption",
-    "shown_answer",
-]
+    "Resumption", "SuspendedCall", "Suspension", "decisions_entry", "no_such_call", "resumption", "shown_answer",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

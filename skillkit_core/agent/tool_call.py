@@ -143,32 +143,24 @@ class ToolCallRun:
         self._tool, self.args = tool, args
         return None
 
-    def _event(self) -> ToolCallEvent:
-        """Return the call as those see it who decide about it or stand around it."""
-        assert self._tool is not None
-        return self._bus.make(
-            ToolCallEvent,
-            tool_name=self.call.name,
-            tool_call_id=self.call.id,
-            args=copied(self.args),
-            raw_args=self.call.args or EMPTY,
-            index=self._index,
-            batch_size=self._of,
-            annotations=self._tool.annotations,
-        )
+    def _make(self, cls: type[ToolEvent], **values: Any) -> ToolEvent:
+        """Return an event about the call, with a copy of the arguments."""
+        args = copied(self.args)
+        return self._bus.make(cls, tool_name=self.call.name, tool_call_id=self.call.id, args=args, **values)
 
-    async def _tell(self, cls: type[ToolEvent], **values: Any) -> EventResult:
+    def _event(self, tool: Tool) -> ToolEvent:
+        """Return the :class:`ToolCallEvent` of the call."""
+        raw, about = self.call.args or EMPTY, tool.annotations
+        return self._make(ToolCallEvent, raw_args=raw, index=self._index, batch_size=self._of, annotations=about)
+
+    async def _fire(self, cls: type[ToolEvent], **values: Any) -> EventResult:
         """Emit an event about the call if anybody listens; return the answers as one."""
-        bus = self._bus
-        if cls.type not in bus.table:
-            return NO_ANSWER
-        name, call_id, args = self.call.name, self.call.id, copied(self.args)
-        return await bus.emit(bus.make(cls, tool_name=name, tool_call_id=call_id, args=args, **values))
+        return await self._bus.emit(self._make(cls, **values)) if cls.type in self._bus.table else NO_ANSWER
 
     async def _ask_guards(self) -> tuple[tuple[Question, ...], tuple[Outcome, str] | None]:
         """Emit ``before_tool_call``; return the questions to approve, and the result of a call that must not run."""
         assert self._tool is not None
-        decision = await self._bus.emit(self._event())
+        decision = await self._bus.emit(self._event(self._tool))
         if not isinstance(decision, ToolCallDecision):
             return (), None
         if decision.args is not None:
@@ -201,7 +193,7 @@ class ToolCallRun:
         sticky = self._run.outermost.agent.sticky_approvals
         if all(q.key is not None and (self.call.name, q.plugin, q.key) in sticky for q in questions):
             return ApprovalDecision("allow")
-        await self._tell(ApprovalRequestEvent, questions=tuple(q.text for q in questions))
+        await self._fire(ApprovalRequestEvent, questions=tuple(q.text for q in questions))
         answer = await self._resolve(questions, await self._ask_approvers(questions))
         if answer.decision == "defer":
             self.deferred = tuple(questions)
@@ -229,7 +221,7 @@ class ToolCallRun:
 
     async def _resolve(self, questions: Sequence[Question], answer: ApprovalDecision) -> ApprovalDecision:
         """Emit ``approval_resolved``; remember an approval with ``remember``; return ``answer``."""
-        await self._tell(
+        await self._fire(
             ApprovalResolvedEvent,
             questions=tuple(q.text for q in questions),
             decision=answer.decision,
@@ -265,7 +257,7 @@ class ToolCallRun:
 
     async def _start(self) -> None:
         self._started = True
-        await self._tell(ToolExecutionStartEvent)
+        await self._fire(ToolExecutionStartEvent)
 
     async def execute(self) -> None:
         """Run a prepared call, and give the call its result."""
@@ -295,7 +287,7 @@ class ToolCallRun:
             return await executor.execute(tool, args, ctx)
 
         hooks = run.agent.around.of("wrap_tool_call")
-        call = wrapped(hooks, self._event(), body, self._bus.context) if hooks else body
+        call = wrapped(hooks, self._event(tool), body, self._bus.context) if hooks else body
         try:
             async with asyncio.timeout(None) as limit:
                 if tool.timeout is not None:
@@ -319,7 +311,7 @@ class ToolCallRun:
     async def _patched(self, output: ToolOutput, outcome: Outcome, duration: float) -> Answer:
         """Emit ``after_tool_result``; return the output and the outcome with the changes of the handlers."""
         try:
-            patch = await self._tell(
+            patch = await self._fire(
                 ToolResultEvent,
                 raw_args=self.call.args or EMPTY,
                 content=self._content(output),
@@ -394,7 +386,7 @@ class ToolCallRun:
 
     async def _end(self, result: ToolResultMessage, details: Any, duration: float) -> None:
         self._ended = True
-        await self._tell(
+        await self._fire(
             ToolExecutionEndEvent,
             content=result.content,
             details=details,

@@ -14,6 +14,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 # A terminal obeys control characters and escape sequences. Colours may pass, because SkillKit itself writes them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 _NOT_COLOUR = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|\r(?!\n)|\x1b(?!\[[0-9;]*m)")
+# Fillers, joiners and variation selectors, which nobody sees although ``str.isprintable`` is true for them.
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
 def colourful(stream: TextIO | None = None) -> bool:
@@ -33,6 +35,12 @@ def style(text: str, *, stream: TextIO | None = None, **how: Any) -> str:
 def printable(text: str) -> str:
     """Return ``text`` without anything that a terminal would obey, for text that a model, a file or a person wrote."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` on one line, with an escape sequence of Python for whatever is invisible or turns text around."""
+    hidden = (c for c in set(text) if not c.isprintable() or _BLANK.match(c))
+    return text.translate({ord(c): c.encode("unicode_escape").decode() for c in hidden})
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:

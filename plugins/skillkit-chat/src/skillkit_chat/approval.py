@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
-from skillkit_core.cli.output import echo, printable, style
+from skillkit_core.cli.output import columns, echo, escaped, style
 from skillkit_core.contracts.approver import Question
 from skillkit_core.errors import UsageError
 
@@ -18,14 +18,17 @@ __all__ = ["APPROVALS", "Approvals", "DeferringApprover", "TerminalApprover", "a
 
 APPROVALS = ("ask", "deny", "defer")
 Approvals = Literal["ask", "deny", "defer"]
-LONGEST = 2_000
+LONGEST = 2_000  # characters of the arguments of a call; of longer ones head and tail are shown
+LEAST = 100  # characters that each of many arguments gets
+MOST = 20  # arguments; of more of them the first and the last ones are shown
 
 
 class TerminalApprover(Approver):
     """Shows the call with the arguments that would run and waits for a line: yes, no, later, or always in this session.
 
-    Reading is the loop's, so an abort ends the waiting. Everything but a clear yes is a no. ``later`` offers to put the
-    decision off, which suspends the run.
+    Keys that were typed before the question do not answer the question. Of long arguments the head and the tail are shown;
+    an answer of its own shows all. Reading is the loop's, so an abort ends the waiting. Everything but a clear yes is a
+    no. ``later`` offers to put the decision off, which suspends the run.
     """
 
     def __init__(self, *, later: bool = True) -> None:
@@ -43,11 +46,15 @@ class TerminalApprover(Approver):
     async def ask(self, tool: str, args: Mapping[str, Any], questions: Sequence[Question]) -> ApprovalDecision:
         """Ask whether a call with these arguments may run."""
         echo(err=True)
-        show_call(tool, args, questions)
+        hidden = show_call(tool, args, questions)
         sticky = bool(questions) and all(question.key is not None for question in questions)
-        choices = ["[y]es", "[N]o", *(["[l]ater"] if self.later else []), *(["[a]lways"] if sticky else [])]
-        echo(f"Run it? {', '.join(choices)}: ", err=True, nl=False)
-        answer = (await _line_of_stdin()).strip().casefold()
+        others = [*(["[l]ater"] if self.later else []), *(["[a]lways"] if sticky else [])]
+        while True:
+            choices = ["[y]es", "[N]o", *(["[s]how all"] if hidden else []), *others]
+            answer = await _answer_to(f"Run it? {', '.join(choices)}: ")
+            if not hidden or answer not in ("s", "show", "show all"):
+                break
+            hidden = show_call(tool, args, questions, whole=True)
         if answer in ("y", "yes"):
             return ApprovalDecision("allow", "a person agreed")
         if sticky and answer in ("a", "always"):
@@ -98,21 +105,82 @@ def approver_for(approvals: Approvals, *, kept: bool) -> Approver | None:
     return None
 
 
-def show_call(tool: str, args: Mapping[str, Any], questions: Sequence[Question], call_id: str = "") -> None:
-    """Print on stderr what would run, and what is asked about it."""
-    text = json.dumps(args, ensure_ascii=False)
-    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text)} characters)"
-    name = style(printable(tool), bold=True, stream=sys.stderr)
-    echo(f"{f'{printable(call_id)}  ' if call_id else ''}{name} {printable(shown)}", err=True)
+def show_call(
+    tool: str, args: Mapping[str, Any], questions: Sequence[Question], call_id: str = "", *, whole: bool = False
+) -> bool:
+    """Print on stderr what would run, and what is asked about it.
+
+    Args:
+        whole: print all of long arguments, not only the head and the tail.
+
+    Returns: whether something of the arguments is hidden.
+    """
+    name, call_id = escaped(tool), f"{escaped(call_id)}  " if call_id else ""
+    head = call_id + style(name, bold=True, stream=sys.stderr)
+    text = escaped(json.dumps(args, ensure_ascii=False))
+    room = columns() - len(call_id) - len(name) - 1 if sys.stderr.isatty() else LONGEST
+    hidden = False
+    if len(text) <= room:
+        echo(f"{head} {text}", err=True)
+    else:
+        echo(head, err=True)
+        hidden = _show_arguments(args, cut=len(text) > LONGEST and not whole)
     for question in questions:
         owner = f" ({question.plugin})" if question.plugin else ""
-        echo(f"  {printable(question.text)}{owner}", err=True)
+        for line in (question.text + owner).split("\n"):
+            echo(f"  {escaped(line)}", err=True)
+    return hidden
+
+
+def _show_arguments(args: Mapping[str, Any], *, cut: bool) -> bool:
+    """Print each argument on lines of its own; return whether something is hidden, which it is only where ``cut``."""
+    texts = [escaped(json.dumps({name: value}, ensure_ascii=False)[1:-1]) for name, value in args.items()]
+    first, left_out, last = _ends(texts, MOST if cut else len(texts))
+    longest = max(LEAST, LONGEST // max(1, len(first) + len(last)))
+    hidden = bool(left_out)
+    for place, text in enumerate((*first, *last)):
+        if left_out and place == len(first):
+            _say_hidden(f"{left_out:,} arguments")
+        head, count, tail = _ends(text, longest if cut else len(text))
+        _print_wrapped(head)
+        if count:
+            hidden = True
+            _say_hidden(f"{count:,} characters")
+            _print_wrapped(tail)
+    return hidden
+
+
+def _ends(whole: Sequence[Any], most: int) -> tuple[Any, int, Any]:
+    """Return head and tail of what is longer than ``most``, and between them how much is left out."""
+    if len(whole) <= most:
+        return whole, 0, whole[:0]
+    return whole[: most // 2], len(whole) - most // 2 * 2, whole[-(most // 2) :]
+
+
+def _say_hidden(what: str) -> None:
+    echo("  " + style(f"... {what} are hidden ...", fg="yellow", stream=sys.stderr), err=True)
+
+
+def _print_wrapped(text: str) -> None:
+    """Print a text so that no line of it begins where those of SkillKit begin."""
+    width = max(20, columns() - 4) if sys.stderr.isatty() else len(text)
+    for start in range(0, len(text), width):
+        echo(f"{'    ' if start else '  '}{text[start : start + width]}", err=True)
 
 
 async def confirm(question: str) -> bool:
     """Whether the person at the terminal says yes to ``question``."""
-    echo(f"{question} [y/N] ", err=True, nl=False)
-    return (await _line_of_stdin()).strip().casefold() in ("y", "yes")
+    return await _answer_to(f"{question} [y/N] ") in ("y", "yes")
+
+
+async def _answer_to(question: str) -> str:
+    """Ask at the terminal and return the line that is typed from then on, in small letters."""
+    if sys.stdin.isatty():
+        from termios import TCIFLUSH, tcflush  # where there is no such module, nobody is asked at a terminal
+
+        tcflush(sys.stdin.fileno(), TCIFLUSH)
+    echo(question, err=True, nl=False)
+    return (await _line_of_stdin()).strip().casefold()
 
 
 async def _line_of_stdin() -> str:
