@@ -1,5 +1,6 @@
 """Decisions that are put off, through the command line: one process suspends, another one goes on."""
 
+import json
 import os
 import shlex
 import shutil
@@ -54,13 +55,15 @@ class Desk:
         messages = [e["data"]["message"] for e in entries if e["type"] == "message"]
         return [(m["tool_call_id"], m.get("outcome", "ok")) for m in messages if m["role"] == "tool_result"]
 
-    def at_a_terminal(self, *args, steps=()):
+    def at_a_terminal(self, *args, steps=(), columns=100, before=b""):
         """Type at a terminal: each step waits for a text and answers it, or calls a function for the answer.
 
-        Give what was seen, and the exit code.
+        Keys of ``before`` are typed as soon as the program starts. Give what was seen, and the exit code.
         """
         argv = [*self.cli.argv, "-P", "guarded", *args]
-        with Terminal(argv, cwd=self.cli.home.cwd, env={**os.environ, **self.env}) as terminal:
+        env = {**os.environ, **self.env}
+        with Terminal(argv, cwd=self.cli.home.cwd, env=env, columns=columns) as terminal:
+            terminal.send(before)
             for text, answer in steps:
                 terminal.wait_for(text)
                 terminal.send(answer() if callable(answer) else answer)
@@ -330,6 +333,92 @@ def test_a_person_puts_one_call_off_and_decides_about_it_later(desk):
     seen, code = desk.at_a_terminal("sessions", "resume", session, steps=[(LATER, b"y\n")])
     assert code == 0 and "Pay 5 euros?" in seen and '{"amount": 5}' in seen and "paid 5; paid 7" in seen
     assert desk.paid == ["7", "5"] and seen.count("Run it?") == 1
+
+
+@pytest.mark.parametrize("before", [b"y\n", b"y\ny\n", b"y"])
+def test_keys_that_are_typed_before_the_question_approve_nothing(desk, before):
+    ask = ("run", "--provider", "obeys", "pay 5 7")
+    seen, code = desk.at_a_terminal(*ask, before=before, steps=[(LATER, b"n\n"), (LATER, b"y\n")])
+    assert code == 0 and desk.paid == ["7"] and "Denied: a person said no; paid 7" in seen
+
+
+def test_keys_that_are_typed_before_the_question_deny_nothing_that_waits(desk):
+    session = desk.suspended("pay 5")
+    ask = ("run", "--session", session, "--provider", "obeys", "never mind")
+    _, code = desk.at_a_terminal(*ask, before=b"y\n", steps=[(b"[y/N] ", b"n\n")])
+    assert code == 1 and desk("sessions", "show", session, "--json").ok().json["state"] == "suspended"
+
+
+def noting(desk, args, **options):
+    """Answer the question about a call of ``note`` with these arguments; give what was seen, and what was noted."""
+    (desk.cli.home.cwd / "args.json").write_text(json.dumps(args))
+    seen, _ = desk.at_a_terminal("run", "--provider", "obeys", "note args.json", **options)
+    noted = desk.cli.home.cwd / "noted"
+    return seen, json.loads(noted.read_text()) if noted.exists() else None
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_long_arguments_are_shown_head_and_tail_and_as_a_whole_on_request(desk, columns):
+    args = {"path": "notes.txt", "text": "HEAD" + "x" * 5_000 + "MIDDLE" + "y" * 5_000 + "TAIL", "mode": "append"}
+    steps = [(b"[y]es, [N]o, [s]how all, [l]ater, [a]lways: ", b"s\n"), (b"[y]es, [N]o, [l]ater, [a]lways: ", b"y\n")]
+    seen, noted = noting(desk, args, steps=steps, columns=columns)
+    assert noted == args
+    first, _, rest = seen.partition("[s]how all")
+    whole = rest.partition("Run it?")[0]
+    for shown in ('"path": "notes.txt"', '"text": "HEADxxx', 'yyyTAIL"', '"mode": "append"', "characters are hidden"):
+        assert shown in first
+    hidden = int(first.partition(" characters are hidden")[0].rpartition(" ")[2].replace(",", ""))
+    assert first.count("x") + first.count("y") + hidden - 10_000 < 400 and "MIDDLE" not in first
+    assert "".join(line.strip() for line in whole.splitlines()).count("MIDDLE") == 1 and "hidden" not in whole
+    inside = [line for line in first.splitlines() + whole.splitlines() if set("xy") & set(line) and len(line) > 60]
+    assert all(line.startswith("  ") and len(line) <= columns for line in inside)
+
+
+def test_many_arguments_are_shown_first_and_last(desk):
+    args = {f"name{n}": "v" * 100 for n in range(200)}
+    seen, noted = noting(desk, args, steps=[(b"[s]how all", b"n\n")])
+    assert noted is None and "180 arguments are hidden" in seen
+    assert '"name0":' in seen and '"name199":' in seen and '"name100"' not in seen
+
+
+def test_an_answer_that_shows_all_is_a_no_where_all_was_shown(desk):
+    seen, noted = noting(desk, {"text": "short"}, steps=[(b"Run it? [y]es, [N]o, [l]ater", b"s\n")])
+    assert noted is None and ' {"text": "short"}\n' in seen and "Denied: a person said no" in seen
+
+
+HIDDEN = {
+    "\u202e": "\\u202e", "\u2066": "\\u2066", "\u200b": "\\u200b", "\ufeff": "\\ufeff", "\xad": "\\xad", "\xa0": "\\xa0",
+    "\u3164": "\\u3164", "\u2800": "\\u2800", "\ufe0f": "\\ufe0f", "\x1b[8m": "\\u001b[8m", "\x9b1m": "\\x9b1m",
+    "\U000e0041": "\\U000e0041",
+}  # fmt: skip
+
+
+def test_what_nobody_sees_or_what_turns_text_around_is_shown_escaped(desk):
+    args = {f"é{char}é": f"<{char}>" for char in HIDDEN}
+    seen, noted = noting(desk, args, steps=[(LATER[:-2], b"y\n")], columns=1000)
+    assert noted == args
+    question = seen.partition("I will.")[2].partition("Run it?")[0]
+    assert all(f'"é{shown}é": "<{shown}>"' in question for shown in HIDDEN.values())
+    assert "Note \\u202ethat\\u202c? (guarded)" in question and not any(char in question for char in HIDDEN)
+
+
+def test_what_waits_says_that_something_is_hidden_and_how_to_see_it(desk):
+    (desk.cli.home.cwd / "args.json").write_text(json.dumps({"text": "x" * 3_000 + "MIDDLE" + "x" * 3_000}))
+    done = desk.run("--approvals", "defer", "note args.json")
+    assert "characters are hidden" in done.stderr and "MIDDLE" not in done.stderr
+    assert "--json instead of --allow all shows all of it" in done.stderr
+    command = next(line for line in done.stderr.splitlines() if line.startswith("Go on with: ")).partition(": ")[2]
+    (waiting,) = desk.typed(command.replace("--allow all", "--json")).json["waiting"]
+    assert "MIDDLE" in waiting["args"]["text"]
+
+
+@pytest.mark.parametrize(("word", "paid"), [("--allow", ["5", "7", "1"]), ("--deny", [])])
+def test_calls_that_run_one_after_the_other_are_decided_together(desk, word, paid):
+    session = desk.suspended("pay_in_turn 5 7 1")
+    shown = desk("sessions", "resume", session, "--json").json["waiting"]
+    assert [len(call["questions"]) for call in shown] == [1, 1, 0] and desk.paid == []
+    done = desk("sessions", "resume", session, word, "all", "--json").json
+    assert done["ok"] and done["waiting"] == [] and desk.paid == paid
 
 
 @pytest.mark.parametrize(("answer", "expected"), [(b"\x03", 130), (b"l\n", 1)])

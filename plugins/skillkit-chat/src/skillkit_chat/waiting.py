@@ -161,12 +161,15 @@ def show_waiting(calls: Sequence[SuspendedCall], session_id: str, going_on: str)
     what = "1 call waits" if len(calls) == 1 else f"{len(calls)} calls wait"
     head = style("Suspended:", fg="yellow", bold=True, stream=sys.stderr)
     echo(f"{head} {what} for a decision in session {session_id}", err=True)
+    hidden = False
     for call in calls:
-        show_call(call.name, call.args, call.questions, call.id)
+        hidden |= show_call(call.name, call.args, call.questions, call.id)
         if not call.questions:
             echo("  waits for the one before it", err=True)
     echo(f"Go on with: {going_on}", err=True)
     echo("(--deny denies; the id of a call instead of 'all' decides about that one)", err=True)
+    if hidden:
+        echo(f"(--json instead of --allow {ALL} shows all of it)", err=True)
 
 
 @dataclass(frozen=True, slots=True)

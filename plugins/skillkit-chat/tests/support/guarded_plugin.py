@@ -1,5 +1,6 @@
 """A plugin of these tests' own: tools that pay and crash, a guard that asks, and a model that calls what it is told to."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -16,6 +17,11 @@ def pay(args, ctx):
     return f"paid {args['amount']}"
 
 
+def note(args, ctx):
+    Path("noted").write_text(json.dumps(args))
+    return "noted"
+
+
 def crash(args, ctx):
     """The first call ends the process, as a power cut would."""
     marker = Path(f"tried-{ctx.tool_name}")
@@ -26,7 +32,7 @@ def crash(args, ctx):
 
 
 class Obeys(ScriptedModel):
-    """``pay 5 7`` makes two calls; results are repeated; everything else is answered with itself."""
+    """``pay 5 7`` makes two calls, ``note args.json`` one; results are repeated; everything else is answered with itself."""
 
     def __init__(self, host, **options):
         super().__init__([self.answer], repeat=True)
@@ -40,6 +46,8 @@ class Obeys(ScriptedModel):
         name, *amounts = last.text.split()
         if name not in {tool.name for tool in request.tools}:
             return f"You said: {last.text}"
+        if name == "note":
+            return Reply("I will.", calls=[Call(name, json.loads(Path(amounts[0]).read_text()), "call_note")])
         return Reply("I will.", calls=[Call(name, {"amount": int(n)}, f"call_{n}") for n in amounts])
 
 
@@ -52,12 +60,16 @@ def register_adapters(register):
 def register_tools(register):
     register(Tool("pay", "Pay an amount.", pay, AMOUNT))
     register(Tool("pay_abroad", "Pay an amount.", pay, AMOUNT, opt_in=True))
+    register(Tool("pay_in_turn", "Pay an amount, after those before.", pay, AMOUNT, sequential=True))
+    register(Tool("note", "Note anything.", note, {"type": "object"}))
     register(Tool("crash", "End the process.", crash, AMOUNT))
     register(Tool("crash_safely", "End the process.", crash, AMOUNT, replay="safe"))
 
 
-@hookimpl(phase="guard", tools=("pay", "pay_abroad"))
+@hookimpl(phase="guard", tools=("pay", "pay_abroad", "pay_in_turn", "note"))
 def before_tool_call(event):
+    if event.tool_name == "note":
+        return ToolCallEventResult(ask="Note \u202ethat\u202c?", ask_key="note")
     with Path("guarded").open("a") as file:
         file.write(f"{event.args['amount']}\n")
     if "PAY_NOTHING" in os.environ:
