@@ -21,6 +21,7 @@ Approvals = Literal["ask", "deny", "defer"]
 LONGEST = 2_000  # characters of the arguments of a call; of longer ones head and tail are shown
 LEAST = 100  # characters that each of many arguments gets
 MOST = 20  # arguments; of more of them the first and the last ones are shown
+LINES = 20  # of a text in an argument; more of them are shown one below the other only on request
 
 
 class TerminalApprover(Approver):
@@ -124,7 +125,7 @@ def show_call(
         echo(f"{head} {text}", err=True)
     else:
         echo(head, err=True)
-        hidden = _show_arguments(args, cut=len(text) > LONGEST and not whole)
+        hidden = _show_arguments(args, len(text) > LONGEST and not whole, whole)
     for question in questions:
         owner = f" ({question.plugin})" if question.plugin else ""
         for line in (question.text + owner).split("\n"):
@@ -132,7 +133,7 @@ def show_call(
     return hidden
 
 
-def _show_arguments(args: Mapping[str, Any], *, cut: bool) -> bool:
+def _show_arguments(args: Mapping[str, Any], cut: bool, whole: bool) -> bool:
     """Print each argument on lines of its own; return whether something is hidden, which it is only where ``cut``."""
     texts = [escaped(json.dumps({name: value}, ensure_ascii=False)[1:-1]) for name, value in args.items()]
     first, left_out, last = _ends(texts, MOST if cut else len(texts))
@@ -142,11 +143,11 @@ def _show_arguments(args: Mapping[str, Any], *, cut: bool) -> bool:
         if left_out and place == len(first):
             _say_hidden(f"{left_out:,} arguments")
         head, count, tail = _ends(text, longest if cut else len(text))
-        _print_wrapped(head)
+        _print_wrapped(head, whole)
         if count:
             hidden = True
             _say_hidden(f"{count:,} characters")
-            _print_wrapped(tail)
+            _print_wrapped(tail, whole)
     return hidden
 
 
@@ -161,11 +162,13 @@ def _say_hidden(what: str) -> None:
     echo("  " + style(f"... {what} are hidden ...", fg="yellow", stream=sys.stderr), err=True)
 
 
-def _print_wrapped(text: str) -> None:
+def _print_wrapped(text: str, whole: bool) -> None:
     """Print a text so that no line of it begins where those of SkillKit begin."""
     width = max(20, columns() - 4) if sys.stderr.isatty() else len(text)
-    for start in range(0, len(text), width):
-        echo(f"{'    ' if start else '  '}{text[start : start + width]}", err=True)
+    parts = text.replace("\\n", "\\n\n").split("\n") if whole or text.count("\\n") <= LINES else [text]
+    rows = [part[start : start + width] for part in parts for start in range(0, len(part), width)]
+    for place, row in enumerate(rows):
+        echo(f"{'    ' if place else '  '}{row}", err=True)
 
 
 async def confirm(question: str) -> bool:
