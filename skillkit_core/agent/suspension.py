@@ -30,7 +30,7 @@ class SuspendedCall:
         id: the id of the call.
         name: the name of the tool.
         args: the arguments with which the call would run.
-        questions: the questions of the guards; none when the call waits for an earlier call of the same answer.
+        questions: the questions of the guards; none when the call only waits for an earlier one.
     """
 
     id: str

@@ -270,7 +270,7 @@ def message_end(event: e.MessageEndEvent, ctx: HandlerContext) -> Answer[r.Messa
 def before_tool_call(event: e.ToolCallEvent, ctx: HandlerContext) -> Answer[r.ToolCallEventResult]:
     """Block a tool call, ask for approval, substitute its result, or change its arguments.
 
-    When: for every call of a known tool, after its arguments were checked against the schema.
+    When: for every call of a known tool, after its arguments were checked against the schema. ``event.args`` is a copy.
 
     Returns: ``ToolCallEventResult`` or ``None``. ``block > ask > substitute > allow``; after a block only the rest of its phase
     is asked. ``args`` (a JSON merge patch, or ``ReplaceArgs``) chains and is validated again. Implementations that ran before
