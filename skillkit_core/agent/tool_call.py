@@ -150,7 +150,7 @@ class ToolCallRun:
 
     def _event(self, tool: Tool) -> ToolEvent:
         """Return the :class:`ToolCallEvent` of the call."""
-        raw, about = self.call.args or EMPTY, tool.annotations
+        raw, about = copied(self.call.args), tool.annotations
         return self._make(ToolCallEvent, raw_args=raw, index=self._index, batch_size=self._of, annotations=about)
 
     async def _fire(self, cls: type[ToolEvent], **values: Any) -> EventResult:
