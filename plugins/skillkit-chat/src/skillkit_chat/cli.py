@@ -48,7 +48,7 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, 
         raise UsageError(f"--no-session and {flag} exclude each other", hint="leave one of them out")
     from .asking import ask
 
-    _prepare(ctx.obj.host)
+    prepare(ctx.obj.host)
     ctx.exit(asyncio.run(ask(ctx.obj.host, options)))
 
 
@@ -70,11 +70,11 @@ def resume(
     options = options_from(ctx, skills_dirs=skills_dirs, allow_bash=allow_bash, session=session, **given)
     from .resuming import go_on
 
-    _prepare(ctx.obj.host)
+    prepare(ctx.obj.host)
     ctx.exit(asyncio.run(go_on(ctx.obj.host, options, Decided(allowed, denied))))
 
 
-def _prepare(host: Host) -> None:
+def prepare(host: Host) -> None:
     """Check the configuration, and say which plugins did not load or register.
 
     What a run needs of them is asked for now, so that it shows.

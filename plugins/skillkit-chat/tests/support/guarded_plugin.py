@@ -1,11 +1,22 @@
 """A plugin of these tests' own: tools that pay and crash, a guard that asks, and a model that calls what it is told to."""
 
+import asyncio
 import json
 import os
 import signal
 from pathlib import Path
 
-from skillkit_core import Provider, Tool, ToolCallEventResult, TurnEndResult, TurnStartResult, hookimpl
+from skillkit_core import (
+    Provider,
+    Survey,
+    SurveyOption,
+    SurveyQuestion,
+    Tool,
+    ToolCallEventResult,
+    TurnEndResult,
+    TurnStartResult,
+    hookimpl,
+)
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 AMOUNT = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
@@ -29,6 +40,24 @@ def crash(args, ctx):
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return "ran again"
+
+
+async def linger(args, ctx):
+    """Run until the run is aborted."""
+    print("printed by a plugin")
+    ctx.on_output("lingering\n")
+    await asyncio.Event().wait()
+
+
+async def question(args, ctx):
+    """Ask the person for a city."""
+    options = (SurveyOption("Rome"), SurveyOption("Oslo"))
+    survey = Survey("A journey", "", (SurveyQuestion("city", "Where to?", "choice", options),))
+    answers = await ctx.ui.ask(survey) if ctx.ui is not None else None
+    if answers is None:
+        return "nobody said where to"
+    await ctx.ui.notify(f"off to {answers['city']}", "warning")
+    return f"going to {answers['city']}"
 
 
 class Obeys(ScriptedModel):
@@ -63,6 +92,8 @@ def register_tools(register):
     register(Tool("pay_in_turn", "Pay an amount, after those before.", pay, AMOUNT, sequential=True))
     register(Tool("note", "Note anything.", note, {"type": "object"}))
     register(Tool("crash", "End the process.", crash, AMOUNT))
+    register(Tool("linger", "Wait.", linger, AMOUNT))
+    register(Tool("question", "Ask.", question, AMOUNT))
     register(Tool("crash_safely", "End the process.", crash, AMOUNT, replay="safe"))
 
 

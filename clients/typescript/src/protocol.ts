@@ -1,0 +1,832 @@
+/** Made from the JSON Schema of `skillkit rpc --schema` by generate.py; not edited by hand. */
+
+/** Questions to a person. */
+export interface Survey {
+  title: string;
+  text: string;
+  questions: {
+    id: string;
+    text: string;
+    kind: "choice" | "choices" | "text" | "confirm" | "secret";
+    required: boolean;
+    options?: { label: string; description: string; value: string }[];
+    default?: string | boolean | string[];
+  }[];
+}
+
+/** Why. */
+export interface AbortParams {
+  reason?: string | null;
+}
+
+/** What was not said. */
+export interface AbortResult {
+  unsaid: QueuedMessage[];
+}
+
+/** A call that guards ask about. */
+export interface ApproveParams {
+  tool_call_id: string;
+  tool: string;
+  args: Record<string, unknown>;
+  questions: AskedBy[];
+  agent_path: string[];
+  /** The answer can be remembered. */
+  rememberable: boolean;
+}
+
+/** The decision. */
+export interface ApproveResult {
+  decision: "allow" | "deny" | "defer";
+  reason?: string;
+  remember?: boolean;
+  answer?: Record<string, unknown> | null;
+}
+
+/** What a guard asks about a call. */
+export interface AskedBy {
+  text: string;
+  plugin?: string | null;
+}
+
+/** Which queued message. */
+export interface CancelParams {
+  item: string;
+}
+
+/** What became of it. */
+export interface CancelResult {
+  status: "cancelled" | "already_consumed" | "already_cleared";
+}
+
+/** A slash command. */
+export interface CommandInfo {
+  name: string;
+  arguments: string;
+  help: string;
+  origin: string;
+}
+
+/** What a command said, or the run of what it asked. */
+export interface CommandResult {
+  text: string | null;
+  run: RunResult | null;
+}
+
+/** The slash commands. */
+export interface CommandsResult {
+  commands: CommandInfo[];
+}
+
+/** Whether that freed something. */
+export interface CompactResult {
+  compacted: boolean;
+}
+
+/** What may stand in place of a line. */
+export interface CompletionInfo {
+  text: string;
+  label: string;
+  help: string;
+}
+
+/** Completions of a line. */
+export interface CompletionsResult {
+  completions: CompletionInfo[];
+}
+
+/** It was done. */
+export interface Done {
+}
+
+/** The entries of all branches, in the order in which they were written. */
+export interface EntriesResult {
+  leaf: string | null;
+  entries: Record<string, unknown>[];
+}
+
+/** Which entry. */
+export interface EntryParams {
+  /** The id of an entry; none: the start of the session (move), the leaf (fork). */
+  entry?: string | null;
+}
+
+/** An image for the model. */
+export interface Image {
+  /** A file of the workspace. */
+  path?: string | null;
+  /** The bytes in base64. */
+  data?: string | null;
+  /** With data: for example image/png. */
+  media_type?: string | null;
+}
+
+/** What the client is and can do. */
+export interface InitializeParams {
+  /** The version of the protocol that the client speaks. */
+  version?: number;
+  /** The name of the client, for logs. */
+  client?: string;
+  /** The client answers requests 'approve'; else what would be asked is denied. */
+  approvals?: boolean;
+  /** The client answers requests 'ask'; else nobody can be asked. */
+  questions?: boolean;
+}
+
+/** What the server is. */
+export interface InitializeResult {
+  version: number;
+  server: string;
+  state: State;
+}
+
+/** A line that begins with a slash. */
+export interface LineParams {
+  line: string;
+}
+
+/** How many. */
+export interface ListParams {
+  limit?: number | null;
+}
+
+/** The messages of the current branch, as the session keeps them. */
+export interface MessagesResult {
+  messages: Record<string, unknown>[];
+}
+
+/** Who answers from the next request on. */
+export interface ModelParams {
+  model: string;
+  provider?: string | null;
+}
+
+/** Which models. */
+export interface ModelsParams {
+  /** Words or the start of a name. */
+  query?: string | null;
+}
+
+/** The models of the catalog. */
+export interface ModelsResult {
+  models: Record<string, unknown>[];
+}
+
+/** No parameters. */
+export interface Nothing {
+}
+
+/** A text for a person. */
+export interface NotifyParams {
+  text: string;
+  level: "info" | "warning" | "error";
+}
+
+/** Which session. */
+export interface OpenParams {
+  /** An id, the start of one, or 'new'. */
+  session: string;
+}
+
+/** What a person says. */
+export interface PromptParams {
+  text: string;
+  images?: Image[];
+}
+
+/** A message that nobody has said to the model. */
+export interface QueuedMessage {
+  id: string;
+  kind: "steer" | "follow_up" | "next_run";
+  text: string;
+}
+
+/** A message that was queued. */
+export interface QueuedResult {
+  item: string;
+}
+
+/** Decisions by the id of the call. */
+export interface ResumeParams {
+  decisions?: Record<string, unknown>;
+}
+
+/** How a run ended. */
+export interface RunResult {
+  content: string;
+  outcome: "completed" | "aborted" | "failed" | "limit" | "suspended";
+  stop_reason: string | null;
+  usage: Usage;
+  cost: number | null;
+  session_id: string | null;
+  run_id: string | null;
+  reason: string;
+  waiting: WaitingCall[];
+}
+
+/** The sessions, newest first. */
+export interface SessionsResult {
+  sessions: Record<string, unknown>[];
+}
+
+/** Where the agent stands. */
+export interface State {
+  running: boolean;
+  session: string | null;
+  /** Where the session is kept, if that is a place. */
+  session_path: string | null;
+  messages: number;
+  model: string | null;
+  provider: string | null;
+  cwd: string;
+  tools: string[];
+  waiting: WaitingCall[];
+  /** Of the whole session. */
+  usage: Usage;
+  /** US dollars of the whole session, of what has a known price. */
+  cost: number;
+}
+
+/** What a person says while a run is active. */
+export interface TextParams {
+  text: string;
+}
+
+/** Tokens, in disjoint buckets. */
+export interface Usage {
+  input: number;
+  output: number;
+  cache_read: number;
+  cache_write: number;
+  reasoning: number;
+  total: number;
+}
+
+/** A tool call that waits for a decision. */
+export interface WaitingCall {
+  id: string;
+  tool: string;
+  args: Record<string, unknown>;
+  questions: AskedBy[];
+}
+
+/** A request of the server that needs no answer any more. */
+export interface WithdrawnParams {
+  id: string;
+}
+
+/** Status and headers have arrived. ``latency`` in seconds. */
+export interface AfterProviderResponseEvent {
+  type: "after_provider_response";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  status?: number;
+  headers?: Record<string, unknown>;
+  latency?: number;
+}
+
+/** ``after_tool_result``: a tool answered, or a handler substituted the answer. ``duration`` is in seconds. */
+export interface AfterToolResultEvent {
+  type: "after_tool_result";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  args?: Record<string, unknown>;
+  raw_args?: Record<string, unknown>;
+  content?: unknown[];
+  details?: unknown;
+  is_error?: boolean;
+  terminate?: boolean;
+  usage?: unknown;
+  outcome?: unknown;
+  duration?: number;
+}
+
+/** A run is over. Emitted exactly once per ``agent_start``. */
+export interface AgentEndEvent {
+  type: "agent_end";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  outcome?: "completed" | "aborted" | "failed" | "limit" | "suspended";
+  reason?: string;
+  error?: unknown;
+  messages?: unknown[];
+  usage?: unknown;
+  leaf_id?: string;
+}
+
+/** The agent has nothing left to do: no retry, no compaction, no queued message. */
+export interface AgentSettledEvent {
+  type: "agent_settled";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+}
+
+/** A run starts, before its first request. */
+export interface AgentStartEvent {
+  type: "agent_start";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  model?: unknown;
+  provider?: string;
+  tools?: string[];
+  limits?: Record<string, unknown>;
+  parent_run_id?: string;
+  parent_tool_call_id?: string;
+}
+
+/** Guards ask for the approval of a tool call. */
+export interface ApprovalRequestEvent {
+  type: "approval_request";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  args?: Record<string, unknown>;
+  questions?: string[];
+}
+
+/** An approval is decided. */
+export interface ApprovalResolvedEvent {
+  type: "approval_resolved";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  args?: Record<string, unknown>;
+  questions?: string[];
+  decision?: string;
+  reason?: string;
+  remember?: boolean;
+  answers?: Record<string, unknown>;
+}
+
+/** A run would end normally. ``n_continues`` counts how often in a row handlers made the run go on. */
+export interface BeforeAgentEndEvent {
+  type: "before_agent_end";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  messages?: unknown[];
+  stop_hook_active?: boolean;
+  n_continues?: number;
+}
+
+/** A run is about to start. Emitted once per run. */
+export interface BeforeAgentStartEvent {
+  type: "before_agent_start";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  prompt?: string;
+  images?: unknown[];
+  system_prompt?: string;
+  parts?: Record<string, unknown>;
+}
+
+/** The history is about to be shortened. ``signal`` is set when the run is aborted meanwhile. */
+export interface BeforeCompactEvent {
+  type: "before_compact";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  reason?: "threshold" | "overflow" | "manual";
+  preparation?: unknown;
+  tokens?: number;
+  signal?: unknown;
+}
+
+/** A request is about to be sent, with the adapter's final payload. Credentials in ``headers`` are redacted. */
+export interface BeforeProviderRequestEvent {
+  type: "before_provider_request";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  model?: unknown;
+  options?: Record<string, unknown>;
+  headers?: Record<string, unknown>;
+  payload?: Record<string, unknown>;
+}
+
+/** ``before_tool_call``: the model calls a tool. ``args`` are the arguments that would run, ``raw_args`` the model's own. */
+export interface BeforeToolCallEvent {
+  type: "before_tool_call";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  args?: Record<string, unknown>;
+  raw_args?: Record<string, unknown>;
+  index?: number;
+  batch_size?: number;
+  attempt?: number;
+  annotations?: Record<string, unknown>;
+}
+
+/** A compaction is over, with outcome ``completed``, ``no_progress``, ``cancelled``, ``aborted`` or ``failed``. */
+export interface CompactionEndEvent {
+  type: "compaction_end";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  reason?: string;
+  outcome?: string;
+  before_tokens?: number;
+  after_tokens?: number;
+  entry_id?: string;
+}
+
+/** A compaction begins. */
+export interface CompactionStartEvent {
+  type: "compaction_start";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  reason?: string;
+  before_tokens?: number;
+}
+
+/** The messages of a request are ready, also of a retry. ``tokens`` is an estimate. */
+export interface ContextTransformEvent {
+  type: "context_transform";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  messages?: unknown[];
+  tokens?: number;
+  window?: number;
+}
+
+/** A handler failed. ``event`` is the event's name, ``plugin`` the plugin that registered the handler. */
+export interface HandlerErrorEvent {
+  type: "handler_error";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  event?: string;
+  source?: string;
+  plugin?: string;
+  error?: string;
+  traceback?: string;
+}
+
+/** A prompt, a steering message or a follow-up has come in, as raw text before anything is expanded. */
+export interface InputEvent {
+  type: "input";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  text?: string;
+  images?: unknown[];
+  source?: string;
+  delivery?: "prompt" | "steer" | "follow_up";
+}
+
+/** A message is complete and about to be persisted as ``entry_id``. */
+export interface MessageEndEvent {
+  type: "message_end";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  message?: unknown;
+  entry_id?: string;
+}
+
+/** An assistant message begins to arrive, or a tool result is about to be persisted. */
+export interface MessageStartEvent {
+  type: "message_start";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  message?: unknown;
+  role?: string;
+}
+
+/** One stream event of the assistant message that is arriving. */
+export interface MessageUpdateEvent {
+  type: "message_update";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  event?: unknown;
+}
+
+/** Another model or adapter will answer from the next request on. */
+export interface ModelSelectEvent {
+  type: "model_select";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  model?: unknown;
+  provider?: string;
+}
+
+/** The queues changed. The fields hold the ids of the waiting messages. */
+export interface QueueUpdateEvent {
+  type: "queue_update";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  steering?: string[];
+  follow_up?: string[];
+  next_run?: string[];
+}
+
+/** The retries of one request are over. */
+export interface RetryEndEvent {
+  type: "retry_end";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  attempt?: number;
+  success?: boolean;
+}
+
+/** A request failed and will be sent again in ``delay`` seconds, for the ``attempt``-th time. */
+export interface RetryScheduledEvent {
+  type: "retry_scheduled";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  attempt?: number;
+  delay?: number;
+  error?: string;
+}
+
+/** The delay is over, and the request is sent again. */
+export interface RetryStartEvent {
+  type: "retry_start";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  attempt?: number;
+}
+
+/** The agent is about to go on in a copy of the session up to the entry ``target``, in an empty one for ``None``. */
+export interface SessionBeforeForkEvent {
+  type: "session_before_fork";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  target?: string;
+  reason?: "fork";
+}
+
+/** The agent is about to leave its session for another one: ``target`` is the other's id, ``None`` for a new session. */
+export interface SessionBeforeSwitchEvent {
+  type: "session_before_switch";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  target?: string;
+  reason?: "new" | "resume";
+}
+
+/** The agent is about to go on from the entry ``target`` of the same session, from the start for ``None``. */
+export interface SessionBeforeTreeEvent {
+  type: "session_before_tree";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  target?: string;
+  reason?: "tree";
+}
+
+/** A session is about to be closed. Emitted once, also on SIGTERM and after ``run``. */
+export interface SessionShutdownEvent {
+  type: "session_shutdown";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  reason?: string;
+}
+
+/** A session was opened. */
+export interface SessionStartEvent {
+  type: "session_start";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  reason?: "startup" | "new" | "resume" | "fork" | "reload";
+  previous?: string;
+  path?: string;
+}
+
+/** The agent goes on from another entry of its session. The leaf has moved. */
+export interface SessionTreeEvent {
+  type: "session_tree";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  target?: string;
+  previous?: string;
+  summary_id?: string;
+  label?: string;
+}
+
+/** A tool call has its final result. Emitted once per start, with the ``args`` of the start. */
+export interface ToolExecutionEndEvent {
+  type: "tool_execution_end";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  args?: Record<string, unknown>;
+  content?: unknown[];
+  details?: unknown;
+  is_error?: boolean;
+  outcome?: unknown;
+  duration?: number;
+}
+
+/** A tool call begins, also one that was blocked or skipped. */
+export interface ToolExecutionStartEvent {
+  type: "tool_execution_start";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  args?: Record<string, unknown>;
+}
+
+/** A running tool wrote output. ``n`` counts the updates of the call from 1. */
+export interface ToolExecutionUpdateEvent {
+  type: "tool_execution_update";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  output?: string;
+  stream?: "stdout" | "stderr";
+  partial_result?: unknown;
+  n?: number;
+}
+
+/** A turn is over, and its results are persisted. ``message`` is ``None`` when there was no answer. */
+export interface TurnEndEvent {
+  type: "turn_end";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  turn_index?: number;
+  message?: unknown;
+  tool_results?: unknown[];
+  usage?: unknown;
+}
+
+/** A turn begins, before its request. */
+export interface TurnStartEvent {
+  type: "turn_start";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  turn_index?: number;
+  messages?: unknown[];
+  tools?: unknown[];
+  system_prompt?: string;
+}
+
+/** A request used tokens, also a failed one. ``cost`` is in dollars, ``None`` when the price is unknown. */
+export interface UsageEvent {
+  type: "usage";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  usage?: unknown;
+  cost?: number;
+  provider?: string;
+  model?: string;
+  purpose?: string;
+}
+
+/** An event that a plugin defines, or a later version. */
+export interface OtherEvent {
+  type: string;
+  [field: string]: any;
+}
+
+export type SkillKitEvent =
+  | OtherEvent
+  | AfterProviderResponseEvent
+  | AfterToolResultEvent
+  | AgentEndEvent
+  | AgentSettledEvent
+  | AgentStartEvent
+  | ApprovalRequestEvent
+  | ApprovalResolvedEvent
+  | BeforeAgentEndEvent
+  | BeforeAgentStartEvent
+  | BeforeCompactEvent
+  | BeforeProviderRequestEvent
+  | BeforeToolCallEvent
+  | CompactionEndEvent
+  | CompactionStartEvent
+  | ContextTransformEvent
+  | HandlerErrorEvent
+  | InputEvent
+  | MessageEndEvent
+  | MessageStartEvent
+  | MessageUpdateEvent
+  | ModelSelectEvent
+  | QueueUpdateEvent
+  | RetryEndEvent
+  | RetryScheduledEvent
+  | RetryStartEvent
+  | SessionBeforeForkEvent
+  | SessionBeforeSwitchEvent
+  | SessionBeforeTreeEvent
+  | SessionShutdownEvent
+  | SessionStartEvent
+  | SessionTreeEvent
+  | ToolExecutionEndEvent
+  | ToolExecutionStartEvent
+  | ToolExecutionUpdateEvent
+  | TurnEndEvent
+  | TurnStartEvent
+  | UsageEvent;

@@ -1,0 +1,53 @@
+/** Against a real server with the plugin of the Python tests: SKILLKIT_ARGV is its command line, SKILLKIT_CWD its folder. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { RpcClient, RpcError } from "../dist/client.js";
+
+const argv = JSON.parse(process.env.SKILLKIT_ARGV);
+const start = (more = {}) => RpcClient.start({ argv, cwd: process.env.SKILLKIT_CWD, ...more });
+
+test("a prompt is answered, and events are told", async () => {
+  const events = [];
+  const client = await start({ onEvent: (event) => events.push(event.type) });
+  const answer = await client.prompt("hello there");
+  assert.equal(answer.content, "You said: hello there");
+  assert.equal((await client.state()).messages, 2);
+  assert.ok(events.includes("agent_end"));
+  await client.close();
+});
+
+test("the client decides what guards ask", async () => {
+  const client = await start({
+    onApprove: (call) => ({ decision: call.args.amount === 5 ? "allow" : "deny", reason: "too much" }),
+  });
+  const answer = await client.prompt("pay 5 7");
+  assert.match(answer.content, /paid 5/);
+  assert.match(answer.content, /too much/);
+  await client.close();
+});
+
+test("questions reach the person", async () => {
+  const notices = [];
+  const client = await start({ onAsk: () => ({ city: "Oslo" }), onNotify: (text) => notices.push(text) });
+  assert.equal((await client.prompt("question 1")).content, "going to Oslo");
+  assert.deepEqual(notices, ["off to Oslo"]);
+  await client.close();
+});
+
+test("a run is aborted while it goes on", async () => {
+  let started;
+  const running = new Promise((resolve) => { started = resolve; });
+  const client = await start({ onEvent: (event) => event.type === "tool_execution_update" && started() });
+  const run = client.prompt("linger 1");
+  await running;
+  const unsaid = client.steer("stop it").then(() => client.abort("enough"));
+  await assert.rejects(run, (error) => error instanceof RpcError && error.code === -32001);
+  assert.deepEqual((await unsaid).map((m) => m.text), ["stop it"]);
+  await client.close();
+});
+
+test("a server that cannot be started is an error", async () => {
+  await assert.rejects(RpcClient.start({ argv: ["skillkit-that-is-not-there"] }), /ENOENT/);
+});

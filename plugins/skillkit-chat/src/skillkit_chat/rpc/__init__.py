@@ -1,0 +1,1 @@
+"""``skillkit rpc``: one agent, steered by another program through JSON-RPC 2.0, a message a line, on stdin and stdout."""

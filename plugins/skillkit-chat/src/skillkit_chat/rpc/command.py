@@ -1,0 +1,48 @@
+"""``skillkit rpc``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skillkit_core.cli.output import print_json
+
+from ..cli import prepare
+from ..options import answering, config_for, keeps_sessions, options_from
+
+__all__ = ["rpc"]
+
+
+@click.command()
+@click.option("--session", metavar="ID", help="Go on with this session: its id, or the start of it.")
+@click.option("--no-session", is_flag=True, help="Keep nothing on the disk.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the protocol and end.")
+@answering
+@click.pass_context
+def rpc(
+    ctx: click.Context, /, session: str | None, no_session: bool, schema: bool, skills_dirs: tuple[Path, ...],
+    allow_bash: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Let another program steer an agent: JSON-RPC 2.0 on stdin and stdout, a message a line."""
+    if schema:
+        print_json(json.loads(Path(__file__).with_name("schema.json").read_text()))
+        return
+    options = options_from(
+        ctx, skills_dirs=skills_dirs, allow_bash=allow_bash, session=session, no_session=no_session, **given
+    )
+    host = ctx.obj.host
+    prepare(host)
+    from .server import serve
+
+    async def work() -> int:
+        if not keeps_sessions(host, options):
+            where = None
+        else:
+            where = await host.session_store().find(session) if session else "new"
+        return await serve(host, config_for(host, options), where)
+
+    ctx.exit(asyncio.run(work()))

@@ -1,0 +1,409 @@
+"""What goes over the wire: the methods with their parameters and results. The JSON Schema is made from these types.
+
+Messages are those of JSON-RPC 2.0 (jsonrpc.org/specification), one a line, UTF-8. Both sides send requests: the client
+calls :data:`METHODS`, the server asks the person behind the client (:data:`CLIENT_METHODS`). Every event of the agent is a
+notification ``event``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["CLIENT_METHODS", "ERRORS", "METHODS", "NOTIFICATIONS", "VERSION", "Method"]
+
+VERSION = 1
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+FAILED, ABORTED, BUSY, IDLE = -32000, -32001, -32002, -32003
+ERRORS = {
+    PARSE_ERROR: "the line is no JSON",
+    INVALID_REQUEST: "the line is no JSON-RPC message",
+    METHOD_NOT_FOUND: "there is no such method",
+    INVALID_PARAMS: "the parameters do not fit, or name something that is not there",
+    INTERNAL_ERROR: "the server made a mistake",
+    FAILED: "the run failed, or the call could not be done",
+    ABORTED: "the run was aborted",
+    BUSY: "a run is active",
+    IDLE: "no run is active",
+}
+
+
+class Params(BaseModel):
+    """Parameters; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Result(BaseModel):
+    """A result; later versions may add fields."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class Nothing(Params):
+    """No parameters."""
+
+
+class Done(Result):
+    """It was done."""
+
+
+class Usage(Result):
+    """Tokens, in disjoint buckets."""
+
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    reasoning: int
+    total: int
+
+
+class ProblemData(Result):
+    """An error in the words that the command line uses."""
+
+    type: str
+    message: str
+    where: str | None = None
+    hint: str | None = None
+
+
+class AskedBy(Result):
+    """What a guard asks about a call."""
+
+    text: str
+    plugin: str | None = None
+
+
+class WaitingCall(Result):
+    """A tool call that waits for a decision."""
+
+    id: str
+    tool: str
+    args: dict[str, Any]
+    questions: list[AskedBy]
+
+
+class InitializeParams(Params):
+    """What the client is and can do."""
+
+    version: int = Field(VERSION, description="The version of the protocol that the client speaks.")
+    client: str = Field("", description="The name of the client, for logs.")
+    approvals: bool = Field(
+        False, description="The client answers requests 'approve'; else what would be asked is denied."
+    )
+    questions: bool = Field(False, description="The client answers requests 'ask'; else nobody can be asked.")
+
+
+class State(Result):
+    """Where the agent stands."""
+
+    running: bool
+    session: str | None
+    session_path: str | None = Field(description="Where the session is kept, if that is a place.")
+    messages: int
+    model: str | None
+    provider: str | None
+    cwd: str
+    tools: list[str]
+    waiting: list[WaitingCall]
+    usage: Usage = Field(description="Of the whole session.")
+    cost: float = Field(description="US dollars of the whole session, of what has a known price.")
+
+
+class InitializeResult(Result):
+    """What the server is."""
+
+    version: int
+    server: str
+    state: State
+
+
+class Image(Params):
+    """An image for the model."""
+
+    path: str | None = Field(None, description="A file of the workspace.")
+    data: str | None = Field(None, description="The bytes in base64.")
+    media_type: str | None = Field(None, description="With data: for example image/png.")
+
+
+class PromptParams(Params):
+    """What a person says."""
+
+    text: str
+    images: list[Image] = []
+
+
+class TextParams(Params):
+    """What a person says while a run is active."""
+
+    text: str
+
+
+class RunResult(Result):
+    """How a run ended."""
+
+    content: str
+    outcome: Literal["completed", "aborted", "failed", "limit", "suspended"]
+    stop_reason: str | None
+    usage: Usage
+    cost: float | None
+    session_id: str | None
+    run_id: str | None
+    reason: str
+    waiting: list[WaitingCall]
+
+
+class QueuedResult(Result):
+    """A message that was queued."""
+
+    item: str
+
+
+class CancelParams(Params):
+    """Which queued message."""
+
+    item: str
+
+
+class CancelResult(Result):
+    """What became of it."""
+
+    status: Literal["cancelled", "already_consumed", "already_cleared"]
+
+
+class AbortParams(Params):
+    """Why."""
+
+    reason: str | None = None
+
+
+class QueuedMessage(Result):
+    """A message that nobody has said to the model."""
+
+    id: str
+    kind: Literal["steer", "follow_up", "next_run"]
+    text: str
+
+
+class AbortResult(Result):
+    """What was not said."""
+
+    unsaid: list[QueuedMessage]
+
+
+class ResumeParams(Params):
+    """Decisions by the id of the call."""
+
+    decisions: dict[str, Literal["allow", "deny"]] = {}
+
+
+class MessagesResult(Result):
+    """The messages of the current branch, as the session keeps them."""
+
+    messages: list[dict[str, Any]]
+
+
+class EntriesResult(Result):
+    """The entries of all branches, in the order in which they were written."""
+
+    leaf: str | None
+    entries: list[dict[str, Any]]
+
+
+class ListParams(Params):
+    """How many."""
+
+    limit: int | None = Field(None, ge=1)
+
+
+class SessionsResult(Result):
+    """The sessions, newest first."""
+
+    sessions: list[dict[str, Any]]
+
+
+class OpenParams(Params):
+    """Which session."""
+
+    session: str = Field(description="An id, the start of one, or 'new'.")
+
+
+class EntryParams(Params):
+    """Which entry."""
+
+    entry: str | None = Field(
+        None, description="The id of an entry; none: the start of the session (move), the leaf (fork)."
+    )
+
+
+class ModelsParams(Params):
+    """Which models."""
+
+    query: str | None = Field(None, description="Words or the start of a name.")
+
+
+class ModelsResult(Result):
+    """The models of the catalog."""
+
+    models: list[dict[str, Any]]
+
+
+class ModelParams(Params):
+    """Who answers from the next request on."""
+
+    model: str
+    provider: str | None = None
+
+
+class CommandInfo(Result):
+    """A slash command."""
+
+    name: str
+    arguments: str
+    help: str
+    origin: str
+
+
+class CommandsResult(Result):
+    """The slash commands."""
+
+    commands: list[CommandInfo]
+
+
+class LineParams(Params):
+    """A line that begins with a slash."""
+
+    line: str
+
+
+class CompletionInfo(Result):
+    """What may stand in place of a line."""
+
+    text: str
+    label: str
+    help: str
+
+
+class CompletionsResult(Result):
+    """Completions of a line."""
+
+    completions: list[CompletionInfo]
+
+
+class CommandResult(Result):
+    """What a command said, or the run of what it asked."""
+
+    text: str | None
+    run: RunResult | None
+
+
+class CompactResult(Result):
+    """Whether that freed something."""
+
+    compacted: bool
+
+
+class ApproveParams(Params):
+    """A call that guards ask about."""
+
+    tool_call_id: str
+    tool: str
+    args: dict[str, Any]
+    questions: list[AskedBy]
+    agent_path: list[str]
+    rememberable: bool = Field(description="The answer can be remembered.")
+
+
+class ApproveResult(Result):
+    """The decision."""
+
+    decision: Literal["allow", "deny", "defer"]
+    reason: str = ""
+    remember: bool = False
+    answer: dict[str, Any] | None = None
+
+
+class AskParams(Params):
+    """Questions to a person."""
+
+    survey: dict[str, Any] = Field(description="Title, text and questions: id, text, kind, required, options, default.")
+
+
+class AskResult(Result):
+    """The answers by id of the question; null: the person declines."""
+
+    answers: dict[str, Any] | None
+
+
+class NotifyParams(Params):
+    """A text for a person."""
+
+    text: str
+    level: Literal["info", "warning", "error"]
+
+
+class EventParams(Params):
+    """An event of the agent; its fields depend on ``type``."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    type: str
+
+
+class WithdrawnParams(Params):
+    """A request of the server that needs no answer any more."""
+
+    id: str
+
+
+class Method(NamedTuple):
+    """A method.
+
+    Attributes:
+        params: what it takes.
+        result: what it gives; ``None``: a notification.
+        help: one sentence.
+    """
+
+    params: type[Params]
+    result: type[Result] | None
+    help: str
+
+
+METHODS = {
+    "initialize": Method(
+        InitializeParams, InitializeResult, "Say who asks, and what the client answers; before anything else."
+    ),
+    "prompt": Method(PromptParams, RunResult, "Say something; the result comes when the run has ended."),
+    "steer": Method(TextParams, QueuedResult, "Tell the active run something now."),
+    "follow_up": Method(TextParams, QueuedResult, "Say something when the active run would end, or with the next one."),
+    "cancel": Method(CancelParams, CancelResult, "Take a queued message back."),
+    "abort": Method(AbortParams, AbortResult, "End the active run; what was said is kept."),
+    "resume": Method(ResumeParams, RunResult, "Decide calls that wait, and go on; or go on after a crash."),
+    "state": Method(Nothing, State, "Tell where the agent stands."),
+    "messages": Method(Nothing, MessagesResult, "Give the conversation."),
+    "entries": Method(Nothing, EntriesResult, "Give the whole session, all branches."),
+    "sessions": Method(ListParams, SessionsResult, "List the sessions."),
+    "open": Method(OpenParams, State, "Go on in another session, or in a new one."),
+    "fork": Method(EntryParams, State, "Go on in a copy of this session."),
+    "move": Method(EntryParams, State, "Go on from another entry of this session."),
+    "models": Method(ModelsParams, ModelsResult, "List models."),
+    "set_model": Method(ModelParams, State, "Choose who answers from the next request on."),
+    "commands": Method(Nothing, CommandsResult, "List the slash commands."),
+    "complete": Method(LineParams, CompletionsResult, "Complete a line that begins with a slash."),
+    "command": Method(LineParams, CommandResult, "Run a slash command."),
+    "compact": Method(Nothing, CompactResult, "Shorten the conversation now."),
+    "shutdown": Method(Nothing, Done, "End the run, close the session, and end the process."),
+}
+CLIENT_METHODS = {
+    "approve": Method(ApproveParams, ApproveResult, "Decide whether a call may run."),
+    "ask": Method(AskParams, AskResult, "Ask the person."),
+}
+NOTIFICATIONS = {
+    "event": Method(EventParams, None, "Something happened."),
+    "notify": Method(NotifyParams, None, "Show the person a text."),
+    "withdrawn": Method(WithdrawnParams, None, "A request of the server needs no answer any more."),
+}

@@ -1,0 +1,295 @@
+"""``skillkit rpc``: another program steers an agent, through the Python client, the TypeScript client and plain lines."""
+
+import asyncio
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from skillkit_chat.client import RpcClient, RpcError
+from skillkit_chat.rpc import protocol as p
+from skillkit_chat.rpc.schema import schema as made
+
+PLUGIN = Path(__file__).parent / "support" / "guarded_plugin.py"
+TYPESCRIPT = Path(__file__).parents[3] / "clients" / "typescript"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+@pytest.fixture
+def rpc(skillkit_cli, tmp_path):
+    """``rpc(work, *options, **how)`` gives what ``await work(client)`` does against a server with the guarded plugin."""
+    site = tmp_path / "site"
+    info = site / "guarded-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(PLUGIN, site)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: guarded\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[skillkit.plugins]\nguarded = guarded_plugin\n")
+    argv = [*skillkit_cli.argv, "-P", "guarded", "rpc", "--provider", "obeys"]
+    env = {**os.environ, "PYTHONPATH": str(site)}
+
+    def run(work, *options, **how):
+        async def main():
+            async with asyncio.timeout(60):
+                async with RpcClient(options, argv=argv, cwd=skillkit_cli.home.cwd, env=env, **how) as client:
+                    return await work(client)
+
+        return asyncio.run(main())
+
+    run.argv, run.env, run.cwd = argv, env, skillkit_cli.home.cwd
+    return run
+
+
+def lines_of(rpc, *lines):
+    """Send plain lines to a server and give its answers, without the events."""
+    text = "".join(line if isinstance(line, str) else json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
+    done = subprocess.run(rpc.argv, input=text, capture_output=True, text=True, cwd=rpc.cwd, env=rpc.env, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return [message for message in found if message.get("method") != "event"]
+
+
+HELLO = {"id": 0, "method": "initialize", "params": {}}
+
+
+@pytest.mark.smoke
+def test_a_prompt_is_answered_and_every_event_is_told(rpc):
+    events = []
+
+    async def work(client):
+        answer = await client.prompt("hello there")
+        assert (await client.state()).messages == 2
+        return answer
+
+    answer = rpc(work, on_event=events.append)
+    assert (answer.content, answer.outcome, answer.waiting) == ("You said: hello there", "completed", [])
+    kinds = [event["type"] for event in events]
+    for kind in ("agent_start", "turn_start", "message_update", "message_end", "turn_end", "agent_end"):
+        assert kind in kinds
+    assert [e["seq"] for e in events] == sorted(e["seq"] for e in events)
+
+
+def test_the_client_decides_what_guards_ask(rpc):
+    asked = []
+
+    async def approve(call):
+        asked.append((call.tool, call.args, call.questions[0].text, call.rememberable))
+        return p.ApproveResult(decision="allow" if call.args["amount"] == 5 else "deny", reason="too much")
+
+    async def work(client):
+        return await client.prompt("pay 5 7")
+
+    answer = rpc(work, on_approve=approve)
+    assert sorted(asked, key=str) == [("pay", {"amount": n}, f"Pay {n} euros?", False) for n in (5, 7)]
+    assert "paid 5" in answer.content and "too much" in answer.content
+    assert (rpc.cwd / "paid").read_text() == "5\n"
+
+
+def test_without_somebody_to_ask_what_would_be_asked_is_denied(rpc):
+    async def work(client):
+        return await client.prompt("pay 5"), await client.prompt("question 1")
+
+    paid, asked = rpc(work)
+    assert "answers no approvals" in paid.content and not (rpc.cwd / "paid").exists()
+    assert asked.content.endswith("nobody said where to")
+
+
+def test_questions_reach_the_person_and_wrong_answers_are_asked_again(rpc):
+    surveys, notices = [], []
+
+    async def ask(survey):
+        surveys.append(survey)
+        return {"city": "Paris" if len(surveys) == 1 else "Oslo"}
+
+    async def work(client):
+        return await client.prompt("question 1")
+
+    answer = rpc(work, on_ask=ask, on_notify=lambda text, level: notices.append((text, level)))
+    assert answer.content == "going to Oslo" and notices == [("off to Oslo", "warning")]
+    assert "must be one of Rome, Oslo" in surveys[1]["text"]
+
+
+def test_a_decision_that_is_put_off_suspends_and_is_taken_later(rpc):
+    async def later(call):
+        return p.ApproveResult(decision="defer")
+
+    async def first(client):
+        answer = await client.prompt("pay 5")
+        return answer, await client.state()
+
+    suspended, state = rpc(first, on_approve=later)
+    assert suspended.outcome == "suspended" and [c.id for c in state.waiting] == ["call_5"]
+
+    async def second(client):
+        return await client.resume({"call_5": "allow"})
+
+    assert rpc(second, "--session", state.session).content == "paid 5"
+
+
+def test_a_run_is_steered_and_aborted_while_it_goes_on(rpc):
+    started = asyncio.Event()
+
+    def seen(event):
+        if event["type"] == "tool_execution_update":
+            started.set()
+
+    async def work(client):
+        run = asyncio.create_task(client.prompt("linger 1"))
+        await started.wait()
+        assert (await client.state()).running
+        item = await client.follow_up("and then?")
+        assert await client.cancel(item) == "cancelled"
+        await client.steer("stop it")
+        with pytest.raises(RpcError) as busy:
+            await client.prompt("another one")
+        assert busy.value.code == p.BUSY
+        unsaid = await client.abort("enough")
+        with pytest.raises(RpcError) as ended:
+            await run
+        assert ended.value.code == p.ABORTED
+        assert ended.value.data["response"]["outcome"] == "aborted"
+        with pytest.raises(RpcError) as idle:
+            await client.steer("too late")
+        assert idle.value.code == p.IDLE
+        return unsaid
+
+    assert [m.text for m in rpc(work, on_event=seen)] == ["stop it"]
+
+
+def test_sessions_are_listed_opened_forked_and_moved(rpc):
+    async def work(client):
+        await client.prompt("one")
+        first = (await client.state()).session
+        entries = (await client.entries()).entries
+        moved = await client.move(next(e["parent_id"] for e in entries if e["type"] == "message"))
+        assert moved.messages == 0
+        await client.prompt("two")
+        forked = await client.fork()
+        assert forked.session != first and forked.messages == 2
+        await client.open("new")
+        back = await client.open(first[:-2])
+        assert back.session == first
+        assert {row["id"] for row in await client.sessions()} >= {first, forked.session}
+        return [m["content"][0]["text"] for m in await client.messages()]
+
+    assert rpc(work) == ["two", "You said: two"]
+
+
+def test_models_and_slash_commands(rpc):
+    (rpc.cwd.parent / "home" / ".claude" / "commands").mkdir(parents=True)
+    (rpc.cwd.parent / "home" / ".claude" / "commands" / "say.md").write_text("Say $ARGUMENTS")
+
+    async def work(client):
+        assert any("claude" in str(m) for m in await client.models("claude"))
+        assert (await client.set_model("other", "obeys")).model == "other"
+        assert {"model", "say"} <= {c.name for c in await client.commands()}
+        assert [c.label for c in await client.complete("/sa")] == ["/say"]
+        assert (await client.command("/session")).text.startswith("Session ")
+        ran = await client.command("/say hi there")
+        assert ran.run.content == "You said: Say hi there"
+        with pytest.raises(RpcError, match="unknown slash command 'modle'"):
+            await client.command("/modle")
+
+    rpc(work)
+
+
+def test_images_are_read_from_files_and_data(rpc):
+    (rpc.cwd / "a.png").write_bytes(PNG)
+    (rpc.cwd / "b.png").write_text("no image")
+
+    async def work(client):
+        data = base64.b64encode(PNG).decode()
+        await client.prompt("look", [{"path": "a.png"}, {"data": data, "media_type": "image/png"}])
+        kinds = [[b["type"] for b in m["content"]] for m in await client.messages()]
+        with pytest.raises(RpcError, match="is no image that models take"):
+            await client.prompt("look", [{"path": "b.png"}])
+        return kinds[0]
+
+    assert rpc(work) == ["text", "image", "image"]
+
+
+def test_a_client_that_is_gone_aborts_the_run_and_the_session_keeps_what_was_said(rpc, skillkit_cli):
+    process = subprocess.Popen(
+        rpc.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=rpc.cwd, env=rpc.env
+    )
+    for message in (HELLO, {"id": 1, "method": "prompt", "params": {"text": "linger 1"}}):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    process.stdin.flush()
+    while "tool_execution_update" not in process.stdout.readline():
+        pass
+    process.stdout.close()
+    process.stdin.close()
+    assert process.wait(30) == 0
+    kept = skillkit_cli("sessions", "list", "--json").ok().json
+    assert kept[0]["messages"] == 3, "what was said, the call, and the result that says that it was aborted"
+
+
+def test_what_a_plugin_prints_does_not_reach_the_protocol(rpc):
+    answers = lines_of(rpc, HELLO, {"id": 1, "method": "prompt", "params": {"text": "hello"}})
+    assert [a["id"] for a in answers] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("nonsense\n", p.PARSE_ERROR, "no JSON"),
+        ("[1]\n", p.INVALID_REQUEST, "must be an object"),
+        ({"id": 1}, p.INVALID_REQUEST, "needs 'method'"),
+        ({"id": 1, "method": "promt"}, p.METHOD_NOT_FOUND, "no method 'promt'"),
+        ({"id": 1, "method": "prompt", "params": {"txt": "x"}}, p.INVALID_PARAMS, "prompt: text: Field required"),
+        ({"id": 1, "method": "steer", "params": {"text": "x"}}, p.IDLE, "no run"),
+        ({"id": 1, "method": "open", "params": {"session": "nowhere"}}, p.INVALID_PARAMS, "unknown session"),
+    ],
+)
+def test_wrong_lines_are_answered_in_words_and_the_connection_lives(rpc, line, code, words):
+    found = lines_of(rpc, HELLO, line, {"id": 9, "method": "state"})
+    by_id = {message["id"]: message for message in found}
+    assert "result" in by_id[9], "the connection lives on"
+    wrong = next(m for m in found if "error" in m)
+    assert wrong["error"]["code"] == code and words in wrong["error"]["message"]
+
+
+def test_the_first_request_greets_and_an_unknown_version_is_refused(rpc):
+    early, version = lines_of(rpc, {"id": 1, "method": "state"}, {**HELLO, "params": {"version": 99}})
+    assert "must be 'initialize'" in early["error"]["message"]
+    assert "version 1 of the protocol, not 99" in version["error"]["message"]
+
+
+def test_the_published_schema_describes_what_is_sent(rpc, skillkit_cli):
+    schema = skillkit_cli("rpc", "--schema").ok().json
+    assert schema == json.loads(json.dumps(made())), "run python -m skillkit_chat.rpc.schema"
+    assert set(schema["methods"]) == set(p.METHODS) and "tool_call_delta" not in schema["events"]
+    events = []
+
+    async def work(client):
+        await client.prompt("pay 1")
+
+    rpc(work, on_event=events.append)
+    for event in events:
+        known = schema["events"][event["type"]]["properties"]
+        assert set(event) <= set(known), event
+
+
+def test_the_typescript_types_are_those_of_the_schema():
+    if not TYPESCRIPT.is_dir():
+        pytest.skip("the client is in the checkout")
+    subprocess.run([sys.executable, str(TYPESCRIPT / "generate.py"), "--check"], check=True)
+
+
+def test_the_typescript_client_steers_an_agent(rpc, tmp_path):
+    if not TYPESCRIPT.is_dir():
+        pytest.skip("the client is in the checkout")
+    if shutil.which("npm") is None:
+        pytest.skip("needs node and npm")
+    copy = tmp_path / "client"
+    shutil.copytree(TYPESCRIPT, copy, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    installed = subprocess.run(["npm", "install", "--silent", "--no-fund"], cwd=copy, capture_output=True, text=True)
+    if installed.returncode and not os.environ.get("CI"):
+        pytest.skip("needs a package index")
+    env = {**rpc.env, "SKILLKIT_ARGV": json.dumps(rpc.argv), "SKILLKIT_CWD": str(rpc.cwd)}
+    done = subprocess.run(["npm", "test"], cwd=copy, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# pass 5" in done.stdout, done.stdout
