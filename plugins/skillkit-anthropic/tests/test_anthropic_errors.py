@@ -192,8 +192,8 @@ def test_each_answer_that_is_no_message_has_its_line(
     [
         (b"SSH-2.0-OpenSSH_9.2\r\n", " sent what is no HTTP answer: Bad status line; try again"),
         (
-            raw(200, JSON, b"{}", x_long="x" * 10_000),
-            ": Got more than 8190 bytes when reading; try",
+            raw(200, JSON, b"{}", x_long="x" * 100_000),
+            ": Got more than 65536 bytes when reading; try",
         ),
         (
             raw(200, JSON, b"{}").replace(b"length: 2", b"length: 9"),

@@ -10,7 +10,7 @@ from skillkit_core.frozen import EMPTY, freeze
 from skillkit_core.messages import ProviderBlock, TextBlock, ThinkingBlock, ToolCall
 from skillkit_core.stream import StreamEvent, parse_tool_args
 
-__all__ = ["Open", "finished", "text_in", "tool_call"]
+__all__ = ["Open", "call_delta", "finished", "text_in", "tool_call"]
 
 
 class Open(NamedTuple):
@@ -20,11 +20,20 @@ class Open(NamedTuple):
         type: its type on the wire.
         start: the block as ``content_block_start`` gave it.
         position: its place in the message. The wire's own index says the same, but some servers use one twice.
+        call_id: of a tool call.
+        name: of the called tool.
     """
 
     type: str
     start: Mapping[str, Any]
     position: int
+    call_id: str | None = None
+    name: str | None = None
+
+
+def call_delta(opened: Open, text: str) -> StreamEvent:
+    """A fragment of a call's arguments."""
+    return StreamEvent("tool_call_delta", text, opened.name, opened.call_id, index=opened.position)
 
 
 def text_in(value: Any) -> str:
@@ -68,7 +77,7 @@ def finished(opened: Open, fragments: list[tuple[str, Any]], *, cut: bool = True
         if not raw and start.get("input"):
             given = start["input"]  # some gateways hand the text through
             raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
-            out.append(StreamEvent("tool_call_delta", raw, index=index))
+            out.append(call_delta(opened, raw))
         call = tool_call(start, raw, cut=cut)
         out.append(StreamEvent("tool_call_end", tool_name=call.name, tool_call_id=call.id, index=index, block=call))
         return out

@@ -135,7 +135,8 @@ def error_of_exception(
     if isinstance(error, ProviderError):
         return error
     found = _of_exception(error, origin, too_long)
-    found.__cause__ = error
+    if found is not error.__cause__:
+        found.__cause__ = error
     return found
 
 
@@ -150,6 +151,8 @@ def _of_exception(error: Exception, origin: Origin, too_long: Callable[[], bool]
     if isinstance(error, anthropic.CredentialsError):
         return ProviderError(str(error), kind=ErrorKind.auth)
     cause = error.__cause__ if isinstance(error, anthropic.APIConnectionError) and error.__cause__ else error
+    if isinstance(cause, ProviderError):  # our part of the transport refused
+        return cause
     refused = next((e.status for e in (cause, cause.__cause__) if isinstance(e, aiohttp.ClientHttpProxyError)), None)
     if isinstance(cause, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
         hint = "check base_url, and the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"

@@ -15,7 +15,7 @@ from skillkit_core.messages import StopReason, ToolCall
 from skillkit_core.models import TokenUsage
 from skillkit_core.stream import StreamEvent, StreamTable
 
-from .blocks import Open, finished, text_in
+from .blocks import Open, call_delta, finished, text_in
 from .errors import error_of_body
 
 __all__ = [
@@ -226,6 +226,7 @@ def content_block_start(event: Mapping[str, Any], acc: Accumulator) -> Converted
         ended, acc = _end(index, acc)
         out += ended
     position, tail = acc.blocks, acc.tail
+    call_id = name = None
     if kind == "tool_use":
         call_id, name = str(start.get("id") or ""), str(start.get("name") or "")
         out.append(StreamEvent("tool_call_start", tool_name=name, tool_call_id=call_id, index=position))
@@ -237,7 +238,7 @@ def content_block_start(event: Mapping[str, Any], acc: Accumulator) -> Converted
             tail = (tail, position, f"{kind}_delta", text)
         for citation in start.get("citations") or ():
             tail = (tail, position, "citations_delta", citation)
-    opened = Open(str(kind), start, position)
+    opened = Open(str(kind), start, position, call_id, name)
     return out, acc._replace(tail=tail, open={**acc.open, index: opened}, blocks=position + 1)
 
 
@@ -264,7 +265,7 @@ def content_block_delta(event: Mapping[str, Any], acc: Accumulator) -> Converted
         acc = Accumulator(_longer(acc.tail, position, kind, text), *acc[1:])
         if opened.type != "tool_use":
             return (), acc
-        return (StreamEvent("tool_call_delta", text, index=position),), acc
+        return (call_delta(opened, text),), acc
     if kind == "thinking_delta":
         text = text_in(delta["thinking"])
         if not text or opened.type != "thinking":

@@ -11,7 +11,7 @@ from skillkit_core.stream import StreamEvent
 from .chat_blocks import cited_text, image_block, signed, thinking_block, with_citations
 from .chat_state import Call, ChatState, Rest, call_of, joined, longer, state, string
 
-__all__ = ["Out", "add_delta", "end_text", "end_thinking", "with_rest"]
+__all__ = ["Out", "add_delta", "begin_nameless", "end_text", "end_thinking", "with_rest"]
 
 Out: TypeAlias = list[StreamEvent]
 
@@ -202,18 +202,32 @@ def _call(raw: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
         args=longer(call.args, fragment) if fragment else call.args,
         extra={**call.extra, **extra} if extra else call.extra,
     )
-    if call.block < 0:
-        if call.name:
-            acc = end_text(end_thinking(acc, out), out)
-            index = acc.rest.next
-            rest = acc.rest._replace(next=index + 1)
-            call = call._replace(block=index, id=call.id or f"call_{rest.response_id or 'x'}_{index}")
-            out.append(StreamEvent("tool_call_start", tool_name=call.name, tool_call_id=call.id, index=index))
-            if call.args is not None:
-                out.append(_fragment(call, joined(call.args)))
-    elif fragment:
-        out.append(_fragment(call, fragment))
+    if call.block >= 0:
+        if fragment:
+            out.append(_fragment(call, fragment))
+    elif call.name:
+        return _begin(at, call, acc, out)
     return with_rest(acc, rest._replace(calls=(*rest.calls[:at], call, *rest.calls[at + 1 :])))
+
+
+def _begin(at: int, call: Call, acc: ChatState, out: Out) -> ChatState:
+    """Begin the block of a call, with the arguments that have come already."""
+    acc = end_text(end_thinking(acc, out), out)
+    rest = acc.rest
+    index = rest.next
+    call = call._replace(block=index, id=call.id or f"call_{rest.response_id or 'x'}_{index}")
+    out.append(StreamEvent("tool_call_start", tool_name=call.name, tool_call_id=call.id, index=index))
+    if call.args is not None:
+        out.append(_fragment(call, joined(call.args)))
+    return with_rest(acc, rest._replace(next=index + 1, calls=(*rest.calls[:at], call, *rest.calls[at + 1 :])))
+
+
+def begin_nameless(acc: ChatState, out: Out) -> ChatState:
+    """Begin the calls whose names never came: the loop answers each with an error. A call without id and arguments is none."""
+    for at, call in enumerate(acc.rest.calls):
+        if call.block < 0 and (call.id or call.args is not None):
+            acc = _begin(at, call, acc, out)
+    return acc
 
 
 def _fragment(call: Call, text: str) -> StreamEvent:

@@ -20,7 +20,7 @@ from skillkit_core.messages import (
     ToolResultMessage,
 )
 
-from .handover import Target, call_id, image_note, is_audio, is_empty, note, replays, text_of_document
+from .handover import Target, call_id, image_note, is_audio, is_empty, note, replays, text_of_document, wire_name
 
 __all__ = ["ChatEncoder", "check_messages"]
 
@@ -152,10 +152,10 @@ class ChatEncoder:
             if details and name not in wire:
                 wire[name] = details
         if extra.get("type") == "custom":
-            return {**extra, "id": id, "custom": {"name": call.name, "input": call.raw_args}}
+            return {**extra, "id": id, "custom": {"name": wire_name(call.name), "input": call.raw_args}}
         # Servers that render a template parse this text: it has to be an object.
         raw = call.raw_args if call.args is not None and call.raw_args.strip() else dumps(call.args or {})
-        return {"type": "function", **extra, "id": id, "function": {"name": call.name, "arguments": raw}}
+        return {"type": "function", **extra, "id": id, "function": {"name": wire_name(call.name), "arguments": raw}}
 
     def _result(self, message: ToolResultMessage) -> dict[str, Any]:
         parts = self._parts(message.content)

@@ -50,7 +50,7 @@ def listed(chain: Chain) -> list[Any]:
 
 
 class Call(NamedTuple):
-    """A tool call under way. ``key`` is the wire's index; ``block`` is -1 until the name is known."""
+    """A tool call under way. ``key`` is the wire's index; ``block`` is -1 until the name is known, or the answer is over."""
 
     key: Any
     block: int

@@ -25,7 +25,7 @@ from .chat_blocks import (
     thinking_block,
     with_citations,
 )
-from .chat_delta import Out, add_delta, end_text, end_thinking, with_rest
+from .chat_delta import Out, add_delta, begin_nameless, end_text, end_thinking, with_rest
 from .chat_state import ChatState, joined
 from .errors import minimax_error, protocol_error, reports_error, stream_error
 from .usage import chat_usage
@@ -155,11 +155,12 @@ def _margin(event: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
 
 def _finish(acc: ChatState, out: Out) -> Converted:
     """End every block, in order, and the message."""
-    rest = acc.rest
-    if rest.finish == "error":  # OpenRouter
+    if acc.rest.finish == "error":  # OpenRouter
         out.append(_ended(ProviderError("the provider ended the answer with an error", kind=ErrorKind.server), acc))
         return out, _over(acc)
     ends: Out = []
+    acc = begin_nameless(acc, ends)
+    rest = acc.rest
     end_thinking(acc, ends, last=True)
     end_text(acc, ends)
     if rest.refusal >= 0:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+from skillkit_transport.http import require_url
 
 from skillkit_core.descriptors import Provider
+from skillkit_core.errors import UsageError
 
 from .plugin import ALIASES, CHAT, RESPONSES
 
@@ -53,9 +55,10 @@ class Server(Connection):
     @field_validator("base_url")
     @classmethod
     def _is_http(cls, value: str) -> str:
-        if not value.startswith(("http://", "https://")):
-            raise ValueError("must start with http:// or https://")
-        return value
+        try:
+            return require_url(value)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
 
     def provider(self, name: str, common: dict[str, Any]) -> Provider:
         """The server as a provider called ``name``."""

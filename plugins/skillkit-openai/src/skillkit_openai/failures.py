@@ -74,6 +74,8 @@ class Failures:
         beneath = (cause, cause.__cause__)
         refused = next((e.status for e in beneath if isinstance(e, aiohttp.ClientHttpProxyError)), None)
         found: ProviderError
+        if isinstance(cause, ProviderError):  # our part of the transport refused
+            return cause
         if isinstance(cause, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
             hint = "check base_url, and the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
             found = ProviderError(f"no request can go there: {cause}", kind=ErrorKind.invalid_request, hint=hint)

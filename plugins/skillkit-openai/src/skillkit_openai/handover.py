@@ -27,8 +27,10 @@ __all__ = [
     "replays",
     "text_of_document",
     "undescribed",
+    "wire_name",
 ]
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _NINE = re.compile(r"[A-Za-z0-9]{9}\Z")
 _SEES = frozenset({"image", "pdf", "audio"})
@@ -80,6 +82,11 @@ def call_id(id: str, longest: int, mistral: bool = False) -> str:
     if len(id) <= longest and _PLAIN.match(id):
         return id
     return "call_" + hashlib.sha256(id.encode(errors="replace")).hexdigest()[:24]
+
+
+def wire_name(name: str) -> str:
+    """The name of a called tool as the wires take it; a model may have written anything, or nothing."""
+    return name if _NAME.match(name) else (re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "_")
 
 
 def is_audio(block: DocumentBlock) -> bool:

@@ -131,11 +131,11 @@ def call_written(at: int, call: Mapping[str, Any], acc: ResponsesState, out: Out
     """The arguments of a call that came whole, where no delta has said them.
 
     A call that nobody announced waits for the end of its item, which has the id that its result goes to; where none comes
-    it is made of what is known, the name at least.
+    it is made of what is known.
     """
     item = acc.items.get(at)
     if item is None:
-        if not text_field(call, "name"):
+        if not text_field(call, "name") and not written(call):
             return acc
         kind, id = text_field(call, "type"), text_field(call, "id")
         return _with(at, Item(kind, {}, id=id, waiting=call), acc)

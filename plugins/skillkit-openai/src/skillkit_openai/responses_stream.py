@@ -41,6 +41,8 @@ __all__ = ["Item", "ResponsesState", "broken", "responses_table"]
 log = logging.getLogger("skillkit_openai")
 
 Converted: TypeAlias = tuple[Iterable[StreamEvent], ResponsesState]
+_ENDS = (None, "completed", "incomplete")
+_UNDER_WAY = ("in_progress", "queued")
 
 
 def _unknown(kind: str) -> None:
@@ -265,11 +267,12 @@ def _terminal(response: Mapping[str, Any], output: Any, acc: ResponsesState) -> 
         return _ended(acc.error or stream_error(error or {"message": "the response failed"}), acc, response)
     if status == "cancelled":
         return _ended(ProviderError("the response was cancelled", kind=ErrorKind.aborted), acc, response)
-    if status not in ("completed", "incomplete") and not (status is None and isinstance(output, list)):
-        if status is None:
-            return _ended(protocol_error("the answer is no response", response), acc, response)
-        return _ended(protocol_error(f"the response has the status {status!r}"), acc, response)
     usage = response.get("usage")
+    if status is None and not isinstance(output, list):
+        return _ended(protocol_error("the answer is no response", response), acc, response)
+    # A word of the server's own ("complete") beside output and usage is that of an answer that has ended.
+    if status in _UNDER_WAY or (status not in _ENDS and not (isinstance(output, list) and isinstance(usage, Mapping))):
+        return _ended(protocol_error(f"the response has the status {status!r}"), acc, response)
     return StreamEvent(
         "done",
         usage=responses_usage(usage) if isinstance(usage, Mapping) else None,

@@ -7,6 +7,7 @@ variable has a value.
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextvars import Context
@@ -17,14 +18,18 @@ import aiohttp
 import httpx2
 from aiohttp.client_proto import ResponseHandler
 
+from skillkit_core.errors import ErrorKind, ProviderError
+
 from .http import MOST_BYTES
 
-__all__ = ["keep_nothing"]
+__all__ = ["keep_nothing", "unusable_proxy"]
 
 T = TypeVar("T")
 Send: TypeAlias = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 
 _MOST_OF_ERROR = 256 * 1024  # bytes
+_MOST_OF_HEADER = 64 * 1024  # bytes; gateways put tokens and policies there that aiohttp's 8 KiB do not hold
+_PROXIES = ("http", "https")
 
 
 def keep_nothing(http: httpx2.AsyncClient) -> None:
@@ -32,7 +37,35 @@ def keep_nothing(http: httpx2.AsyncClient) -> None:
     for transport in (http._transport, *http._mounts.values()):
         if transport is not None:
             transport.client = partial(_session, transport)  # type: ignore[attr-defined]
-            transport.handle_async_request = partial(_bounded, transport.handle_async_request)  # type: ignore[method-assign]
+            proxy = getattr(transport, "proxy", None)
+            usable = proxy is None or proxy.url.scheme in _PROXIES
+            send = partial(_bounded, transport.handle_async_request) if usable else _refused
+            transport.handle_async_request = send  # type: ignore[method-assign]
+
+
+async def _refused(request: httpx2.Request) -> httpx2.Response:
+    """Send nothing: aiohttp would take a SOCKS proxy for an HTTP proxy, and hand it the whole request, key included."""
+    raise unusable_proxy(request.url.scheme)
+
+
+def unusable_proxy(*schemes: str) -> ProviderError:
+    """Return the error for a proxy in the environment that is no HTTP proxy; it names the variable.
+
+    Args:
+        schemes: of the addresses that the proxy would be used for.
+    """
+    names = {f"{scheme}_proxy" for scheme in (*schemes, "all")}
+    found = [
+        (name, kind)
+        for name, value in sorted(os.environ.items())
+        if name.lower() in names and (kind := value.lower().partition("://")[0]) not in _PROXIES and "://" in value
+    ]
+    name, kind = found[0] if found else ("the proxy of the system", "socks")
+    return ProviderError(
+        f"{name} names a {'SOCKS' if kind.startswith('socks') else kind} proxy, which is not supported: nothing was sent",
+        kind=ErrorKind.invalid_request,
+        hint="name an HTTP proxy (http://host:port), or take this server out with NO_PROXY",
+    )
 
 
 async def _bounded(send: Send, request: httpx2.Request) -> httpx2.Response:
@@ -68,7 +101,7 @@ def _session(transport: Any) -> aiohttp.ClientSession:
     limits = transport.limits
     most = {} if limits.max_connections is None else {"limit": limits.max_connections}
     connector = _Connector(keepalive_timeout=limits.keepalive_expiry, ssl=transport.ssl_context, **most)
-    return aiohttp.ClientSession(connector=connector)
+    return aiohttp.ClientSession(connector=connector, max_line_size=_MOST_OF_HEADER, max_field_size=_MOST_OF_HEADER)
 
 
 class _Connector(aiohttp.TCPConnector):

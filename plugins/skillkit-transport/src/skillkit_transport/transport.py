@@ -91,15 +91,22 @@ class SDKTransport(ABC, Generic[C]):
             connect_timeout: seconds to reach the server. There is no other time limit: a
                 :class:`~skillkit_transport.http.Watch` per request costs less than timers for every piece of data.
             proxy: its URL; ``None``: the environment's.
+
+        Raises:
+            ProviderError: the environment names a proxy of an unknown kind.
         """
         import httpx2
 
-        from .connections import keep_nothing
+        from .connections import keep_nothing, unusable_proxy
 
         timeout = httpx2.Timeout(None, connect=connect_timeout)
         given = {} if proxy is None else {"proxy": proxy}
         # Never on to another place: it would get the key and the conversation.
-        http: httpx2.AsyncClient = self.load().DefaultAioHttpClient(timeout=timeout, follow_redirects=False, **given)
+        make = self.load().DefaultAioHttpClient
+        try:
+            http: httpx2.AsyncClient = make(timeout=timeout, follow_redirects=False, **given)
+        except ValueError:  # its text may hold the proxy's password
+            raise unusable_proxy("http", "https") from None
         keep_nothing(http)
         return http
 

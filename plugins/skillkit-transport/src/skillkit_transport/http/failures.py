@@ -128,7 +128,8 @@ def require_url(url: str, name: str = "base_url") -> str:
         name: the setting that the error names.
 
     Raises:
-        UsageError: ``url`` is no ``http://`` or ``https://`` address.
+        UsageError: ``url`` is no ``http://`` or ``https://`` address; or it is an endpoint (``name`` is not ``proxy``) and
+            has a query, a fragment, or user info, which no request would use as it is meant.
     """
     from urllib.parse import urlsplit
 
@@ -140,6 +141,14 @@ def require_url(url: str, name: str = "base_url") -> str:
     if not usable:
         raise UsageError(
             f"{name} {shown(url)!r} is no address", hint="it is written like https://host or http://host:port"
+        )
+    if name == "proxy":
+        return url
+    pieces = {"a query": "?" in url, "a fragment": "#" in url, "a user or password": "@" in parts.netloc}
+    if extra := [piece for piece, there in pieces.items() if there]:
+        raise UsageError(
+            f"{name} {shown(url)!r} is written with {' and '.join(extra)}, which cannot be part of an endpoint",
+            hint="leave it out; a key belongs into the provider's variable or into headers",
         )
     return url
 
