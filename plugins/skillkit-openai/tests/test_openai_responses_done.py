@@ -132,10 +132,12 @@ def test_items_that_nobody_announced_are_said_all_the_same(ends: bool, output: A
     assert streamed(events, "tool_call") == ARGUMENTS
 
 
-def test_a_call_whose_name_nobody_says_is_no_call(loopback: Any) -> None:
+def test_a_call_whose_name_nobody_says_is_kept_without_one(loopback: Any) -> None:
     message, events = played(loopback, *DONE[1], *DONE[2], last())
 
-    assert ([b.type for b in message.content], events[-1].stop_reason) == (["text"], StopReason.stop)
+    assert [b.type for b in message.content] == ["text", "tool_call"]
+    assert [(c.id, c.name, c.args) for c in message.tool_calls] == [("fc", "", {"a": 1})]
+    assert events[-1].stop_reason is StopReason.tool_calls
 
 
 def test_arguments_that_are_whole_before_their_item_begins_wait_for_its_end(loopback: Any) -> None:

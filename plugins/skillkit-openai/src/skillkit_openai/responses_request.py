@@ -127,7 +127,13 @@ class ResponsesEncoder:
         extra = {k: v for k, v in call.provider_data.items() if k != "type"} if intact else {}
         if own and call.provider_data.get("type") == "custom_tool_call":
             self._custom.add(call.id)
-            return {"type": "custom_tool_call", **extra, "call_id": id, "name": wire_name(call.name), "input": call.raw_args}
+            return {
+                "type": "custom_tool_call",
+                **extra,
+                "call_id": id,
+                "name": wire_name(call.name),
+                "input": call.raw_args,
+            }
         raw = call.raw_args if call.args is not None and call.raw_args.strip() else dumps(call.args or {})
         return {"type": "function_call", **extra, "call_id": id, "name": wire_name(call.name), "arguments": raw}
 

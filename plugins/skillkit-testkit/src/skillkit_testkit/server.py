@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from .received import Item, OfferedTool, ReceivedRequest
 from .turns import Call, Cut, Fail, Gate, Hang, Raw, Reply, Turn, TurnFunction
-from .wires import BY_PATH
+from .wires import WIRES
 from .wires.base import CREATED, Answer, Wire
 from .writing import plan, write_cut
 
@@ -50,6 +50,7 @@ class LLMServer:
         models: ids that ``GET /v1/models`` lists.
         strict: refuse, with 400, requests that the real provider would refuse (missing results, empty blocks, ...).
         port: 0: the system chooses.
+        wires: further wires to speak, each at its path.
 
     Example:
         >>> with LLMServer(Reply(text="hello")) as server:
@@ -58,10 +59,16 @@ class LLMServer:
     """
 
     def __init__(
-        self, *turns: Turn, models: Sequence[str] = ("scripted-model",), strict: bool = True, port: int = 0
+        self,
+        *turns: Turn,
+        models: Sequence[str] = ("scripted-model",),
+        strict: bool = True,
+        port: int = 0,
+        wires: Sequence[Wire] = (),
     ) -> None:
         self.models = tuple(models)
         self.strict = strict
+        self.wires = {wire.path: wire for wire in (*WIRES, *wires)}
         self.requests: list[ReceivedRequest] = []
         self.problems: list[str] = []
         self._script: deque[Turn] = deque(turns)
@@ -212,7 +219,7 @@ class LLMServer:
             body = json.loads(raw) if raw else {}
         except ValueError:
             body = None
-        wire = BY_PATH.get(request.path) if request.method == "POST" else None
+        wire = self.wires.get(request.path) if request.method == "POST" else None
         headers = {k.lower(): v for k, v in request.headers.items()}
         with self._received:
             received = ReceivedRequest(
@@ -222,18 +229,18 @@ class LLMServer:
                 headers=headers,
                 raw=raw,
                 body=body if isinstance(body, dict) else {},
-                api=wire.api if wire else "",
+                decoder=wire,
             )
             self.requests.append(received)
             self._received.notify_all()
         return received
 
     async def _answer(self, request: web.Request, received: ReceivedRequest) -> web.StreamResponse:
-        wire = BY_PATH.get(received.path)
+        wire = self.wires.get(received.path)
         if received.method == "GET" and received.path == "/v1/models":
             return _json(self._model_list())
-        if wire is None or not received.api:
-            allowed = f"POST {', '.join(BY_PATH)} and GET /v1/models"
+        if wire is None or received.decoder is None:
+            allowed = f"POST {', '.join(self.wires)} and GET /v1/models"
             message = f"{received.method} {received.path}: this server answers {allowed}"
             return _json({"type": "error", "error": {"type": "not_found_error", "message": message}}, 404)
         if not received.body:

@@ -24,12 +24,13 @@ class Plan:
     gate: Gate | None
     framing: Framing
     headers: dict[str, str]
+    content_type: str
 
     async def write(self, request: web.Request) -> web.StreamResponse:
         """Write the whole answer."""
         if self.gate is not None and self.gate.after_deltas is None:
             await self.gate.passed()
-        response = _response(self.headers)
+        response = _response(self.headers, self.content_type)
         await response.prepare(request)
         for data in frames(self.before, self.framing):
             await response.write(data)
@@ -49,7 +50,7 @@ def plan(wire: Wire, answer: Answer, failing: Fail | None = None) -> Plan:
         events = events[: after_deltas(events, failing.after_deltas)] + wire.error_events(failing, answer)
     gate = reply.gate
     split = after_deltas(events, gate.after_deltas) if gate is not None and gate.after_deltas is not None else 0
-    return Plan(events[:split], events[split:], gate, reply.framing, dict(reply.headers))
+    return Plan(events[:split], events[split:], gate, reply.framing, dict(reply.headers), wire.content_type)
 
 
 def after_deltas(events: list[WireEvent], count: int) -> int:
@@ -77,7 +78,7 @@ async def write_cut(request: web.Request, cut: Cut, wire: Wire, answer: Answer, 
         part = b"".join(e.data for e in events[: after_deltas(events, cut.after_deltas or 0)])
     else:
         part = body[: len(body) // 2]
-    response = _response(dict(answer.reply.headers))
+    response = _response(dict(answer.reply.headers), wire.content_type)
     if not stream:
         response.content_type = "application/json"
         response.content_length = len(part) if cut.clean else len(body)
@@ -92,10 +93,10 @@ async def write_cut(request: web.Request, cut: Cut, wire: Wire, answer: Answer, 
     return response
 
 
-def _response(headers: dict[str, str]) -> web.StreamResponse:
+def _response(headers: dict[str, str], content_type: str) -> web.StreamResponse:
     from aiohttp import web
 
     ids = {"request-id": "req_scripted", "x-request-id": "req_scripted"}
     response = web.StreamResponse(headers={**ids, "cache-control": "no-cache", **headers})
-    response.content_type = "text/event-stream"
+    response.content_type = content_type
     return response

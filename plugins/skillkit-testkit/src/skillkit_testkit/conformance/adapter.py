@@ -14,7 +14,8 @@ class AdapterConformance(AnswerChecks, FailureChecks, RequestChecks, StrangeChec
     """Subclass it, give the fixture ``make_adapter``, and every check runs.
 
     ``make_adapter`` is a callable ``(server_url) -> LLMAdapter``; the server speaks Anthropic Messages, OpenAI Chat
-    Completions and OpenAI Responses, and answers each in its own words. An adapter for another wire overrides the
-    fixture ``scripted`` instead (see :class:`~skillkit_testkit.conformance.Scripting`). Class attributes ``model``,
-    ``thinking`` and ``tools`` may be replaced.
+    Completions and OpenAI Responses, and answers each in its own words. An adapter for another wire over HTTP gives the
+    class attribute ``wire``, a :class:`~skillkit_testkit.wires.Wire`; one that is not asked over HTTP overrides the fixture
+    ``scripted`` (see :class:`~skillkit_testkit.conformance.Scripting`). Class attributes ``model``, ``thinking`` and
+    ``tools`` may be replaced.
     """

@@ -47,6 +47,25 @@ class AnswerChecks(AdapterCase):
         assert got.message.text == FULL.text
         assert got.message.stop_reason is StopReason.tool_calls
 
+    def test_every_event_of_a_call_says_whose_it_is(self, scripted: Scripting, stream: bool) -> None:
+        """Fragments of two calls are told apart by id and name."""
+        got = self.answer(scripted, FULL, self.request(stream=stream, tools=self.tools))
+        calls = got.message.tool_calls
+        said = {(e.tool_call_id, e.tool_name) for e in got.events if e.type.startswith("tool_call")}
+        assert said == {(call.id, call.name) for call in calls}
+        for call in calls:
+            raw = "".join(e.content for e in got.events if e.type == "tool_call_delta" and e.tool_call_id == call.id)
+            assert raw == call.raw_args
+
+    def test_a_call_without_a_name_is_kept(self, scripted: Scripting, stream: bool) -> None:
+        """The loop answers it with an error, and the model can do better."""
+        turn = Reply(text="So.", tool_calls=[Call("", {"city": "Bern"}, "call_a1"), Call("clock", {}, "call_b2")])
+        got = self.answer(scripted, turn, self.request(stream=stream, tools=self.tools))
+        said = [(call.id, call.name, call.args) for call in got.message.tool_calls]
+        assert sorted(said) == [("call_a1", "", {"city": "Bern"}), ("call_b2", "clock", {})]
+        assert got.message.stop_reason is StopReason.tool_calls
+        assert brackets(got) == 3
+
     def test_a_call_without_arguments_has_none(self, scripted: Scripting, stream: bool) -> None:
         """An empty object is a complete call."""
         turn = Reply(tool_calls=[Call("clock", {})])
@@ -129,6 +148,13 @@ class AnswerChecks(AdapterCase):
         assert got.error is None
         assert got.message.text == "all the same"
 
+    def test_response_headers_may_be_long(self, scripted: Scripting, stream: bool) -> None:
+        """Gateways put tokens and policies there: 64 KiB are taken."""
+        reply = Reply(text="ok", headers={"x-policy": "x" * 64_000})
+        got = self.answer(scripted, reply, self.request(stream=stream))
+        assert got.error is None
+        assert got.message.text == "ok"
+
     def test_complete_gives_the_message(self, scripted: Scripting) -> None:
         """``complete`` is the fold of ``stream``."""
 
@@ -145,7 +171,7 @@ class AnswerChecks(AdapterCase):
 
     def test_one_adapter_serves_requests_at_the_same_time(self, scripted: Scripting) -> None:
         """Nothing per request is kept in the adapter."""
-        server = self.server(scripted)
+        received = self.received(scripted)
 
         def echo(request: ReceivedRequest) -> Reply:
             return Reply(text=f"You said {request.user_text}", pieces=2)
@@ -163,7 +189,7 @@ class AnswerChecks(AdapterCase):
                 await adapter.close()
 
         assert [a.message.text for a in run(work())] == [f"You said number {n}" for n in range(5)]
-        assert len(server.requests) == 5
+        assert len(received) == 5
 
 
 def brackets(got: Answered) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,8 +17,10 @@ from skillkit_core.models import ModelDefinition
 from skillkit_core.stream import MessageBuilder, StreamEvent
 from skillkit_core.tools import Tool, ToolOutput
 
+from ..received import ReceivedRequest
 from ..server import LLMServer
 from ..turns import Turn
+from ..wires.base import Wire
 from .running import run
 
 __all__ = ["AdapterCase", "Answered", "Scripting", "answer_of", "comparable", "make_tool"]
@@ -26,22 +29,26 @@ __all__ = ["AdapterCase", "Answered", "Scripting", "answer_of", "comparable", "m
 class Scripting:
     """Prepares an adapter whose next request meets a scripted turn: ``adapter = scripted(Reply(text="hi"))``.
 
-    The standard one scripts the loopback server. An adapter that speaks another wire overrides the ``scripted``
-    fixture with a callable that produces the scenario its own way, and calls ``pytest.skip("reason")`` for turns that
-    it cannot produce. ``server`` is ``None`` then, and checks that look at requests are skipped.
+    The standard one scripts the loopback server, which learns another wire by the class attribute ``wire`` of the suite.
+    An adapter that is not asked over HTTP overrides the fixture ``scripted`` with a callable that produces the scenario
+    its own way, and calls ``pytest.skip("reason")`` for turns that it cannot produce.
+
+    Attributes:
+        requests: what the adapter has sent, decoded, as a list that grows; the checks of requests look at it. ``None``
+            where nothing can be looked at: those checks are skipped.
     """
 
-    server: LLMServer | None = None
+    requests: Sequence[ReceivedRequest] | None
 
     def __init__(self, server: LLMServer, make_adapter: Callable[[str], LLMAdapter]) -> None:
-        self.server = server
+        self.requests = server.requests
+        self._server = server
         self._make_adapter = make_adapter
 
     def __call__(self, *turns: Turn) -> LLMAdapter:
         """The adapter, once the server has its script."""
-        assert self.server is not None
-        self.server.script(*turns)
-        return self._make_adapter(self.server.url)
+        self._server.script(*turns)
+        return self._make_adapter(self._server.url)
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,7 @@ class AdapterCase:
     Attributes:
         model: what requests name; give your own where the adapter looks at it.
         thinking: the wire has readable thinking.
+        wire: the wire that the adapter speaks, where it is none of the three that the server knows.
         tools: the tools of the requests, sorted by name.
     """
 
@@ -114,6 +122,7 @@ class AdapterCase:
         "scripted-model", "scripted", context_window=100_000, max_output_tokens=4_000, reasoning=True
     )
     thinking = True
+    wire: Wire | None = None
     tools: tuple[Tool, ...] = (make_tool("clock"), make_tool("weather"))
 
     @pytest.fixture
@@ -123,8 +132,11 @@ class AdapterCase:
 
     @pytest.fixture
     def scripted(self, request: pytest.FixtureRequest) -> Scripting:
-        """Override where the adapter speaks none of the three wires; see :class:`Scripting`."""
-        return Scripting(request.getfixturevalue("llm_server"), request.getfixturevalue("make_adapter"))
+        """Override where the adapter is not asked over HTTP; see :class:`Scripting`."""
+        server: LLMServer = request.getfixturevalue("llm_server")
+        if self.wire is not None:
+            server.wires[self.wire.path] = self.wire
+        return Scripting(server, request.getfixturevalue("make_adapter"))
 
     @pytest.fixture(params=[True, False], ids=["stream", "whole"])
     def stream(self, request: pytest.FixtureRequest) -> bool:
@@ -149,10 +161,15 @@ class AdapterCase:
 
         return run(work())
 
-    def server(self, scripted: Scripting) -> LLMServer:
-        """The server, for checks of what was sent."""
-        server = getattr(scripted, "server", None)
-        if server is None:
-            pytest.skip("the adapter's scenarios come from no server whose requests could be looked at")
-        assert isinstance(server, LLMServer)
-        return server
+    def received(self, scripted: Scripting) -> Sequence[ReceivedRequest]:
+        """What the adapter sends, as it comes; the check is skipped where that is not handed over."""
+        requests = getattr(scripted, "requests", None)
+        if requests is None:
+            pytest.skip("the fixture scripted hands over no requests")
+        return cast("Sequence[ReceivedRequest]", requests)
+
+    async def asked(self, received: Sequence[ReceivedRequest]) -> ReceivedRequest:
+        """Wait for a request."""
+        while not received:
+            await asyncio.sleep(0.005)
+        return received[-1]

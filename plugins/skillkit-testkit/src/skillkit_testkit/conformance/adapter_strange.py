@@ -43,7 +43,6 @@ class StrangeChecks(AdapterCase):
     @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
     def test_a_redirect_is_never_followed(self, scripted: Scripting, stream: bool, status: int) -> None:
         """Whoever answers at the new address would get the key and the conversation."""
-        self.server(scripted)
         with LLMServer() as other:
             there = f"{other.url}/v1/elsewhere"
             turn = Raw(status=status, headers={"location": there})
@@ -57,7 +56,6 @@ class StrangeChecks(AdapterCase):
         self, scripted: Scripting, stream: bool, name: str
     ) -> None:
         """A wrong ``base_url`` often answers, with status 200."""
-        self.server(scripted)
         got = self.answer(scripted, _NO_ANSWERS[name], self.request(stream=stream))
         assert got.failure.kind is ErrorKind.protocol
         assert got.message.content == ()
@@ -65,7 +63,6 @@ class StrangeChecks(AdapterCase):
 
     def test_a_proxys_page_is_classified_by_its_status(self, scripted: Scripting, stream: bool) -> None:
         """And not shown as it is."""
-        self.server(scripted)
         turn = Raw(b"<html><title>502 Bad Gateway</title>" + b"<p>x</p>" * 1_000, 502, "text/html")
         got = self.answer(scripted, turn, self.request(stream=stream))
         assert got.failure.kind is ErrorKind.server
@@ -75,7 +72,6 @@ class StrangeChecks(AdapterCase):
     @pytest.mark.parametrize("name", _EVENTS)
     def test_nonsense_in_a_stream_ends_in_one_error(self, scripted: Scripting, name: str) -> None:
         """An adapter never raises once it has started, whatever arrives."""
-        self.server(scripted)
         got = self.answer(scripted, Raw(_EVENTS[name], content_type="text/event-stream"), self.request())
         assert got.failure.kind is not ErrorKind.aborted
         assert got.message.content == ()

@@ -1,14 +1,14 @@
-"""The three wire protocols that the scripted server speaks, one module each."""
+"""The three wire protocols that the scripted server speaks, one module each, and what a wire of one's own is made of."""
 
 from __future__ import annotations
 
 from .anthropic import AnthropicMessages
-from .base import Wire
+from .base import Answer, Item, OfferedTool, RequestDecoder, Wire, WireEvent, calls_problem, sse, text_of
 from .chat import OpenAIChat
 from .responses import OpenAIResponses
 
-__all__ = ["BY_API", "BY_PATH", "Wire"]
+__all__ = [
+    "WIRES", "Answer", "Item", "OfferedTool", "RequestDecoder", "Wire", "WireEvent", "calls_problem", "sse", "text_of",
+]  # fmt: skip
 
-_WIRES: tuple[Wire, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIResponses())
-BY_API: dict[str, Wire] = {wire.api: wire for wire in _WIRES}
-BY_PATH: dict[str, Wire] = {wire.path: wire for wire in _WIRES}
+WIRES: tuple[Wire, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIResponses())

@@ -10,7 +10,7 @@ from skillkit_core.messages import StopReason
 from skillkit_core.models import TokenUsage
 
 from ..turns import Fail
-from .base import Answer, Item, OfferedTool, Wire, WireEvent, pairing_problem, sse, text_of
+from .base import Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, sse, text_of
 
 __all__ = ["AnthropicMessages"]
 
@@ -91,7 +91,7 @@ class AnthropicMessages(Wire):
             ids = [b.get("id", "") for b in blocks if b.get("type") == "tool_use"]
             if bad := [i for i in ids if not _ID.match(str(i))]:
                 return f"messages.{n}: tool_use id {bad[0]!r} must match [a-zA-Z0-9_-]{{1,64}}"
-        return pairing_problem(self.items(body))
+        return calls_problem(self.items(body))
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         """A ``message`` object."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,8 +11,11 @@ from typing import Any, ClassVar, Literal
 
 from ..turns import Call, Fail, Reply
 
-__all__ = ["CREATED", "Answer", "Item", "OfferedTool", "Wire", "WireEvent", "pairing_problem", "sse", "text_of"]
+__all__ = [
+    "CREATED", "Answer", "Item", "OfferedTool", "RequestDecoder", "Wire", "WireEvent", "calls_problem", "sse", "text_of",
+]  # fmt: skip
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 CREATED = 1_750_000_000  # fixed, so that the same script gives the same bytes
 
 
@@ -66,28 +70,52 @@ class Answer:
             yield call.id or self.id(prefix, n), call
 
 
-class Wire(ABC):
-    """One protocol: reads a request's conversation, writes answers and errors."""
+class RequestDecoder(ABC):
+    """Reads the requests of one protocol, so that the same checks serve every protocol.
+
+    Attributes:
+        api: the protocol's name.
+    """
 
     api: ClassVar[str]
+
+    @abstractmethod
+    def items(self, body: Mapping[str, Any]) -> Iterable[Item]:
+        """The conversation of a request, in order."""
+
+    @abstractmethod
+    def tools(self, body: Mapping[str, Any]) -> Iterable[OfferedTool]:
+        """The tools of a request that the client runs, in order."""
+
+    def model(self, body: Mapping[str, Any]) -> str:
+        """The model that a request names."""
+        return str(body.get("model", ""))
+
+    def streams(self, body: Mapping[str, Any]) -> bool:
+        """Whether a request asks for a stream."""
+        return body.get("stream") is True
+
+    def problem(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
+        """Why the provider would refuse the request, or ``None``."""
+        return calls_problem(self.items(body))
+
+
+class Wire(RequestDecoder):
+    """One protocol over HTTP: reads a request's conversation, writes answers and errors.
+
+    Attributes:
+        path: requests are posted to it.
+        content_type: of a streamed answer.
+        statuses: HTTP status of the failures that have the provider's own.
+    """
+
     path: ClassVar[str]
+    content_type: ClassVar[str] = "text/event-stream"
     statuses: ClassVar[Mapping[str, int]] = {"overflow": 400, "quota": 429}
 
     def status(self, fail: Fail) -> int:
         """The HTTP status of an error answer; ``overflow`` and ``quota`` have the provider's own."""
         return self.statuses.get(fail.type or "", fail.status)
-
-    @abstractmethod
-    def items(self, body: Mapping[str, Any]) -> Iterator[Item]:
-        """The conversation of a request."""
-
-    @abstractmethod
-    def tools(self, body: Mapping[str, Any]) -> Iterator[OfferedTool]:
-        """The tools of a request that the client runs."""
-
-    @abstractmethod
-    def problem(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-        """Why the provider would refuse the request, or ``None``."""
 
     @abstractmethod
     def whole(self, answer: Answer) -> dict[str, Any]:
@@ -122,12 +150,14 @@ def text_of(content: Any, *types: str) -> str:
     return "".join(str(p.get("text", "")) for p in content if isinstance(p, Mapping) and p.get("type") in types)
 
 
-def pairing_problem(items: Iterable[Item]) -> str | None:
-    """The rule all wires share: each tool call has exactly one result, before anybody says anything else."""
+def calls_problem(items: Iterable[Item]) -> str | None:
+    """The rules all wires share: a call has a name, and exactly one result, before anybody says anything else."""
     open_calls: list[str] = []
     seen: set[str] = set()
     for item in items:
         if item.kind == "call":
+            if not _NAME.match(item.name):
+                return f"the name {item.name!r} of tool call {item.call_id!r} must match [a-zA-Z0-9_-]{{1,64}}"
             if item.call_id in seen:
                 return f"duplicate tool call id {item.call_id!r}"
             seen.add(item.call_id)

@@ -9,7 +9,7 @@ from skillkit_core.messages import StopReason
 from skillkit_core.models import TokenUsage
 
 from ..turns import Fail
-from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, pairing_problem, sse, text_of
+from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, sse, text_of
 
 __all__ = ["OpenAIChat", "openai_error"]
 
@@ -70,7 +70,7 @@ class OpenAIChat(Wire):
                 return f"messages[{n}]: an assistant message needs content or tool_calls"
         if "stream_options" in body and body.get("stream") is not True:
             return "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-        return pairing_problem(self.items(body))
+        return calls_problem(self.items(body))
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         """A ``chat.completion`` object."""

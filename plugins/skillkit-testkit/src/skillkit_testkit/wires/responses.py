@@ -9,7 +9,7 @@ from skillkit_core.messages import StopReason
 from skillkit_core.models import TokenUsage
 
 from ..turns import Fail
-from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, pairing_problem, sse, text_of
+from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, sse, text_of
 from .chat import openai_error
 
 __all__ = ["OpenAIResponses"]
@@ -77,7 +77,7 @@ class OpenAIResponses(Wire):
                     return (
                         f"Item {item.get('id')!r} of type 'reasoning' was provided without its required following item."
                     )
-        return pairing_problem(self.items(body))
+        return calls_problem(self.items(body))
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         """A ``response`` object."""
