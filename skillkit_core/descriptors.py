@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .errors import PluginError
+from .fields import check_fields
 from .frozen import EMPTY
 
 __all__ = [
@@ -14,21 +15,9 @@ __all__ = [
 
 
 KINDS = (
-    "adapters",
-    "models",
-    "runtimes",
-    "compactors",
-    "tools",
-    "skill_sources",
-    "skill_loaders",
-    "session_stores",
-    "token_estimators",
-    "context_providers",
-    "executors",
-    "credentials",
-    "commands",
-    "config",
-)
+    "adapters", "models", "runtimes", "compactors", "tools", "skill_sources", "skill_loaders", "session_stores",
+    "token_estimators", "context_providers", "executors", "credentials", "commands", "config",
+)  # fmt: skip
 """For each kind there is a hook ``register_<kind>`` and a registry."""
 
 
@@ -107,6 +96,22 @@ class TokenEstimator(NamedTuple):
     models: Sequence[str] = ("*",)
 
 
+def _check(descriptor: Any) -> None:
+    """Have the fields of every new ``descriptor`` checked; a named tuple has no ``__post_init__``."""
+    make = descriptor.__new__
+
+    def checked(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        made = make(cls, *args, **kwargs)
+        check_fields(made, f"{cls.__name__} {made[0]!r}")
+        return made
+
+    descriptor.__new__ = checked
+
+
+for _descriptor in (Factory, Provider, Command, ConfigSection, ContextProvider, TokenEstimator):
+    _check(_descriptor)
+
+
 def load_object(target: Any) -> Any:
     """Return the object that an import string ``"package.module:attribute"`` names, and any other target unchanged.
 
@@ -116,14 +121,13 @@ def load_object(target: Any) -> Any:
     if not isinstance(target, str):
         return target
     from importlib import import_module
+    from operator import attrgetter
 
     module, sep, attribute = target.partition(":")
     if not sep or not module or not attribute:
         raise PluginError(f"{target!r} is not an import string", hint="write 'package.module:attribute'")
-    found: Any = import_module(module)
-    for part in attribute.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise PluginError(f"module {module!r} has no attribute {attribute!r}") from None
-    return found
+    found = import_module(module)
+    try:
+        return attrgetter(attribute)(found)
+    except AttributeError:
+        raise PluginError(f"module {module!r} has no attribute {attribute!r}") from None

@@ -212,16 +212,7 @@ class ErrorKind(StrEnum):
     unknown = "unknown"
 
 
-_RETRYABLE = frozenset(
-    {
-        ErrorKind.rate_limit,
-        ErrorKind.overloaded,
-        ErrorKind.server,
-        ErrorKind.connection,
-        ErrorKind.timeout,
-        ErrorKind.protocol,
-    }
-)
+_RETRYABLE = frozenset(map(ErrorKind, ("rate_limit", "overloaded", "server", "connection", "timeout", "protocol")))
 
 
 class ProviderError(SkillKitError):

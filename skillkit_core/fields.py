@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
@@ -18,7 +18,7 @@ _rules: dict[type, dict[str, tuple[Any, _Rule | None]]] = {}
 
 
 def check_fields(value: Any, of: str = "") -> None:
-    """Check the fields of a dataclass instance against their annotations.
+    """Check the fields of a dataclass instance or a named tuple against their annotations.
 
     ``Annotated[type, words]`` gives the words of the error, and ``Annotated[type, words, check]`` also calls ``check``. A tuple
     may be given as a list, names as any collection of texts, a float as an int, an int never as a bool. An annotation is read
@@ -49,9 +49,11 @@ def check_fields(value: Any, of: str = "") -> None:
 
 
 def _defaults(cls: Any) -> dict[str, tuple[Any, _Rule | None]]:
+    none = object()  # equals no value of a field
+    if issubclass(cls, tuple):
+        return {name: (cls._field_defaults.get(name, none), None) for name in cls._fields}
     from dataclasses import MISSING, fields  # not needed to list plugins, and slow to import
 
-    none = object()  # equals no value of a field
     return {f.name: (none if f.default is MISSING else f.default, None) for f in fields(cls)}
 
 
@@ -76,7 +78,8 @@ class _Names(dict[str, Any]):
 
 def _annotation(cls: Any, name: str) -> Any:
     """Return the type that a field's annotation means. Other annotations, whose types may not be imported yet, are not read."""
-    text = cls.__dataclass_fields__[name].type
+    kind = cls.__annotations__[name] if issubclass(cls, tuple) else cls.__dataclass_fields__[name].type
+    text = getattr(kind, "__forward_arg__", kind)
     if not isinstance(text, str):
         return text
     names = _Names()
@@ -111,10 +114,10 @@ def _rule(kind: Any) -> _Rule:
         if args == (str, str):
             return _is_texts, "a mapping of str to str"
         return (lambda value: isinstance(value, Mapping)), "a mapping"
-    if origin in (tuple, frozenset, set):
+    if origin in (tuple, frozenset, set, Sequence):
         return _collection(origin, args[0])
-    if origin is Callable:
-        return callable, "a function"
+    if origin in (Callable, type):
+        return callable, "a function" if origin is Callable else "a class"
     return (lambda value: isinstance(value, kind)), f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}"
 
 

@@ -16,20 +16,9 @@ from .models import TokenUsage
 __all__ = ["MessageBuilder", "StreamEvent", "StreamTable", "StreamType", "parse_tool_args"]
 
 StreamType: TypeAlias = Literal[
-    "text_start",
-    "text_delta",
-    "text_end",
-    "thinking_start",
-    "thinking_delta",
-    "thinking_end",
-    "tool_call_start",
-    "tool_call_delta",
-    "tool_call_end",
-    "tool_result",
-    "block",
-    "done",
-    "error",
-]
+    "text_start", "text_delta", "text_end", "thinking_start", "thinking_delta", "thinking_end",
+    "tool_call_start", "tool_call_delta", "tool_call_end", "tool_result", "block", "done", "error",
+]  # fmt: skip
 
 
 @final

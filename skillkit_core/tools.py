@@ -153,3 +153,6 @@ class ToolSet:
 
     name: str
     factory: Callable[[Any], Sequence[Tool]] | str
+
+    def __post_init__(self) -> None:
+        check_fields(self, f"tool set {self.name!r}")

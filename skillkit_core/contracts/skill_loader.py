@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ..fields import check_fields
 from ..skills import Skill, SkillProblem
 
 __all__ = ["LoadedSkills", "SkillLoader", "SkillSource"]
@@ -32,6 +33,9 @@ class SkillSource:
     package: str | None = None
     trusted: bool = False
     loader: str | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, f"skill source {self.name!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,6 @@ class AdapterCase:
 
     async def asked(self, received: Sequence[ReceivedRequest]) -> ReceivedRequest:
         """Wait for a request."""
-        while not received:
+        while not received:  # noqa: ASYNC110 - the list grows in another thread
             await asyncio.sleep(0.005)
         return received[-1]
