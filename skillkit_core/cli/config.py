@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ConfigError, UnknownName
+from ..settings.config import masked
 from ..settings.trust import Trust
 from .output import echo, fields, json_option, print_json, short_path, style, table
 
@@ -21,7 +22,6 @@ def config() -> None:
 
 
 def _shown(value: Any) -> str:
-    value = _plain(value)
     if value in (None, "", {}):
         return "-"
     if isinstance(value, list):
@@ -43,13 +43,14 @@ def show(state: Any, prefix: str | None, as_json: bool) -> None:
     host: Host = state.host
     host.check_config()
     every = list(host.config.values())
-    rows = [r for r in every if prefix is None or r[0] == prefix or r[0].startswith(f"{prefix}.")]
+    wanted = [r for r in every if prefix is None or r[0] == prefix or r[0].startswith(f"{prefix}.")]
+    rows = [(key, masked(_plain(value), key), origin) for key, value, origin in wanted]
     if not rows and prefix is not None:
         raise UnknownName(
             "setting", prefix, {part for key, *_ in every for part in (key, key.rpartition(".")[0]) if part}
         )
     if as_json:
-        print_json({key: {"value": _plain(value), "origin": origin} for key, value, origin in rows})
+        print_json({key: {"value": value, "origin": origin} for key, value, origin in rows})
         return
     table(
         ["setting", "value", "from"],

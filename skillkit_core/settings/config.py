@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +22,8 @@ CORE_KEYS = (
 )  # fmt: skip
 _NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
 _ABSENT = object()
+_USER = re.compile(r"((?<=://)[^/\s]+|[^/\s:@]+:[^/\s]+)@")
+_QUERY = re.compile(r"(?<=://)([^?#\s]*)[?#]\S+")
 
 
 def _itself(key: str) -> str:
@@ -139,6 +142,17 @@ def section_model(section: ConfigSection) -> Any:
     if not hasattr(model, "model_validate"):
         raise PluginError(f"{section.model!r} is no pydantic model", where=f"section {section.name!r}")
     return model
+
+
+def masked(value: Any, key: str = "") -> Any:
+    """Return a setting as people may see it: without users and queries of URLs, and without values of headers and queries."""
+    if isinstance(value, Mapping):
+        return {name: masked(inner, f"{key}.{name}") for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [masked(inner, f"{key}.") for inner in value]
+    if not {"headers", "query"}.isdisjoint(key.split(".")[:-1]):
+        return "***"
+    return _QUERY.sub(r"\1?***", _USER.sub("***@", value)) if isinstance(value, str) else value
 
 
 class Config:
@@ -305,16 +319,16 @@ class Config:
             raise PluginError(f"its validation failed: {type(error).__name__}: {error}", where=owner) from error
 
     def _explain(self, path: str, problem: Mapping[str, Any], model: type[BaseModel]) -> ConfigError:
-        where = self._place(path)
+        where, given = self._place(path), masked(problem.get("input"), path)
         if problem["type"] in ("model_type", "dict_type"):
-            return ConfigError(f"must be a mapping of settings, not {problem.get('input')!r}", where=where)
+            return ConfigError(f"must be a mapping of settings, not {given!r}", where=where)
         if problem["type"] == "extra_forbidden":
             name = path.rpartition(".")[2]
             close = close_matches(name, _field_names(model), 1)
             hint = f"did you mean {close[0]!r}?" if close else None
             return ConfigError(f"unknown setting {name!r}", where=where, hint=hint)
         message = problem["msg"][:1].lower() + problem["msg"][1:]
-        shown = repr(problem.get("input"))
+        shown = repr(given)
         return ConfigError(f"{message}, not {shown if len(shown) < 60 else shown[:57] + '...'}", where=where)
 
     def _place(self, path: str) -> str:

@@ -212,3 +212,55 @@ def test_debug_shows_the_traceback_of_a_broken_plugin(site: Any) -> None:
     done = site.run("--debug", "plugins", "doctor")
     assert "Traceback" in done.out + done.err
     assert "no luck" in done.out + done.err
+
+
+FIELDS = {
+    # the descriptor: what is said of its field
+    "Provider('acme', {'a': 'x:y'}, api_key_env='ACME_KEY')": (
+        "adapters", "Provider 'acme': api_key_env is 'ACME_KEY'; it must be a collection of names",
+    ),
+    "Provider('acme', 'x:y')": ("adapters", "Provider 'acme': apis is 'x:y'; it must be a mapping"),
+    "Provider('acme', {}, headers={'x': 1})": ("adapters", "headers is of type dict; it must be a mapping of str to str"),
+    "Provider('acme', {}, rank='10')": ("adapters", "rank is '10'; it must be an int"),
+    "Command('acme', print, 'Help.')": ("commands", "Command 'acme': target is of type builtin_function_or_method"),
+    "ConfigSection('acme', {})": ("config", "ConfigSection 'acme': model is of type dict; it must be a class or a str"),
+    "ContextProvider('acme', 'x:y', order='first')": ("context_providers", "order is 'first'; it must be an int"),
+    "TokenEstimator('acme', len, models='gpt-*')": ("token_estimators", "models is 'gpt-*'; it must be a collection of names"),
+    "Factory('acme', None)": ("runtimes", "Factory 'acme': create is of type NoneType; it must be a function or a str"),
+    "Factory(b'acme', 'x:y')": ("compactors", "name is of type bytes; it must be a str"),
+    "ToolSet('acme', [])": ("tools", "tool set 'acme': factory is of type list; it must be a function or a str"),
+    "SkillSource('acme', path='skills')": ("skill_sources", "skill source 'acme': path is 'skills'; it must be a Path"),
+}  # fmt: skip
+
+
+def test_doctor_names_the_plugin_and_the_field_of_a_wrong_descriptor(site: Any) -> None:
+    for n, (made, (kind, _)) in enumerate(FIELDS.items()):
+        imports = "from skillkit_core import SkillSource, ToolSet\n"
+        site.plugin(f"acme{n}", f"{imports}@hookimpl\ndef register_{kind}(register): register({made})")
+    done = site.run("plugins", "doctor", "--json")
+    found = {p["plugin"]: p for p in done.json["problems"]}
+    for n, (kind, said) in enumerate(FIELDS.values()):
+        problem = found[f"acme{n}"]
+        assert problem["stage"] == f"register_{kind}"
+        assert said in problem["message"]
+        assert problem["remedy"]
+
+
+def test_no_letter_of_a_variables_name_is_looked_up(site: Any) -> None:
+    """``_`` is in the environment of every shell, and would have gone to the server as the key."""
+    site.plugin("acme", """
+        @hookimpl
+        def register_adapters(register):
+            register(Provider("acme", {"acme": "acme:Adapter"}, api_key_env="ACME_KEY", default_model="m"))
+        """)  # fmt: skip
+    site.plugin("run", """
+        import click
+        @click.command()
+        @click.pass_obj
+        def ask(state): click.echo(state.host.adapters.api_key(state.host.adapters.provider("acme")))
+        @hookimpl
+        def register_commands(register): register(Command("ask", f"{__name__}:ask", "Ask."))
+        """)  # fmt: skip
+    done = site.run("ask", _="/usr/bin/python")
+    assert done.code != 0
+    assert "/usr/bin/python" not in done.out + done.err

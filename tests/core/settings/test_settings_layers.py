@@ -160,6 +160,58 @@ def test_secrets_are_masked(acme: Any) -> None:
     assert "sk-very-secret" not in acme.run("config", "show").out
 
 
+NETWORK = """
+from pydantic import BaseModel, ConfigDict
+
+class Server(BaseModel):
+    base_url: str
+    headers: dict[str, str] = {}
+    query: dict[str, str] = {}
+
+class Network(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    proxy: str | None = None
+    proxies: list[str] = []
+    headers: dict[str, str] = {}
+    servers: dict[str, Server] = {}
+    limit: int = 1
+"""
+NETWORK_FILE = """
+base_url: https://ada:s3cret-core@models.example/v1?token=s3cret-query#s3cret-end
+network:
+  proxy: ada:s3cret-proxy@proxy.example:8080
+  proxies: ["http://ada:s3cret-list@proxy.example:8080", "http://plain.example:80"]
+  headers: {X-Team: s3cret-header}
+  servers:
+    house:
+      base_url: http://s3cret-user@house.example/v1?key=s3cret-key
+      headers: {Authorization: Bearer s3cret-bearer}
+      query: {sig: s3cret-sig}
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)], ids=["table", "json"])
+def test_proxy_passwords_users_headers_and_query_tokens_are_masked(site: Any, flags: tuple[str, ...]) -> None:
+    (site.path / "network_settings.py").write_text(NETWORK)
+    source = "@hookimpl\ndef register_config(register): register(ConfigSection('network', 'network_settings:Network'))"
+    site.plugin("network", source)
+    site.config(NETWORK_FILE)
+
+    done = site.run("config", "show", *flags)
+
+    assert done.code == 0, done.err
+    assert "s3cret" not in done.out
+    for kept in ("https://***@models.example/v1?***", "***@proxy.example:8080", "http://***@house.example/v1?***",
+                 "http://plain.example:80", "X-Team", "Authorization", "sig"):  # fmt: skip
+        assert kept in done.out
+
+    site.config("network:\n  limit: http://ada:s3cret-limit@proxy.example\n")
+    refused = site.run("config", "show", *flags)
+    assert refused.code == 2
+    assert "http://***@proxy.example" in refused.err + refused.out
+    assert "s3cret" not in refused.err + refused.out
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
