@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import random
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -314,6 +316,9 @@ class ModelCall:
             add(StreamEvent("error", error=broken))
         if isinstance(builder.error, SkillKitError):
             builder.error.message = run.redact(builder.error.message)
+            mistake = builder.error.__cause__  # a mistake in the adapter's code: its author needs the line
+            if mistake is not None and getattr(builder.error, "kind", None) is ErrorKind.unknown:
+                logging.getLogger(__name__).debug("%s", run.redact("".join(traceback.format_exception(mistake))))
         if not started:
             await self._transcript.open_answer()
 
