@@ -18,15 +18,8 @@ SESSION_VERSION = 1
 DECISIONS = "suspension_decisions"  # the ``custom_type`` of the entry that ends a suspension
 OFF_PATH = frozenset({"label", "leaf", "session_info", "usage"})  # types of entries that no entry follows
 ENTRY_TYPES = OFF_PATH | {
-    "message",
-    "model_change",
-    "thinking_level_change",
-    "compaction",
-    "branch_summary",
-    "custom",
-    "custom_message",
-    "suspension",
-}
+    "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "suspension",
+}  # fmt: skip
 
 
 def new_session_id(now: float) -> str:
