@@ -19,7 +19,6 @@ from ..events.types import (
     SessionTreeEvent,
 )
 from ..host.memory import MemoryStore
-from ..host.text import without_secrets
 from .part import Part
 from .session import Session
 
@@ -90,7 +89,7 @@ class Conversation(Part):
         answer = await bus.fire(SessionStartEvent, reason=reason, previous=previous, path=session.location)
         if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
             for message in answer.context:  # type: ignore[union-attr]
-                await session.append_message(without_secrets(message, self._agent.host.redact))
+                await session.append_message(message)
 
     async def switch(self, target: str) -> Session:
         """Switch to another session of the host's store; see :meth:`AgentRunner.switch`."""

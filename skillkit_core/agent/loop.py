@@ -326,7 +326,7 @@ class Loop:
                 raise
             message = await self.call.ask(Turn(None, turn.tools, turn.system_prompt))
         message = await self.transcript.persist_answer(message)
-        self.run.answered(message.text, message.stop_reason)
+        self.run.answered(self.run.messages[-1].text, message.stop_reason)
         return message
 
     async def _run_tools(self, message: AssistantMessage, turn: Turn) -> ToolBatch | None:

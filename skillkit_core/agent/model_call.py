@@ -7,7 +7,7 @@ import logging
 import random
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse, ThinkingLevel
@@ -25,7 +25,7 @@ from ..events.types import (
 )
 from ..frozen import freeze
 from ..host.text import redact_headers
-from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason
+from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, ToolCall
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
 from .around import wrapped
@@ -334,7 +334,7 @@ class ModelCall:
         return failed
 
     def _message(self, builder: MessageBuilder, stop_reason: StopReason | None = None) -> AssistantMessage:
-        """Return the part of the answer that has arrived as a message, with secrets redacted."""
+        """Return the part of the answer that has arrived as a message, with secrets redacted in all blocks but the calls."""
         run = self._run
         target = run.target
         assert target is not None
@@ -345,7 +345,8 @@ class ModelCall:
             ts=run.clock.time(),
             stop_reason=stop_reason,
         )
-        return self._transcript.redacted(message)
+        content = tuple([b if type(b) is ToolCall else run.redact(b) for b in message.content])
+        return message if content == message.content else replace(message, content=content)
 
 
 def _replaced(message: AssistantMessage) -> MessageBuilder:

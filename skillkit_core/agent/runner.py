@@ -236,6 +236,7 @@ class AgentRunner:
 
     def begin_context(self, session: Session) -> None:
         """Begin the context view of ``session``, which model calls send from now on."""
+        session.keep_out(self.host.secrets)
         self.context = ContextView(self.host, session)
 
     def talk_in(self, session: Session) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contracts.session_store import (
     ENTRY_TYPES,
@@ -20,7 +20,7 @@ from ..contracts.session_store import (
     no_collection,
 )
 from ..errors import SessionCorrupt, SessionError, UsageError
-from ..frozen import EMPTY, FrozenDict, freeze
+from ..frozen import EMPTY, freeze
 from ..host.memory import MemoryStore
 from ..messages import (
     AgentMessage,
@@ -33,6 +33,9 @@ from ..messages import (
 )
 from ..models import BUCKETS, TokenUsage
 from .suspension import Suspension
+
+if TYPE_CHECKING:
+    from ..host.secrets import Secrets
 
 __all__ = ["NO_THINKING", "ModelChoice", "Session", "SessionView", "new_session_id"]
 
@@ -117,6 +120,7 @@ class Session:
         self.handle = handle
         self.id = handle.header.id
         self._clock = clock
+        self._secrets: Secrets | None = None
         self._by_id: dict[str, SessionEntry] = {}
         self._seq = self._ids = 0
         self.leaf_id: str | None = None
@@ -290,6 +294,13 @@ class Session:
         found = find_suspension(leaf, parent)
         return Suspension.of(found) if found is not None else None
 
+    def keep_out(self, secrets: Secrets) -> None:
+        """Redact ``secrets`` in every entry from now on, so that store, context and reloaded context agree (I15)."""
+        self._secrets = secrets
+
+    def _redacted(self, value: Any) -> Any:
+        return value if self._secrets is None or not self._secrets.known else self._secrets.redact(value)
+
     async def append(
         self,
         kind: str,
@@ -319,7 +330,7 @@ class Session:
                 hint="a plugin writes session.note('<plugin>.<what>', data)",
             )
         self._seq += 1
-        data = data if type(data) in (MessageData, FrozenDict) else freeze(data)
+        data = data if type(data) is MessageData else freeze(self._redacted(data))
         ts = self._clock() if ts is None else ts
         entry = SessionEntry(self._seq, entry_id or self.announce(), self.leaf_id, kind, ts, data)
         try:
@@ -361,6 +372,7 @@ class Session:
 
     async def append_message(self, message: AgentMessage, *, sync: bool = False, entry_id: str | None = None) -> str:
         """Write a message and append it to the context; return the id of the entry."""
+        message = self._redacted(message)
         if not message.ts:
             message = with_time(message, self._clock())
         kind = "custom_message" if isinstance(message, CustomMessage) else "message"
@@ -394,7 +406,7 @@ class Session:
         }
         entry_id = await self.append("compaction", data, sync=True)
         entry = self._by_id[entry_id]
-        self.context = [_summary_message(summary, entry.ts), *kept_messages]
+        self.context = [_summary_message(entry.data["summary"], entry.ts), *kept_messages]
         self.context_ids = [entry_id, *kept_ids]
         self.generation += 1
         return entry_id

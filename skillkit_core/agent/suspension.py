@@ -31,12 +31,14 @@ class SuspendedCall:
         name: the name of the tool.
         args: the arguments with which the call would run.
         questions: the questions of the guards; none when the call only waits for an earlier one.
+        redacted: the arguments held a secret that was not kept, so that the call cannot run any more.
     """
 
     id: str
     name: str
     args: Mapping[str, Any]
     questions: tuple[Question, ...] = ()
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Suspension:
                     "name": call.name,
                     "args": call.args,
                     "questions": [{"text": q.text, "plugin": q.plugin, "key": q.key} for q in call.questions],
+                    **({"redacted": True} if call.redacted else {}),
                 }
                 for call in calls
             ],
@@ -84,6 +87,7 @@ class Suspension:
                     call["name"],
                     copied(call["args"]),
                     tuple(Question(q["text"], q.get("plugin"), q.get("key")) for q in call["questions"]),
+                    call.get("redacted", False),
                 )
                 for call in entry.data["calls"]
             )

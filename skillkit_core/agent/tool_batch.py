@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import interrupts
-from ..frozen import EMPTY
+from ..host.secrets import MASK
 from ..messages import Outcome, ToolCall, ToolResultMessage
 from ..tools import Tool
 from .containment import Carried, carried, reason_of, seen, working_task
@@ -163,11 +163,7 @@ class ToolBatch:
     @property
     def suspended(self) -> list[SuspendedCall]:
         """The calls that wait for a decision, as the session persists them."""
-        return [
-            SuspendedCall(c.call.id, c.call.name, c.args or c.call.args or EMPTY, c.deferred)
-            for c in self.calls
-            if c.deferred is not None and c.result is None
-        ]
+        return [c.suspended(c.deferred) for c in self.calls if c.deferred is not None and c.result is None]
 
     async def deny_waiting(self, reason: str) -> None:
         """Deny every call that waits for a decision."""
@@ -191,7 +187,8 @@ class ToolBatch:
         for call in self.calls:
             tool = self._find(call.call.name)
             stored = self._resume.stored(call.call.id) if self._resume is not None else None
-            if stored is None and (tool is None or tool.replay != "safe"):
+            redacted = MASK in str(call.call.args)  # perhaps: then the call would run with something else
+            if stored is None and (tool is None or tool.replay != "safe" or redacted):
                 await call.refuse(Outcome.interrupted, NO_RESULT)
 
     @property

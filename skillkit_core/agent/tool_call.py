@@ -47,13 +47,12 @@ from ..tools import Tool, ToolOutput
 from .around import wrapped
 from .containment import run_in_thread
 from .nesting import enter
-from .suspension import shown_answer
+from .suspension import SuspendedCall, shown_answer
 
 if TYPE_CHECKING:
     from .pump import ToolUpdates
     from .run import Run
     from .runner import AgentRunner
-    from .suspension import SuspendedCall
 
 __all__ = ["IN_PROCESS", "CallContext", "FindTool", "InProcessExecutor", "ToolCallRun", "checked", "plain_details"]
 
@@ -135,7 +134,11 @@ class ToolCallRun:
             close = close_matches(name, [offered.name for offered in self._run.agent.toolbox.tools()])
             return f"There is no tool {name!r}." + (f" Did you mean {', '.join(close)}?" if close else "")
         if call.args is None:
-            return f"The arguments of {name!r} are not a JSON object: {call.raw_args[:200]!r}"
+            return f"The arguments of {name!r} are not a JSON object: {self._run.redact(call.raw_args)[:200]!r}"
+        if self._stored is not None and self._stored.redacted:
+            return (
+                f"The call of {name!r} was not run: its arguments held a secret, which no session keeps. Make it again."
+            )
         args = copied(call.args if self._stored is None else self._stored.args)
         problem = validate(tool.parameters, args)
         if problem is not None:
@@ -245,6 +248,12 @@ class ToolCallRun:
         if not self.deferred:
             self.deferred, self.args = (), EMPTY  # when the call's turn comes, the handlers get what the model wrote
 
+    def suspended(self, questions: tuple[Question, ...]) -> SuspendedCall:
+        """Return what the session keeps of a call that waits."""
+        args, stored = self.args or self.call.args or EMPTY, self._stored
+        redacted = self._run.redact(args) is not args or (stored is not None and stored.redacted)
+        return SuspendedCall(self.call.id, self.call.name, args, questions, redacted)
+
     async def deny(self, answer: ApprovalDecision) -> None:
         """Give the call the outcome ``denied``."""
         await self.refuse(Outcome.denied, f"Denied: {answer.reason or 'no reason given'}")
@@ -315,7 +324,7 @@ class ToolCallRun:
                 ToolResultEvent,
                 raw_args=self.call.args or EMPTY,
                 content=self._content(output),
-                details=output.details,
+                details=self._run.redact(output.details),
                 is_error=output.is_error,
                 terminate=output.terminate,
                 usage=output.usage,
@@ -389,7 +398,7 @@ class ToolCallRun:
         await self._fire(
             ToolExecutionEndEvent,
             content=result.content,
-            details=details,
+            details=self._run.redact(details),
             is_error=result.is_error,
             outcome=result.outcome,
             duration=duration,

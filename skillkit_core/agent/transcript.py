@@ -9,7 +9,6 @@ from typing import Literal, TypeVar
 from ..errors import interrupts
 from ..events.results import UNSET, MessageEndResult
 from ..events.types import MessageEndEvent, MessageStartEvent
-from ..host.text import without_secrets
 from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_time
 from ..stream import StreamEvent
 from .input import Kind, Receipt
@@ -36,12 +35,10 @@ class Transcript:
         self._session = run.session
         # "open" after message_start of the answer, "closed" after message_end
         self._bracket: Literal["none", "open", "closed"] = "none"
+        # the last persisted message, before the session redacted it
+        self._persisted: AgentMessage | None = None
         # the entry id that message_end named, until the message is persisted
         self._announced: str | None = None
-
-    def redacted(self, message: M) -> M:
-        """Return ``message`` with the secrets in its text redacted: a server may echo a key."""
-        return without_secrets(message, self._run.redact)
 
     async def _persist(self, message: AgentMessage, *, sync: bool = False) -> None:
         """Persist a message, and add the message to those of the run, also when only the wait for the disk fails."""
@@ -51,14 +48,14 @@ class Transcript:
             await session.append_message(message, sync=sync, entry_id=entry_id)
         finally:
             if session.leaf_id != before:
-                self._run.messages.append(message)
+                self._persisted = message
+                self._run.messages.append(session.context[-1])
             else:
                 self._announced = entry_id
 
     async def say(self, message: AgentMessage, *, sync: bool = False) -> None:
         """Persist a message that did not come from a model."""
-        message = self.redacted(message if message.ts else with_time(message, self._run.clock.time()))
-        await self._persist(message, sync=sync)
+        await self._persist(message if message.ts else with_time(message, self._run.clock.time()), sync=sync)
 
     async def take(self, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> int:
         """Persist the next message of a queue, or all; return how many. A message that fails stays queued (I14)."""
@@ -119,7 +116,7 @@ class Transcript:
         try:
             await self._persist(message)
         finally:
-            if self._run.messages and self._run.messages[-1] is message:
+            if self._persisted is message:
                 self.answer = message
         return message
 
@@ -130,7 +127,7 @@ class Transcript:
         self._announced = self._session.announce()
         answer = await self._bus.fire(MessageEndEvent, message=message, entry_id=self._announced)
         replaced = answer.message if isinstance(answer, MessageEndResult) else UNSET
-        return self.redacted(replaced) if isinstance(replaced, type(message)) else message
+        return replaced if isinstance(replaced, type(message)) else message
 
     async def persist_results(self, results: Sequence[ToolResultMessage]) -> None:
         """Announce and persist the results; raise an abort in between only after all results are persisted (I1)."""
@@ -145,9 +142,7 @@ class Transcript:
                     self._run.close()
                     if passing is None or interrupts(error):
                         passing = error
-                    if stage == self._persist_result and (
-                        not self._run.messages or self._run.messages[-1] is not result
-                    ):
+                    if stage == self._persist_result and self._persisted is not result:
                         await self._persist_result(result)
         if passing is not None:
             raise passing
@@ -161,9 +156,10 @@ class Transcript:
         try:
             await self._persist(result)
         finally:
-            if run.messages and run.messages[-1] is result:
+            if self._persisted is result:
                 self.results.append(result)
                 if run.streaming:
                     name, call_id = result.tool_name, result.tool_call_id
-                    run.push(StreamEvent("tool_result", result.text, tool_name=name, tool_call_id=call_id))
+                    text = run.messages[-1].text
+                    run.push(StreamEvent("tool_result", text, tool_name=name, tool_call_id=call_id))
         return result

@@ -141,6 +141,7 @@ class EventBus(Subscriptions):
         self.session_id: str | None = None
         self.run_id: str | None = None
         self.clock = clock
+        self._redact = host.redact if host is not None else None
         self.debug = False
         self._seq = itertools.count(1)
         self._reports: list[asyncio.Task[None]] = []
@@ -158,6 +159,7 @@ class EventBus(Subscriptions):
             agent_path=self.agent_path,
             seq=next(self._seq),
             ts=self.clock(),
+            _redact=self._redact,
             **values,
         )
 

@@ -40,10 +40,10 @@ def _value(value: Any) -> Any:
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
-    """Return the event as JSON values: ``type`` first, then its fields, without ``None`` and private fields."""
+    """Return the event as JSON: ``type``, then the fields without ``None`` and private ones, secrets of the host as ``***``."""
     out: dict[str, Any] = {"type": event.type}
     for f in fields(event):
         value = getattr(event, f.name)
         if value is not None and not f.name.startswith("_"):
             out[f.name] = _value(value)
-    return out
+    return out if event._redact is None else event._redact(out)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ..abort import AbortSignal
@@ -63,6 +63,7 @@ class Event:
     agent_path: tuple[str, ...] = ("main",)
     seq: int = 0
     ts: float = 0.0
+    _redact: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 IMPORT_SECONDS = 10.0
@@ -584,9 +585,9 @@ class Host:
             self._learned = self.generation
             self.secrets.learn()
 
-    def redact(self, text: str) -> str:
-        """Return ``text`` with ``***`` in place of every secret that this host knows."""
-        return text if self._secrets is None else self._secrets.redact(text)
+    def redact(self, value: T) -> T:
+        """Return a text, JSON or a message with ``***`` in place of every secret that this host knows."""
+        return value if self._secrets is None else self._secrets.redact(value)
 
     async def aclose(self) -> None:
         """Call ``host_closing``, close adapters, executors and stores, then call ``host_shutdown``. Idempotent."""

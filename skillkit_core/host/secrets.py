@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from ..frozen import FrozenDict
+from ..messages import BLOCK_TYPES, AgentMessage, ThinkingBlock
+from ..models import TokenUsage
 from .loading import Failure, isolated
 from .probe import called
 
@@ -14,16 +20,31 @@ if TYPE_CHECKING:
     from .manager import Host
 
 
+T = TypeVar("T")
+
+MASK = "***"
 # Redacting shorter values would blank out ordinary text.
 MIN_SECRET = 8
+# What names, signs or encrypts something for a provider goes back to the provider byte for byte.
+_EXACT = frozenset(
+    ("api", "data", "encrypted_content", "mime_type", "model", "provider", "reasoning_opaque", "signature",
+     "thought_signature", "type")
+)  # fmt: skip
+_RECORDS: tuple[Any, ...] = (AgentMessage, TokenUsage, *BLOCK_TYPES.values())
+# The characters that some writer of JSON escapes.
+_ESCAPED = re.compile(r"""([^\x20-\x7e]|["'/<>&]|\\+)""")
 
 
 class Secrets:
-    """The secrets that a host has given out, and replaces in every text that leaves the host."""
+    """The secrets that a host has given out, and replaces in every text that leaves the host.
+
+    Attributes:
+        known: from each secret, the longest first, to a part that no JSON escapes, and to a pattern of all spellings.
+    """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._values: set[str] = set()
+        self.known: Mapping[str, tuple[str, re.Pattern[str]]] = {}
         # Answers of async plugins, for callers that cannot await.
         self._awaited: dict[tuple[Any, str], Any] = {}
         # Name of a secret: the value that was refused, and the one that counts in its place.
@@ -32,9 +53,14 @@ class Secrets:
         self._missed: set[tuple[Any, str]] = set()
 
     def remember(self, value: str) -> None:
-        """Let :meth:`redact` replace ``value`` from now on."""
-        if len(value) >= MIN_SECRET:
-            self._values.add(value)
+        """Let :meth:`redact` replace ``value``, as adapters strip it, from now on."""
+        value = value.strip()
+        if len(value) >= MIN_SECRET and value not in self.known:
+            pieces = _ESCAPED.split(value)
+            pattern = "".join([_spelled(p) if n % 2 else re.escape(p) for n, p in enumerate(pieces)])
+            known = {**self.known, value: (max(pieces[::2], key=len), re.compile(pattern))}
+            # The longest come first, because one secret may be a part of another.
+            self.known = {secret: known[secret] for secret in sorted(known, key=len, reverse=True)}
 
     def learn(self) -> None:
         """Remember the keys that the environment holds for all providers, also for those that no run uses."""
@@ -42,13 +68,43 @@ class Secrets:
             for name in getattr(entry.item, "api_key_env", ()):
                 self.remember(self._host.environ.get(name) or "")
 
-    def redact(self, text: str) -> str:
-        """Return ``text`` with ``***`` in place of every remembered secret."""
-        # The longest come first, because one secret may be a part of another.
-        for value in sorted(self._values, key=len, reverse=True):
-            if value in text:
-                text = text.replace(value, "***")
-        return text
+    def redact(self, value: T) -> T:
+        """Return a text, JSON or a message with ``***`` in place of every remembered secret, ``value`` itself without one.
+
+        A secret is found as it is and as JSON escapes it. Signatures and encrypted data stay byte for byte; thinking that
+        held a secret loses its signature, which does not fit any more.
+        """
+        return self._redacted(value) if self.known else value
+
+    def _redacted(self, value: Any, exact: frozenset[str] = frozenset()) -> Any:
+        made: Any
+        if isinstance(value, str):
+            for part, pattern in self.known.values():
+                value = pattern.sub(MASK, value) if part in value else value
+            return value
+        if value is None or isinstance(value, (int, float)):
+            return value
+        if isinstance(value, Mapping):
+            made = {
+                self._redacted(k): v if k in exact and isinstance(v, str) else self._redacted(v, exact)
+                for k, v in value.items()
+            }
+            return value if made == value else made if type(value) is dict else FrozenDict(made)
+        if isinstance(value, (list, tuple)):
+            made = [self._redacted(item, exact) for item in value]
+            same = all(new is old for new, old in zip(made, value, strict=True))
+            return value if same else tuple(made) if isinstance(value, tuple) else type(value)(made)
+        if not isinstance(value, _RECORDS):
+            return value if (made := self._redacted(text := str(value))) == text else made
+        made = {}
+        for name in value.__dataclass_fields__:
+            old = getattr(value, name)
+            if old and not (name in _EXACT and isinstance(old, str)):
+                new = self._redacted(old, _EXACT if name in ("data", "provider_data") else exact)
+                made |= {} if new is old else {name: new}
+        if made and type(value) is ThinkingBlock:
+            return ThinkingBlock(self._redacted(value.thinking))
+        return replace(value, **made) if made else value
 
     def forget_awaited(self) -> None:
         """Forget the answers of async plugins, after plugins came or went."""
@@ -152,6 +208,16 @@ class Secrets:
                 remedy=f"'await host.find_secret({name!r})' before, or answer without waiting",
             )
         return None
+
+
+def _spelled(piece: str) -> str:
+    """Return a pattern for a character of a secret that JSON may escape, or for backslashes."""
+    if piece[0] == "\\":
+        return r"\\+"
+    escape = json.dumps(piece)[1:-1]
+    if escape[-1] == piece:  # as it is, or with no more than a backslash before it
+        escape = f"\\u{ord(piece):04x}"
+    return r"(?:\\*{}|(?i:{}))".format(re.escape(piece), escape.replace("\\", r"\\+"))
 
 
 class _Asker(NamedTuple):

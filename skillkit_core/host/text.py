@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TypeVar
-
-from ..messages import AgentMessage, TextBlock
-
-M = TypeVar("M", bound=AgentMessage)
+from collections.abc import Mapping
 
 # The names of headers with credentials end so.
 _CREDENTIALS = ("authorization", "api-key", "cookie", "-token", "-secret")
@@ -21,14 +15,6 @@ def limit_text(text: str, room: int) -> str:
     half = max(0, room - 60) // 2
     left_out = len(text) - 2 * half
     return f"{text[:half]}\n[... {left_out} characters left out ...]\n{text[len(text) - half :]}"
-
-
-def without_secrets(message: M, redact: Callable[[str], str]) -> M:
-    """Return ``message`` with ``redact(text)`` for its texts, or ``message`` itself where that changes nothing."""
-    if all(type(b) is not TextBlock or redact(b.text) == b.text for b in message.content):
-        return message
-    content = tuple(replace(b, text=redact(b.text)) if type(b) is TextBlock else b for b in message.content)
-    return replace(message, content=content)
 
 
 def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -46,7 +46,7 @@ async def ask(host: Host, options: Options) -> int:
         if not await _may_deny_what_waits(agent, options):
             return 1
         if session == "new":
-            await opened.append("session_info", {"title": shorten(request, TITLE)})
+            await opened.append("session_info", {"title": shorten(host.redact(request), TITLE)})
         await keep_folders(opened, options.skills_dirs)
         if action is not None:
             skill = host.skills.get(str(options.skill))

@@ -10,6 +10,8 @@ from typing import Any
 from skillkit_core import AgentRunner, MessageUpdateEvent, ToolExecutionEndEvent, ToolExecutionStartEvent
 from skillkit_core.cli.output import echo, printable, shorten, style, terminal_width
 
+from .pieces import Pieces
+
 __all__ = ["Display"]
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -30,6 +32,7 @@ class Display:
         self.live = sys.stdout.isatty() and not quiet
         self.progress = sys.stderr.isatty() and not quiet
         self.printed = ""
+        self._pieces = Pieces(agent.host.secrets)
         self._doing = "thinking"
         self._ticker: asyncio.Task[None] | None = None
         self._drawn = False
@@ -89,18 +92,24 @@ class Display:
         if self._tool_line_open:
             echo("", err=True)
             self._tool_line_open = False
-        echo(style(printable(text), dim=True, stream=sys.stderr), err=True)
+        echo(style(printable(self.agent.host.redact(text)), dim=True, stream=sys.stderr), err=True)
 
     # --- events -----------------------------------------------------------------------------------------------
 
     def _update(self, event: MessageUpdateEvent) -> None:
-        if event.event.type == "text_delta" and event.event.content:
+        delta = event.event.type == "text_delta"
+        self._show(self._pieces.add("answer", event.event.content) if delta else self._pieces.rest("answer"))
+
+    def _show(self, text: str) -> None:
+        """Show more of the answer."""
+        if text:
             self._clear()
-            self.printed += event.event.content
-            echo(printable(event.event.content), nl=False)
+            self.printed += text
+            echo(printable(text), nl=False)
             sys.stdout.flush()
 
     def _end_line(self) -> None:
+        self._show(self._pieces.rest("answer"))
         if self.printed and not self.printed.endswith("\n"):
             self.printed += "\n"
             echo()
@@ -117,16 +126,23 @@ class Display:
         if self.printed:
             self._end_line()
         if self.verbose:
-            args = ", ".join(f"{k}={v!r}" for k, v in event.args.items())
+            args = ", ".join(f"{k}={v!r}" for k, v in self.agent.host.redact(event.args).items())
             self._say(shorten(f"→ {event.tool_name}({args})", (terminal_width() or 200)))
 
     def _tool_output(self, event: Any) -> None:
-        self._clear()
-        echo(style(printable(event.output), dim=True, stream=sys.stderr), err=True, nl=False)
-        self._tool_line_open = not event.output.endswith("\n")
+        self._show_output(self._pieces.add((event.tool_call_id, event.stream), event.output))
+
+    def _show_output(self, text: str) -> None:
+        """Show more of what a tool puts out."""
+        if text:
+            self._clear()
+            echo(style(printable(text), dim=True, stream=sys.stderr), err=True, nl=False)
+            self._tool_line_open = not text.endswith("\n")
 
     def _tool_ended(self, event: ToolExecutionEndEvent) -> None:
         self._doing = "thinking"
+        for stream in ("stdout", "stderr"):
+            self._show_output(self._pieces.rest((event.tool_call_id, stream)))
         if self.verbose or event.outcome.value in ("blocked", "denied"):
             text = "".join(b.text for b in event.content if hasattr(b, "text"))
             self._say(

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.cli.output import echo, error_line, print_json, style
@@ -27,15 +27,17 @@ INTERRUPTED = 130
 
 async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitable[AgentResponse]]) -> Callable[[], int]:
     """Do the work of an agent whose session is open and show it as it goes; gives what prints the rest and says the exit code."""
-    from skillkit_core import AgentError, event_to_dict
+    from skillkit_core import AgentError
 
     from .display import Display
+    from .pieces import EventLines
     from .report import Report
 
     report = Report(agent, options.again.command(agent.host, agent.session.id))
     display = Display(agent, verbose=options.verbose and not options.as_json, quiet=options.as_json)
     if options.events:
-        agent.events.observe(lambda event: _line(event_to_dict(event)))
+        lines = EventLines(agent.host.secrets)
+        agent.events.observe(lambda event: _lines(lines.of(event)))
     caught = _abort_on_signals(agent)
     display.start()
     response: AgentResponse | None = None
@@ -47,7 +49,7 @@ async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitabl
     finally:
         await display.stop()
     code = INTERRUPTED if caught else _exit_code(response, failure)
-    result = report.to_dict(response, failure, code == 0)
+    result = agent.host.redact(report.to_dict(response, failure, code == 0))
 
     def finish() -> int:
         if options.events:
@@ -56,13 +58,18 @@ async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitabl
             print_json(result)
         else:
             display.end_of_text()
-            _print_answer(display, response, failure, code)
+            _print_answer(display, response, agent.host.redact(str(failure)) if failure is not None else None, code)
             if report.waiting:
                 show_waiting(report.waiting, agent.session.id, report.going_on)
             _say_offline(report)
         return code
 
     return finish
+
+
+def _lines(values: Iterable[Any]) -> None:
+    for value in values:
+        _line(value)
 
 
 def _line(value: Any) -> None:
@@ -85,13 +92,13 @@ def _exit_code(response: AgentResponse | None, failure: Any) -> int:
     return 0
 
 
-def _print_answer(display: Any, response: AgentResponse | None, failure: Any, code: int) -> None:
+def _print_answer(display: Any, response: AgentResponse | None, failure: str | None, code: int) -> None:
     answer = response.content if response is not None else ""
     already = bool(display.printed)
     if answer and not already:
         echo(answer, err=code == 1 and failure is None)
     if failure is not None:
-        error_line(str(failure))
+        error_line(failure)
     elif response is not None and response.outcome == "limit":
         own = response.reason.startswith("the limit of ")  # else a plugin says what its budget is
         error_line(response.reason + ("; raise it in the configuration (limits) or with --max-turns" if own else ""))

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
     from .settings import EntryLike
 
-__all__ = ["OUTPUT_CAP", "ActionResult", "action_environment", "build_argv", "interpret", "run_action"]
+__all__ = [
+    "OUTPUT_CAP",
+    "ActionResult",
+    "action_environment",
+    "build_argv",
+    "interpret",
+    "remember_secrets",
+    "run_action",
+]
 
 OUTPUT_CAP = 256 * 1024
 
@@ -157,11 +165,26 @@ def action_environment(host: Host, skill: Skill, action: SkillAction, entry: Ent
     env["LANG"] = host.environ.get("LANG") or "C.UTF-8"
     for name in _declared(skill, action):
         if value := own.get(name) or host.secret(name):
+            host.remember_secret(value)
             env[name] = value
     env.update(own)
     env["SKILL_DIR"] = str(skill.path or "")
     env["SKILLKIT_ACTION"] = action.name
     return env
+
+
+def remember_secrets(host: Host) -> None:
+    """Have the values of what skills declare replaced wherever text leaves, also before an action gets them."""
+    from .settings import entry_of
+
+    for skill in host.skills.items():
+        entry = entry_of(host, skill)
+        values = {**host.environ, **(entry.env if entry is not None else {})}
+        if entry is not None and entry.api_key:
+            host.remember_secret(entry.api_key)
+        for action in skill.actions:
+            for name in _declared(skill, action):
+                host.remember_secret(values.get(name) or "")
 
 
 def _declared(skill: Skill, action: SkillAction) -> list[str]:

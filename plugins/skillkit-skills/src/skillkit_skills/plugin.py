@@ -58,6 +58,15 @@ def register_commands(register: Callable[[Command], None]) -> None:
 
 
 @hookimpl
+def session_start(ctx: HandlerContext) -> None:
+    """No session keeps the keys of skills."""
+    from .actions import remember_secrets
+
+    if ctx.agent is not None:
+        remember_secrets(ctx.agent.host)
+
+
+@hookimpl
 def input(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
     """``/name text`` and ``$name text`` call the skill ``name``."""
     if event.text[:1] not in ("/", "$"):

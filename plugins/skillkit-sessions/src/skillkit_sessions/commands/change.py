@@ -55,7 +55,8 @@ def label(
     ctx: click.Context, session: str, entry: str, text: str | None, remove: bool, store: str | None, as_json: bool
 ) -> None:
     """JSON: ``{"session", "entry", "label"}``; a later label replaces an earlier one."""
-    words = " ".join((text or "").split())
+    ctx.obj.host.learn_secrets()
+    words = ctx.obj.host.redact(" ".join((text or "").split()))
     if bool(words) == remove:
         raise UsageError(
             "give a TEXT for the label, or --remove" if not words else "TEXT and --remove exclude each other"
