@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,41 @@ from typing import Any
 import pytest
 from skillkit_testkit import Recorder, replay
 
-from skillkit_core import AgentConfig, AgentRunner, Host, LLMRequest, StreamEvent, Tool
+from skillkit_core import (
+    AgentConfig,
+    AgentRunner,
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
+    HandlerContext,
+    Host,
+    LLMRequest,
+    StreamEvent,
+    Tool,
+    ToolCallEvent,
+    ToolCallEventResult,
+    ToolOutput,
+    hookimpl,
+)
 from skillkit_core.testing import Call, Raw, Reply, ScriptedModel
 
 SECRET = "ЖЩЫЭЮЯЦФ"  # letters that nothing else has: not even a piece of it may be found
 SAYS = ["The key", " is", *" ЖЩЫЭЮЯЦФ", ", use", " it."]
+
+
+class Later(Approver):
+    """Puts every question off."""
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        return ApprovalDecision("defer")
+
+
+class Asks:
+    """Asks about calls of the second answer."""
+
+    @hookimpl
+    def before_tool_call(self, event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+        return ToolCallEventResult(ask="May it?") if len(ctx.session.messages) > 5 else None
 
 
 class Slow(ScriptedModel):
@@ -80,4 +111,34 @@ def test_a_secret_in_pieces_does_not_get_into_a_recording(tmp_path: Path, waits:
     assert not set(SECRET) & set(text)
     assert text.count("***") > 20
     done = asyncio.run(replay(path))
+    assert done.matches, done.report()
+
+
+def test_a_recording_holds_no_key_that_json_writes_otherwise(tmp_path: Path) -> None:
+    """Arguments, names, details, thinking, a suspension."""
+    odd = 'sk-"odd"\\\\one/ünïcødé\'\\n12'
+    path = tmp_path / "session.jsonl"
+
+    async def look(args: Any, ctx: Any) -> ToolOutput:
+        ctx.on_output(json.dumps(odd))
+        return ToolOutput(json.dumps(odd), details={odd: [odd]})
+
+    async def main() -> None:
+        host = Host(discover=False, plugins=[("asks", Asks())], environ={})
+        host.remember_secret(odd)
+        calls = [Call("look", {"key": odd, odd: 1}), Call(f"no {odd}"), Call("look", raw=f"no JSON: {json.dumps(odd)}")]
+        tool = Tool("look", "Look.", look, {"type": "object", "additionalProperties": True})
+        config = AgentConfig(tools=(tool,), approver=Later())
+        async with AgentRunner(config, host=host) as agent:
+            agent.set_adapter(ScriptedModel([Reply(list(odd), calls=calls, thinking=odd), Reply(calls=calls[:1])]))
+            with Recorder(agent, path):
+                assert (await agent.chat(odd)).outcome == "suspended"
+        await host.aclose()
+
+    asyncio.run(main())
+    text = path.read_text(encoding="utf-8")
+    once = {odd, json.dumps(odd)[1:-1], json.dumps(odd, ensure_ascii=False)[1:-1]}
+    twice = {json.dumps(s, ensure_ascii=ascii)[1:-1] for s in once for ascii in (True, False)}
+    assert [s for s in once | twice if s in text] == [] and text.count("***") > 10
+    done = asyncio.run(replay(path, plugins=[("asks", Asks())]))
     assert done.matches, done.report()
