@@ -31,6 +31,7 @@ _EXACT = frozenset(
      "thought_signature", "type")
 )  # fmt: skip
 _RECORDS: tuple[Any, ...] = (AgentMessage, TokenUsage, *BLOCK_TYPES.values())
+_PLAIN = frozenset((int, float, bool, type(None)))
 # The characters that some writer of JSON escapes.
 _ESCAPED = re.compile(r"""([^\x20-\x7e]|["'/<>&]|\\+)""")
 
@@ -74,37 +75,43 @@ class Secrets:
         A secret is found as it is and as JSON escapes it. Signatures and encrypted data stay byte for byte; thinking that
         held a secret loses its signature, which does not fit any more.
         """
-        return self._redacted(value) if self.known else value
+        if isinstance(value, dict):  # has none in most cases, and nothing tells it faster
+            text = repr(value)
+            if all(part not in text for part, _ in self.known.values()):
+                return value
+        redacted: T = self._redacted(value) if self.known else value
+        return redacted
 
     def _redacted(self, value: Any, exact: frozenset[str] = frozenset()) -> Any:
         made: Any
         if isinstance(value, str):
             for part, pattern in self.known.values():
-                value = pattern.sub(MASK, value) if part in value else value
+                if part in value:
+                    value = pattern.sub(MASK, value)
             return value
-        if value is None or isinstance(value, (int, float)):
+        if type(value) in _PLAIN:
             return value
+        if isinstance(value, (list, tuple)):
+            made = [self._redacted(item, exact) for item in value]
+            same = all(new is old for new, old in zip(made, value, strict=True))
+            return value if same else tuple(made) if isinstance(value, tuple) else type(value)(made)
+        if isinstance(value, _RECORDS):  # before mappings, which take longer to tell
+            made = {}
+            for name in value.__dataclass_fields__:
+                old = getattr(value, name)
+                if old and type(old) not in _PLAIN and not (name in _EXACT and type(old) is str):
+                    new = self._redacted(old, _EXACT if name in ("data", "provider_data") else exact)
+                    made |= {} if new is old else {name: new}
+            if made and type(value) is ThinkingBlock:
+                return ThinkingBlock(self._redacted(value.thinking))
+            return replace(value, **made) if made else value
         if isinstance(value, Mapping):
             made = {
                 self._redacted(k): v if k in exact and isinstance(v, str) else self._redacted(v, exact)
                 for k, v in value.items()
             }
             return value if made == value else made if type(value) is dict else FrozenDict(made)
-        if isinstance(value, (list, tuple)):
-            made = [self._redacted(item, exact) for item in value]
-            same = all(new is old for new, old in zip(made, value, strict=True))
-            return value if same else tuple(made) if isinstance(value, tuple) else type(value)(made)
-        if not isinstance(value, _RECORDS):
-            return value if (made := self._redacted(text := str(value))) == text else made
-        made = {}
-        for name in value.__dataclass_fields__:
-            old = getattr(value, name)
-            if old and not (name in _EXACT and isinstance(old, str)):
-                new = self._redacted(old, _EXACT if name in ("data", "provider_data") else exact)
-                made |= {} if new is old else {name: new}
-        if made and type(value) is ThinkingBlock:
-            return ThinkingBlock(self._redacted(value.thinking))
-        return replace(value, **made) if made else value
+        return value if (made := self._redacted(text := str(value))) == text else made
 
     def forget_awaited(self) -> None:
         """Forget the answers of async plugins, after plugins came or went."""
