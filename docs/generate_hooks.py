@@ -75,7 +75,7 @@ one takes the calls that waited up between `agent_start` and its first `turn_sta
 
 Events are frozen dataclasses, and payloads are shared: a handler answers, it never edits. All of them have `session_id`, `run_id`, `agent_path`
 (`("main",)` or deeper for a nested run), `seq` (grows by one with every event of an agent) and `ts` (seconds since the epoch).
-`skillkit_core.event_to_dict(event)` gives JSON values; `skillkit run --json --events` prints those.
+`skillkit_core.event_to_dict(event)` gives JSON values with `***` for every secret; `skillkit run --json --events` prints those.
 
 - *observe*: the answer is ignored; answering at all is an error.
 - *intercept*: the answer changes what happens. A handler that fails is reported as `handler_error`, and its answer is discarded.

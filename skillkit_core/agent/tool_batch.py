@@ -187,7 +187,8 @@ class ToolBatch:
         for call in self.calls:
             tool = self._find(call.call.name)
             stored = self._resume.stored(call.call.id) if self._resume is not None else None
-            redacted = MASK in str(call.call.args)  # perhaps: then the call would run with something else
+            # The call may have had a secret there, and would run with something else.
+            redacted = MASK in str(call.call.args)
             if stored is None and (tool is None or tool.replay != "safe" or redacted):
                 await call.refuse(Outcome.interrupted, NO_RESULT)
 

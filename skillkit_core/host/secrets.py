@@ -75,7 +75,8 @@ class Secrets:
         A secret is found as it is and as JSON escapes it. Signatures and encrypted data stay byte for byte; thinking that
         held a secret loses its signature, which does not fit any more.
         """
-        if isinstance(value, dict):  # has none in most cases, and nothing tells it faster
+        if isinstance(value, dict):
+            # Most dicts hold no secret, and nothing tells it faster.
             text = repr(value)
             if all(part not in text for part, _ in self.known.values()):
                 return value
@@ -95,7 +96,7 @@ class Secrets:
             made = [self._redacted(item, exact) for item in value]
             same = all(new is old for new, old in zip(made, value, strict=True))
             return value if same else tuple(made) if isinstance(value, tuple) else type(value)(made)
-        if isinstance(value, _RECORDS):  # before mappings, which take longer to tell
+        if isinstance(value, _RECORDS):
             made = {}
             for name in value.__dataclass_fields__:
                 old = getattr(value, name)
@@ -222,7 +223,7 @@ def _spelled(piece: str) -> str:
     if piece[0] == "\\":
         return r"\\+"
     escape = json.dumps(piece)[1:-1]
-    if escape[-1] == piece:  # as it is, or with no more than a backslash before it
+    if escape[-1] == piece:
         escape = f"\\u{ord(piece):04x}"
     return r"(?:\\*{}|(?i:{}))".format(re.escape(piece), escape.replace("\\", r"\\+"))
 
