@@ -75,10 +75,10 @@ class Secrets:
         A secret is found as it is and as JSON escapes it. Signatures and encrypted data stay byte for byte; thinking that
         held a secret loses its signature, which does not fit any more.
         """
-        if isinstance(value, dict):
-            # Most dicts hold no secret, and nothing tells it faster.
+        if self.known and isinstance(value, dict):
+            # Most dicts hold no secret, and nothing tells it faster than their text.
             text = repr(value)
-            if all(part not in text for part, _ in self.known.values()):
+            if not any(part in text for part, _ in self.known.values()):
                 return value
         redacted: T = self._redacted(value) if self.known else value
         return redacted

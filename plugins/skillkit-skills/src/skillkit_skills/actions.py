@@ -165,7 +165,6 @@ def action_environment(host: Host, skill: Skill, action: SkillAction, entry: Ent
     env["LANG"] = host.environ.get("LANG") or "C.UTF-8"
     for name in _declared(skill, action):
         if value := own.get(name) or host.secret(name):
-            host.remember_secret(value)
             env[name] = value
     env.update(own)
     env["SKILL_DIR"] = str(skill.path or "")
