@@ -41,9 +41,6 @@ def _value(value: Any) -> Any:
 
 def event_to_dict(event: Event) -> dict[str, Any]:
     """Return the event as JSON: ``type``, then the fields without ``None`` and private ones, secrets of the host as ``***``."""
-    out: dict[str, Any] = {"type": event.type}
-    for f in fields(event):
-        value = getattr(event, f.name)
-        if value is not None and not f.name.startswith("_"):
-            out[f.name] = _value(value)
+    values = [(f.name, getattr(event, f.name)) for f in fields(event) if not f.name.startswith("_")]
+    out = {"type": event.type, **{name: _value(value) for name, value in values if value is not None}}
     return out if event._redact is None else event._redact(out)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -12,32 +10,13 @@ __all__ = ["redacted"]
 
 JSON = dict[str, Any]
 Redact = Callable[[str], str]
-LITERAL = re.compile(r'"((?:[^"\\]++|\\.)*+)("|$)', re.DOTALL)  # a text in JSON, which may be cut off
 
 
 def redacted(lines: Iterable[JSON], redact: Redact) -> list[JSON]:
     """``lines`` with every text redacted. What several lines share, they share afterwards, too."""
-    lines, redact = list(lines), _in_json_too(redact)
+    lines = list(lines)
     copy = _Copy(redact, _in_pieces(lines, redact))
     return [copy.line(line) for line in lines]
-
-
-def _in_json_too(redact: Redact) -> Redact:
-    """``redact`` that also knows a secret as JSON in a text writes it: with escapes, as in the arguments of a tool call."""
-
-    def literal(found: re.Match[str]) -> str:
-        try:
-            value = json.loads(f'"{found[1]}"', strict=False)
-        except ValueError:
-            return found[0]
-        left = whole(value)
-        return found[0] if left == value else f'"{json.dumps(left)[1:-1]}{found[2]}'
-
-    def whole(text: str) -> str:
-        text = redact(text)
-        return LITERAL.sub(literal, text) if "\\" in text else text
-
-    return whole
 
 
 class _Copy:
