@@ -28,8 +28,8 @@ BROUGHT = {
     "recent": {"compactors": ["recent"]},
 }
 OURS = [
-    "skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-offline", "skillkit-skills",
-    "skillkit-transport",
+    "skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-commands",
+    "skillkit-offline", "skillkit-skills", "skillkit-transport",
 ]  # fmt: skip
 SECONDS = 300
 
