@@ -34,7 +34,7 @@ from .repair import repair
 from .run import Run
 from .session import NO_THINKING, ModelChoice
 from .target import Target
-from .transcript import Transcript
+from .transcript import PartialAnswer, Transcript
 
 __all__ = ["ModelCall", "Turn"]
 
@@ -65,6 +65,7 @@ class ModelCall:
         self._transcript = transcript
         self._bus = run.bus
         self._builder: MessageBuilder | None = None
+        self._written: PartialAnswer | None = None
         self._refusal: Exception | None = None  # the failure of a guard of before_provider_request
 
     async def ask(self, turn: Turn) -> AssistantMessage:
@@ -108,6 +109,8 @@ class ModelCall:
         if self._builder is not None:
             await self._transcript.drop_answer(self._message(self._builder))
             self._builder = None
+            if self._written is not None:
+                await self._written.drop()
 
     def partial(self, stop_reason: StopReason) -> AssistantMessage | None:
         """Return the part of an answer that has arrived; ``None``: no request was made."""
@@ -278,6 +281,8 @@ class ModelCall:
     async def _receive(self, request: LLMRequest, builder: MessageBuilder) -> None:
         """Read one stream to its end, and drain the updates."""
         updates = MessageUpdates(self._run, builder)
+        written = PartialAnswer(self._run, builder) if self._run.session.handle.flush_interval > 0 else None
+        self._written = written
         try:
             await self._read(request, builder, updates)
             await updates.drain()
@@ -285,6 +290,9 @@ class ModelCall:
             self._run.close()
             await updates.stop()
             raise
+        finally:
+            if written is not None:
+                await written.stop()
 
     async def _read(self, request: LLMRequest, builder: MessageBuilder, updates: MessageUpdates) -> None:
         """Read one stream to its end; add an error event when the adapter raises or omits its last event."""

@@ -26,6 +26,9 @@ from ..messages import (
     AgentMessage,
     AssistantMessage,
     CustomMessage,
+    StopReason,
+    TextBlock,
+    UserMessage,
     blocks_of,
     message_from_dict,
     message_to_dict,
@@ -43,6 +46,7 @@ ON_PATH = ENTRY_TYPES - OFF_PATH  # types that move the leaf
 MAX_NOTE = 64 * 1024  # characters of JSON
 _NOTE_TYPE = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+\Z")
 SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
+KILLED = "[The program ended in the middle of this answer.]"
 
 
 NO_THINKING = "off"
@@ -156,7 +160,10 @@ class Session:
         """Open an existing session, or raise as :meth:`SessionStore.open`."""
         handle = await store.open(session_id, read_only=read_only)
         try:
-            return cls(handle, clock)
+            session = cls(handle, clock)
+            if not handle.read_only:
+                await session._keep_partial()
+            return session
         except BaseException:
             # an unreadable message must not keep the lock
             await handle.close()
@@ -382,6 +389,24 @@ class Session:
         if isinstance(message, AssistantMessage) and message.model:
             self.model = ModelChoice(message.provider, message.api, message.model)
         return entry_id
+
+    async def append_partial(self, text: str, model: ModelChoice) -> None:
+        """Write the next piece of an answer that still arrives; an empty one: the answer was given up."""
+        await self.append("partial", {"text": text, **model._asdict()})
+
+    async def _keep_partial(self) -> None:
+        """Make a message of the pieces that a killed process left; the model sees that the answer was cut off (I7)."""
+        pieces: list[Mapping[str, Any]] = []
+        for entry in reversed(self._by_id.values()):
+            if entry.type == "partial" and entry.data.get("text"):
+                pieces.insert(0, entry.data)
+            elif entry.type in ("partial", "leaf") or entry.type in ON_PATH - {"custom"}:
+                break
+        if pieces:
+            text = TextBlock("".join(str(piece["text"]) for piece in pieces))
+            choice = {name: str(pieces[0].get(name, "")) for name in ModelChoice._fields}
+            await self.append_message(AssistantMessage(content=(text,), stop_reason=StopReason.aborted, **choice))
+            await self.append_message(UserMessage(content=blocks_of(KILLED), source="crash"))
 
     async def append_model_change(self, model: ModelChoice) -> str:
         """Write that another model answers from the leaf on; return the id of the entry."""

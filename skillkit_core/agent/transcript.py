@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextvars import Context
 from typing import Literal, TypeVar
 
 from ..errors import interrupts
 from ..events.results import UNSET, MessageEndResult
 from ..events.types import MessageEndEvent, MessageStartEvent
 from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_time
-from ..stream import StreamEvent
+from ..stream import MessageBuilder, StreamEvent
 from .input import Kind, Receipt
 from .run import Run
+from .session import ModelChoice
 
-__all__ = ["Transcript"]
+__all__ = ["PartialAnswer", "Transcript"]
 
 M = TypeVar("M", bound=AgentMessage)
 
@@ -163,3 +165,51 @@ class Transcript:
                     text = run.messages[-1].text
                     run.push(StreamEvent("tool_result", text, tool_name=name, tool_call_id=call_id))
         return result
+
+
+class PartialAnswer:
+    """Writes the text of an answer that still arrives into the session at an interval: it survives the end of the process.
+
+    A timer does it, so that a delta costs nothing. What may be the beginning of a secret waits for the rest.
+    """
+
+    def __init__(self, run: Run, builder: MessageBuilder) -> None:
+        self._run = run
+        self._builder = builder
+        self._written = 0  # characters
+        self._stopped = False
+        self._task: asyncio.Task[None] | None = None
+        self._arm()
+
+    def _arm(self) -> None:
+        interval = self._run.session.handle.flush_interval
+        if not self._stopped:  # the timer stays with the loop, and must not hold the context of the run
+            self._timer = self._run.loop.call_later(interval, self._begin, context=Context())
+
+    def _begin(self) -> None:
+        self._task = self._run.own(self._write)
+
+    async def _write(self) -> None:  # a session that cannot be written fails the run at its next entry
+        text = self._run.redact(self._builder.text)
+        piece = text[self._written : len(text) - self._run.agent.host.secrets.begun(text)]
+        if piece:
+            await self._append(piece)
+            self._written += len(piece)
+        self._arm()
+
+    async def _append(self, piece: str) -> None:
+        target = self._run.target
+        assert target is not None
+        await self._run.session.append_partial(piece, ModelChoice(target.provider, target.adapter.api, target.model.id))
+
+    async def stop(self) -> None:
+        """Write no more: the answer is whole, or was cut off."""
+        self._stopped = True
+        self._timer.cancel()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def drop(self) -> None:
+        """The answer was given up: what was written of it does not count."""
+        if self._written:
+            await self._append("")

@@ -16,7 +16,7 @@ from ..frozen import EMPTY
 
 SESSION_VERSION = 1
 DECISIONS = "suspension_decisions"  # the ``custom_type`` of the entry that ends a suspension
-OFF_PATH = frozenset({"label", "leaf", "session_info", "usage"})  # types of entries that no entry follows
+OFF_PATH = frozenset({"label", "leaf", "partial", "session_info", "usage"})  # types of entries that no entry follows
 ENTRY_TYPES = OFF_PATH | {
     "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "suspension",
 }  # fmt: skip
@@ -83,11 +83,13 @@ class SessionHandle(ABC):
         header: header of the session.
         location: place of the session, such as a path, if there is one.
         read_only: ``append`` refuses entries.
+        flush_interval: seconds between two ``partial`` entries of an answer that still arrives; 0: there are none.
     """
 
     header: SessionHeader
     location: str | None = None
     read_only: bool = False
+    flush_interval: float = 1.0
 
     @abstractmethod
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:

@@ -19,6 +19,8 @@ from ..errors import SessionError, SessionLocked, UnknownSession
 class MemorySession(SessionHandle):
     """A session in memory."""
 
+    flush_interval = 0.0  # what is in memory does not survive the process
+
     def __init__(self, header: SessionHeader, entries: list[SessionEntry], read_only: bool = False) -> None:
         self.header = header
         self.read_only = read_only

@@ -114,6 +114,10 @@ class Secrets:
             return value if made == value else made if type(value) is dict else FrozenDict(made)
         return value if (made := self._redacted(text := str(value))) == text else made
 
+    def begun(self, text: str) -> int:
+        """Return how many characters at the end of ``text`` may be the beginning of a secret; 0 for less than four."""
+        return max((n for value in self._values for n in range(4, len(value)) if text.endswith(value[:n])), default=0)
+
     def forget_awaited(self) -> None:
         """Forget the answers of async plugins, after plugins came or went."""
         self._awaited.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["SessionsConfig"]
 
@@ -18,9 +18,12 @@ class SessionsConfig(BaseModel):
         fsync: ``auto``: when the agent asks for it (user messages and the ends of turns); ``always``: after every entry;
             ``never``: the operating system decides. A crash of the process loses nothing in any of them; only a crash of
             the machine can lose what was not synced.
+        flush_interval: seconds between two writes of an answer that still arrives, so that what was shown of it survives
+            the death of the process; 0: an answer is written when it is whole.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     directory: Path | None = None
     fsync: Literal["auto", "always", "never"] = "auto"
+    flush_interval: float = Field(default=1.0, ge=0, allow_inf_nan=False)

@@ -55,6 +55,11 @@ class Database:
         """Whether there is a file."""
         return self.path.is_file()
 
+    @property
+    def files(self) -> tuple[str, str]:
+        """The database, and the log that commits are in until they are moved into it."""
+        return str(self.path), f"{self.path}-wal"
+
     def create(self) -> None:
         """Make the file, unless it is there: whole under another name, then linked, so that nobody sees half of it."""
         if self.exists:

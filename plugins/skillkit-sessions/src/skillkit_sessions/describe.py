@@ -60,6 +60,8 @@ def parts_of(entry: SessionEntry) -> Iterator[Part]:
             yield Part("data", str(message.get("error") or f"stopped: {stop}"))
     elif entry.type in ("compaction", "branch_summary"):
         yield Part("text", str(entry.data.get("summary", "")))
+    elif entry.type == "partial":
+        yield Part("text", str(entry.data.get("text", "")))
     elif entry.type == "model_change":
         yield Part("text", _model(entry.data))
     elif entry.type == "thinking_level_change":

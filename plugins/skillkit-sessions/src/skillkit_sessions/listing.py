@@ -167,7 +167,7 @@ def text_in(entry: SessionEntry) -> Iterator[str]:
             if isinstance(block, Mapping):
                 yield from (block[key] for key in _TEXT_KEYS if isinstance(block.get(key), str))
                 yield from _strings(block.get("args"))
-    else:
+    elif entry.type != "partial":  # the message of the whole answer has it, or will have it
         yield from _strings(entry.data)
 
 

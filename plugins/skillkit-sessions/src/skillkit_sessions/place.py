@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillkit_core.errors import SessionError
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-    from .config import SessionsConfig
-
-__all__ = ["check_id", "exists", "place_of"]
+__all__ = ["Place", "check_id", "exists", "place_of"]
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}\Z")
 
 
-def place_of(host: Host | None, directory: Path | None, fsync: str | None) -> tuple[Path, str]:
-    """The directory of the sessions, and the policy of fsync: what is given, else the section's, else the default.
+class Place(NamedTuple):
+    """Where sessions are kept, and how they are written (see :class:`~skillkit_sessions.SessionsConfig`)."""
+
+    directory: Path
+    fsync: str
+    flush_interval: float
+
+
+def place_of(host: Host | None, directory: Path | None, fsync: str | None) -> Place:
+    """The place of the sessions: what is given, else what the section says, else the default.
 
     Raises:
         SessionError: neither a host nor a directory was given.
     """
-    config: SessionsConfig | None = host.config.section("sessions") if host is not None else None
-    if directory is None and config is not None:
-        directory = config.directory
+    from .config import SessionsConfig
+
+    config = (host.config.section("sessions") if host is not None else None) or SessionsConfig()
+    directory = directory or config.directory
     if directory is None:
         if host is None:
             raise SessionError("the session store has no place", hint="give it a host or a directory")
         directory = host.data_dir / "sessions"
-    return directory.expanduser(), fsync or (config.fsync if config is not None else "auto")
+    return Place(directory.expanduser(), fsync or config.fsync, config.flush_interval)
 
 
 def check_id(session_id: str) -> str:

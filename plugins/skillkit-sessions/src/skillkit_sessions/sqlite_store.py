@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import threading
 import time
@@ -17,6 +18,7 @@ from .codec import decode_entry, decode_header, encode_entry, encode_header
 from .database import PLACES, Database
 from .digest import digest_session, rows, search_database
 from .disk import sync_directory
+from .handle import changed
 from .lock import WriterLock
 from .place import check_id, exists, place_of
 from .reader import broken_entry
@@ -67,10 +69,11 @@ class SqliteStore(SessionStore):
         directory: Path | None = None,
         fsync: Literal["auto", "always", "never"] | None = None,
     ) -> None:
-        self.directory, self._fsync = place_of(host, directory, fsync)
+        self.directory, self._fsync, self._flush_interval = place_of(host, directory, fsync)
         self.database = Database(self.directory / NAME)
         self._writer: sqlite3.Connection | None = None
         self._mutex = threading.Lock()
+        self._files: dict[str, os.stat_result] = {}  # those that the writer has open, as they were seen last
         self._unmoved = 0
         self._tasks: set[asyncio.Future[None]] = set()
         self._named_on_disk = False
@@ -90,7 +93,7 @@ class SqliteStore(SessionStore):
         except BaseException:
             lock.release()
             raise
-        return SqliteSession(self, header, [], last=key * PLACES, lock=lock, fsync=self._fsync)
+        return self._handle(_Loaded(header, [], key * PLACES, None), lock)
 
     async def open(self, session_id: str, *, read_only: bool = False) -> SqliteSession:
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
@@ -112,7 +115,8 @@ class SqliteStore(SessionStore):
 
     def _handle(self, loaded: _Loaded, lock: WriterLock | None) -> SqliteSession:
         header, entries, last, foreign = loaded
-        return SqliteSession(self, header, entries, last=last, lock=lock, fsync=self._fsync, foreign=foreign)
+        how: dict[str, Any] = {"fsync": self._fsync, "flush_interval": self._flush_interval}
+        return SqliteSession(self, header, entries, last=last, lock=lock, foreign=foreign, **how)
 
     async def restore(self, header: SessionHeader, entries: Sequence[SessionEntry]) -> SqliteSession:
         """Write a whole session in one transaction, open it for writing."""
@@ -197,7 +201,19 @@ class SqliteStore(SessionStore):
         if self._writer is None:
             self._writer = self.database.connect(timeout=0.01)
             self._writer.execute("PRAGMA wal_autocheckpoint=0")
+            self._files = {name: os.stat(name) for name in self.database.files}  # noqa: PTH116
         return self._writer
+
+    def changed(self) -> str | None:
+        """What somebody has done to the files that are written; ``None``: nothing."""
+        for name, seen in self._files.items():
+            problem = changed(name, seen, seen.st_size)
+            if problem is not None:
+                return problem
+            self._files[name] = now = os.stat(name)  # noqa: PTH116
+            if now.st_size < seen.st_size:
+                return "was cut short"
+        return None
 
     async def sync(self) -> None:
         """Wait until the disk has everything that was committed."""

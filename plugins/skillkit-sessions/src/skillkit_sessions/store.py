@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from errno import ENOSPC, ENOTDIR
 from io import FileIO
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore
+from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
 from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import encode_entry, encode_header
@@ -55,7 +57,7 @@ class JsonlStore(SessionStore):
         directory: Path | None = None,
         fsync: Literal["auto", "always", "never"] | None = None,
     ) -> None:
-        self.directory, self._fsync = place_of(host, directory, fsync)
+        self.directory, self._fsync, self._flush_interval = place_of(host, directory, fsync)
         self._place = str(self.directory)
 
     @classmethod
@@ -84,7 +86,7 @@ class JsonlStore(SessionStore):
         except BaseException:
             lock.release()
             raise
-        return JsonlSession(path, header, [], file=file, lock=lock, size=len(line), fsync=self._fsync)
+        return self._session(path, header, [], file, lock, len(line))
 
     async def open(self, session_id: str, *, read_only: bool = False) -> JsonlSession:
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
@@ -110,7 +112,33 @@ class JsonlStore(SessionStore):
         except BaseException:
             lock.release()
             raise
-        return JsonlSession(path, loaded.header, loaded.entries, file=file, lock=lock, size=size, fsync=self._fsync)
+        return self._session(path, loaded.header, loaded.entries, file, lock, size)
+
+    def _session(
+        self, path: Path, header: SessionHeader, entries: list[SessionEntry], file: FileIO, lock: WriterLock, size: int
+    ) -> JsonlSession:
+        how: dict[str, Any] = {"fsync": self._fsync, "flush_interval": self._flush_interval}
+        return JsonlSession(path, header, entries, file=file, lock=lock, size=size, **how)
+
+    def rescue(self, session: SessionHandle) -> JsonlSession:
+        """Write a session whose file was taken away under another id, and open it for writing.
+
+        Raises:
+            SessionError: it cannot be written here.
+        """
+        old, entries = session.header, list(session.entries())
+        header = replace(old, id=f"{old.id[:100]}-{secrets.token_hex(4)}", parent_session=old.id)
+        path = self._path(header.id)
+        self._prepare()
+        lock = WriterLock(self._place, header.id)
+        lock.acquire()
+        try:
+            _write_whole(path, header, entries, self._fsync != "never")
+            file = _open_file(path, 0)
+        except BaseException:
+            lock.release()
+            raise
+        return self._session(path, header, entries, file, lock, os.fstat(file.fileno()).st_size)
 
     async def restore(self, header: SessionHeader, entries: Sequence[SessionEntry]) -> JsonlSession:
         """Write a whole session to another name, rename it when it is whole, open it for writing."""
@@ -193,6 +221,25 @@ class JsonlStore(SessionStore):
                 self.directory.chmod(0o700)
         except OSError as error:
             raise _unwritable(self.directory, error) from error
+
+
+def rescue(session: SessionHandle, problem: str) -> JsonlSession:
+    """Write a session whose file was taken away beside it, or in the folder for temporary files where that is impossible.
+
+    Raises:
+        SessionError: it cannot be written there either.
+    """
+    beside = Path(str(session.location)).parent
+    try:
+        return JsonlStore.at(beside).rescue(session)
+    except SessionError as first:
+        try:
+            return JsonlStore.at(Path(tempfile.gettempdir(), f"skillkit-rescued-{os.geteuid()}")).rescue(session)
+        except SessionError as second:
+            first.message = (
+                f"the file of the session {problem} while it was open, and it cannot be kept: {first.message}"
+            )
+            raise first from second
 
 
 async def _load(path: Path) -> Loaded:
