@@ -404,8 +404,8 @@ class Session:
                 break
         if pieces:
             text = TextBlock("".join(str(piece["text"]) for piece in pieces))
-            choice = {name: str(pieces[0].get(name, "")) for name in ModelChoice._fields}
-            await self.append_message(AssistantMessage(content=(text,), stop_reason=StopReason.aborted, **choice))
+            about: dict[str, Any] = {name: str(pieces[0].get(name, "")) for name in ModelChoice._fields}
+            await self.append_message(AssistantMessage(content=(text,), stop_reason=StopReason.aborted, **about))
             await self.append_message(UserMessage(content=blocks_of(KILLED), source="crash"))
 
     async def append_model_change(self, model: ModelChoice) -> str:

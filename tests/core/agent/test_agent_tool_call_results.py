@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from typing import Any
 
@@ -236,5 +237,68 @@ def test_what_a_thread_puts_out_at_the_last_moment_is_shown_before_the_call_ends
         types = agent.seen.types
         assert types.index("tool_execution_update") < types.index("tool_execution_end")
         assert [e.seq for e in agent.seen.events] == sorted(e.seq for e in agent.seen.events)
+
+    go(main)
+
+
+@pytest.mark.spec("9.50")
+@pytest.mark.parametrize("where", ["loop", "thread"])
+def test_output_that_a_slow_observer_has_not_taken_waits_in_bounded_room_and_what_is_left_out_is_counted(
+    kit: Any, go: Any, where: str
+) -> None:
+    async def main() -> None:
+        taken, many, piece = asyncio.Event(), 200, "x" * 99_999 + "\n"
+
+        async def body(args: Any, ctx: Any) -> str:
+            ctx.on_output("first\n")
+            await taken.wait()  # the observer has it, and is busy
+            for n in range(many):
+                if where == "loop":
+                    ctx.on_output(piece, "stdout" if n % 2 else "stderr")
+                else:
+                    await asyncio.to_thread(ctx.on_output, piece, "stdout" if n % 2 else "stderr")
+            ctx.on_output("last\n")
+            go_on.set()
+            return "all of it"
+
+        go_on, shown = asyncio.Event(), []
+
+        async def slow(event: Any) -> None:
+            shown.append(event)
+            taken.set()
+            await go_on.wait()
+
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", body)])
+        agent.events.on("tool_execution_update", slow)
+        await agent.chat("go")
+        text = "".join(event.output for event in shown)
+        assert shown[0].output == "first\n" and shown[-1].output.endswith("last\n") and shown[-1].n == many + 2
+        notes = [int(count) for count in re.findall(r"\n\[\.\.\. (\d+) characters left out: they came faster", text)]
+        kept = text.count("x") + text.count("x\n")
+        assert kept + sum(notes) == many * len(piece) and len(notes) == 2, "one for each stream"
+        assert len(text) < 4_100_000
+        assert [r.text for r in kit.results(agent)] == ["all of it"]
+
+    go(main)
+
+
+def test_many_small_pieces_that_wait_become_few_updates(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        async def body(args: Any, ctx: Any) -> str:
+            for n in range(50_000):
+                ctx.on_output(f"{n}\n")
+            return "done"
+
+        shown: list[str] = []
+
+        async def slow(event: Any) -> None:
+            await asyncio.sleep(0)
+            shown.append(event.output)
+
+        agent = kit.agent(Reply(calls=[Call("a")]), "end", tools=[kit.tool("a", body)])
+        agent.events.on("tool_execution_update", slow)
+        await agent.chat("go")
+        [text] = shown
+        assert text.splitlines() == [str(n) for n in range(50_000)]
 
     go(main)
