@@ -237,12 +237,12 @@ class ToolUpdates:
             await self._bus.emit(event)
 
     async def drain(self) -> None:
-        """Wait until everything that was shown is emitted."""
+        """Wait until every update is emitted."""
         if self._waiting:
             self._take()
         if self._task is not None:
             await asyncio.wait([self._task])
 
     def end(self) -> None:
-        """Emit nothing from now on."""
+        """Drop all further updates."""
         self._ended = True

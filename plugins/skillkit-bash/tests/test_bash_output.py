@@ -8,11 +8,13 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
 from skillkit_bash import BashRuntime, Lines
 from skillkit_bash.capture import Capture
+from skillkit_bash.config import BashConfig
 from skillkit_bash.spill import KEEP_SECONDS, SpillDirectory, SpillFile
 
 PYTHON = sys.executable
@@ -227,3 +229,21 @@ def test_a_directory_that_others_could_read_is_closed_first(tmp_path):
     assert file is not None
     file.close()
     assert stat.S_IMODE((tmp_path / "spill").stat().st_mode) == 0o700
+
+
+def test_all_files_together_stay_below_a_bound_and_the_oldest_go_first(tmp_path, go):
+    """Also within one command: its second stream makes room while it grows."""
+    config = BashConfig(max_kept_output=30 << 20)
+    host = SimpleNamespace(config=SimpleNamespace(section=lambda name: config), cache_dir=tmp_path)
+    runtime, kept, most = BashRuntime(host), [], 0
+    for _ in range(5):
+        result = go(runtime.execute("head -c 9000000 /dev/zero | tr '\\0' x", max_output=100))
+        assert result.ok and result.stdout_path.stat().st_size == 9_000_000
+        kept.append(result.stdout_path)
+        total = sum(path.stat().st_size for path in (tmp_path / "output").iterdir())
+        most = max(most, total)
+    assert most <= 30 << 20
+    assert [path.exists() for path in kept] == [False, False, False, True, True], "room is made in steps of 16 MiB"
+    big = go(runtime.execute("head -c 99000000 /dev/zero | tr '\\0' y", max_output=100))
+    assert [path.name for path in (tmp_path / "output").iterdir()] == [big.stdout_path.name]
+    assert big.stdout_path.stat().st_size == 30 << 20 and big.stdout_bytes == 99_000_000

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,19 @@ def test_typing_an_action_is_the_answer_to_its_question(echoes, skillkit_cli):
 
 def test_the_request_can_come_from_standard_input(echoes, skillkit_cli):
     assert skillkit_cli("run", "-", input="repeat the words 'from a pipe'").ok().stdout == "from a pipe\n"
+
+
+def test_standard_input_is_read_up_to_a_stated_size(skillkit_cli):
+    with Path("/dev/zero").open() as endless:
+        done = subprocess.run(
+            [*skillkit_cli.argv, "run", "-"], stdin=endless, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (
+        "Error: the request on stdin is longer than 1,000,000 characters; "
+        "put it into a file, and name the file in the request\n"
+    )
+    assert "at most 1,000,000 characters" in skillkit_cli("run", "--help").ok().stdout
 
 
 def test_verbose_shows_tools_on_stderr_and_keeps_stdout_clean(echoes, skillkit_cli):

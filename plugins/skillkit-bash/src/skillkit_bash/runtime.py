@@ -18,7 +18,7 @@ from .capture import Capture
 from .environment import clean_environment
 from .process import start
 from .run import Run
-from .spill import SpillDirectory
+from .spill import MAX_TOTAL, SpillDirectory
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -36,7 +36,8 @@ class BashRuntime(SkillRuntime):
       U+FFFD). Wrap a subscriber in :class:`~skillkit_bash.Lines` to get whole lines.
     - The result keeps the first and the last ``max_output / 2`` characters of each stream with a note between them; the
       whole stream is then in a file (mode 0600, up to 1 GiB, in ``cache_dir/output``), which is removed a day after the
-      last write. ``truncated`` without a path: the disk refused.
+      last write, or earlier when all these files grow beyond ``max_kept_output``. ``truncated`` without a path: the disk
+      refused.
     - A timeout, an abort and a cancelled caller end the whole tree: SIGTERM, two seconds, SIGKILL; see
       :mod:`skillkit_bash.tree` for who is found. ``exit_code`` is then ``None``.
     - When the command exits by itself, what it left in its session is ended the same way; a pipe that somebody else keeps
@@ -64,7 +65,7 @@ class BashRuntime(SkillRuntime):
         self._path = path or (config.path if config else None)
         if spill_dir is None:
             spill_dir = host.cache_dir / "output" if host is not None else _own_temporary_directory()
-        self._spill = SpillDirectory(spill_dir)
+        self._spill = SpillDirectory(spill_dir, max_total=config.max_kept_output if config else MAX_TOTAL)
 
     async def execute(
         self,

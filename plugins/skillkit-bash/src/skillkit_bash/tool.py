@@ -64,7 +64,7 @@ def describe(result: ExecutionResult, timeout: float | None = None) -> str:
         if cut and (note := _file_note(name, path, size))
     ]
     if result.truncated and not notes:
-        notes.append("[the output was cut, and the whole of it could not be kept: the disk refused]")
+        notes.append("[the output was cut, and the whole of it could not be kept]")
     if result.timed_out:
         after = f" after {timeout:g} s" if timeout is not None else ""
         notes.append(f"[timed out{after}: the command and everything it started was ended]")

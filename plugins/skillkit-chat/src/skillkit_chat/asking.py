@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ask"]
 
+MAX_REQUEST = 1_000_000  # characters that are read of stdin
 TITLE = 80  # characters of a request that name its session
 
 
@@ -64,7 +65,11 @@ async def ask(host: Host, options: Options) -> int:
 def _request_text(options: Options) -> str:
     text = " ".join(options.words).strip()
     if text == "-":
-        text = sys.stdin.read().strip()
+        text = sys.stdin.read(MAX_REQUEST + 1)
+        if len(text) > MAX_REQUEST:
+            hint = "put it into a file, and name the file in the request"
+            raise UsageError(f"the request on stdin is longer than {MAX_REQUEST:,} characters", hint=hint)
+        text = text.strip()
     if not text:
         raise UsageError("there is no request", hint='write it in quotes: skillkit run "..."')
     unknown = next((w for w in options.words if w.startswith("--") and " " not in w), None)

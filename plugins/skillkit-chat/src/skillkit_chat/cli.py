@@ -36,7 +36,8 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, 
     skillkit run --skill csv-stats summary sales.csv --column price
     skillkit run --model claude-sonnet-4-5 "summarise README.md"
 
-    Without a key the offline stand-in chooses a skill by the words of the request. '-' reads the request from stdin.
+    Without a key the offline stand-in chooses a skill by the words of the request. '-' reads the request
+    from stdin, at most 1,000,000 characters.
     """
     options = options_from(ctx, skills_dirs=skills_dirs, allow_bash=allow_bash, **given)
     if options.session is not None and not options.session.strip():
