@@ -6,9 +6,10 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from errno import EINVAL
 from os.path import dirname, join
-from stat import S_ISDIR, S_ISREG
-from typing import Any, NamedTuple
+from stat import S_ISREG
+from typing import Any, BinaryIO, NamedTuple
 
 from ..errors import ConfigError
 
@@ -33,6 +34,19 @@ def write_whole(path: str, text: str) -> None:
         except OSError:
             pass  # the temporary file was never made
         raise
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading; a pipe or a device could keep its reader waiting for ever.
+
+    Raises:
+        OSError: the file cannot be opened, or is no regular file.
+    """
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115 - for the caller
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(EINVAL, "it is no regular file", path)
+    return file
 
 
 DEEPEST = 1_000
@@ -98,9 +112,6 @@ def read_document(path: str | os.PathLike[str], cache: str | os.PathLike[str] | 
         return None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=path) from None
-    # Reading a pipe or a device would wait for ever.
-    if not (S_ISREG(stat.st_mode) or S_ISDIR(stat.st_mode)):
-        raise ConfigError("is no regular file", where=path)
     stamp = [_FORMAT, path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size]
     kept = None if cache is None else join(cache, "documents", f"{stat.st_dev:x}-{stat.st_ino:x}.json")
     if kept is not None and (found := _kept(kept, stamp)) is not None:
@@ -113,7 +124,7 @@ def read_document(path: str | os.PathLike[str], cache: str | os.PathLike[str] | 
 
 def _kept(path: str, stamp: list[Any]) -> Document | None:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             text = file.read()
     except OSError:
         return None
@@ -144,8 +155,8 @@ def _parse(path: str) -> Document:
     import yaml
 
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
+        with open_regular(path) as file:
+            text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"is not UTF-8 (byte {error.start})", where=path) from None
     except OSError as error:

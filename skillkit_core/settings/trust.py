@@ -6,6 +6,7 @@ import os
 from os.path import dirname, join, realpath
 
 from ..errors import ConfigError
+from .documents import open_regular
 
 
 class Trust:
@@ -21,7 +22,7 @@ class Trust:
             ConfigError: the file cannot be read, or is damaged.
         """
         try:
-            with open(self.path, "rb") as file:
+            with open_regular(self.path) as file:
                 text = file.read()
         except (FileNotFoundError, NotADirectoryError):
             return []

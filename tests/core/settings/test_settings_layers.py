@@ -264,7 +264,7 @@ def test_a_file_that_is_not_utf8_or_cannot_be_read_is_named(acme: Any) -> None:
     assert refused(acme) == f"{file}: cannot be read: Is a directory"
     file.rmdir()
     os.mkfifo(file)
-    assert refused(acme) == f"{file}: is no regular file"
+    assert refused(acme) == f"{file}: cannot be read: it is no regular file"
     file.unlink()
     file.parent.rmdir()
     file.parent.write_text("")

@@ -10,6 +10,7 @@ from typing import Any
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, suspended_at_end
 from skillkit_core.errors import SessionError
+from skillkit_core.settings.documents import open_regular
 
 from .codec import decode_entry, decode_header, dump
 from .reader import broken_header, broken_line, unreadable
@@ -42,7 +43,7 @@ def summarise(path: Path) -> dict[str, Any]:
     }
     try:
         row["updated"] = path.stat().st_mtime
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             header = _header(path, file.readline(1 << 20))
             row.update(id=header.id, created=header.created, cwd=header.cwd, title=header.title)
             file.seek(0)
@@ -123,7 +124,7 @@ def search_file(path: Path, query: str, limit: int) -> tuple[list[dict[str, Any]
     number = 1
     begin, ends = _ENTRY
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             try:
                 _header(path, file.readline())
             except SessionError as error:

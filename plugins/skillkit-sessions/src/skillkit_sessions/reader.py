@@ -7,6 +7,7 @@ from pathlib import Path
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, foreign_to, no_collection
 from skillkit_core.errors import SessionCorrupt, SessionError
+from skillkit_core.settings.documents import open_regular
 
 from .codec import decode_entry, decode_header
 
@@ -39,7 +40,8 @@ def load_file(path: Path) -> Loaded:
         SessionError: it cannot be read. SessionCorrupt: the header or a line in the middle is broken (``file:line``).
     """
     try:
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            data = file.read()
     except OSError as error:
         raise unreadable(path, error) from error
     lines = data.split(b"\n")
@@ -106,5 +108,7 @@ def broken_entry(where: str, number: int, error: ValueError) -> SessionCorrupt:
 def unreadable(path: Path, error: OSError) -> SessionError:
     """The error for a file that cannot be read."""
     return SessionError(
-        f"the session cannot be read: {error.strerror}", where=str(path), hint="check the permissions of the file"
+        f"the session cannot be read: {error.strerror}",
+        where=str(path),
+        hint="check what the file is, and its permissions",
     )

@@ -91,7 +91,7 @@ class JsonlStore(SessionStore):
     async def open(self, session_id: str, *, read_only: bool = False) -> JsonlSession:
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
         path = self._path(session_id)
-        if not path.is_file():
+        if not os.path.lexists(path):  # what is no file, or a link to nowhere, is named when it is read
             raise UnknownSession(session_id, await self.ids())
         if read_only:
             loaded = await _load(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillkit_core.contracts.skill_loader import LoadedSkills, SkillLoader, SkillSource
+from skillkit_core.settings.documents import open_regular
 from skillkit_core.skills import Skill, SkillProblem
 
 from .format import build_skill
@@ -105,7 +106,7 @@ def load_folder(found: FoundSkill, source: SkillSource, problems: list[SkillProb
 
 
 def _read_bytes(path: str, limit: int) -> bytes:
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open_regular(path) as file:
         return file.read(limit)
 
 

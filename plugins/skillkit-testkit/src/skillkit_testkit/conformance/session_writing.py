@@ -279,3 +279,59 @@ class WritingChecks(StoreCase):
                 await again.close()
 
         self.within(make_store, body)
+
+    @pytest.mark.parametrize("harm", ["removed", "replaced"])
+    def test_a_session_whose_file_is_taken_away_says_so_and_keeps_everything(
+        self, make_store: Callable[[], SessionStore], harm: str
+    ) -> None:
+        """Spec, section 12: the next sync notices it; skipped where sessions are in no file.
+
+        What was appended is in ``entries()``, and what is appended afterwards is taken or refused, never lost in silence.
+        """
+
+        async def body(store: SessionStore) -> None:
+            handle = await store.create(SessionHeader("s1", 1000.0))
+            await handle.append(entry(1), sync=True)
+            place = Path(handle.location or "")
+            if not place.is_file():
+                pytest.skip("the session is in no file")
+            if harm == "replaced":
+                other = place.with_name("another")
+                other.write_bytes(place.read_bytes())
+                other.replace(place)
+            else:
+                place.unlink()
+            with pytest.raises(SessionError):
+                await handle.append(entry(2), sync=True)
+            assert [e.id for e in handle.entries()] == ["e1", "e2"]
+            try:
+                await handle.append(entry(3), sync=True)
+            except SessionError:
+                pass
+            else:
+                assert [e.id for e in handle.entries()] == ["e1", "e2", "e3"]
+            await handle.close()
+
+        self.within(make_store, body)
+
+    def test_a_store_says_how_often_an_answer_that_still_arrives_is_written(
+        self, make_store: Callable[[], SessionStore]
+    ) -> None:
+        """``flush_interval`` is a number of seconds, 0 for never; its entries come back like any other."""
+
+        async def body(store: SessionStore) -> None:
+            handle = await store.create(SessionHeader("s1", 1000.0))
+            assert isinstance(handle.flush_interval, (int, float)) and 0 <= handle.flush_interval < float("inf")
+            pieces = [
+                said(1, "Tell me."),
+                *(SessionEntry(n, f"e{n}", "e1", "partial", 1000.0 + n, {"text": f"piece {n}"}) for n in (2, 3)),
+            ]
+            for one in pieces:
+                await handle.append(one)
+            assert [row["messages"] for row in await store.list()] == [1]
+            await handle.close()
+            reader = await store.open("s1", read_only=True)
+            assert list(reader.entries()) == pieces
+            await reader.close()
+
+        self.within(make_store, body)
