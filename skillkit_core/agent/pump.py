@@ -7,7 +7,6 @@ import contextlib
 import logging
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,52 +27,6 @@ DELTAS = frozenset(("text_delta", "thinking_delta", "tool_call_delta"))
 log = logging.getLogger("skillkit.agent")
 
 
-class Pump:
-    """A queue, and a task that emits the queued items in order; the task exists only while items wait."""
-
-    def __init__(self, run: Run, emit: Callable[[StreamEvent], Awaitable[object]]) -> None:
-        self.waiting: deque[StreamEvent] = deque()
-        self._run = run
-        self._emit = emit
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def idle(self) -> bool:
-        """True when no item waits and none is being emitted."""
-        return self._task is None or self._task.done()
-
-    def put(self, item: StreamEvent) -> None:
-        """Queue ``item``."""
-        self.waiting.append(item)
-        if self.idle:
-            self._task = self._run.own(self._deliver)
-
-    async def _deliver(self) -> None:
-        while self.waiting:
-            await self._emit(self.waiting.popleft())
-
-    async def drain(self) -> None:
-        """Wait until every item is emitted."""
-        if self._task is not None:
-            await asyncio.wait([self._task])
-
-    def pass_on(self) -> None:
-        """Raise the interrupt or cancellation that ended the task, because no handler may swallow either."""
-        if self._task is not None and self._task.done():
-            try:
-                self._task.result()
-            except Carried as carrying:
-                raise carrying.error from None
-
-    async def stop(self) -> None:
-        """Drop the queue, cancel the handler that works now, and wait for the handler within the grace time."""
-        self.waiting.clear()
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
-            _, left = await asyncio.wait([self._task], timeout=self._run.abort_grace)
-            self._run.agent.abandon(left)
-
-
 class MessageUpdates:
     """Emits all updates of one answer in order (spec, section 9.50).
 
@@ -85,38 +38,56 @@ class MessageUpdates:
         self._run = run
         self._bus = run.bus
         self._builder = builder
-        self._pump: Pump | None = None
+        self._waiting: deque[StreamEvent] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     async def put(self, event: StreamEvent) -> None:
         """Emit or queue an update; wait only while the queue is full."""
-        pump = self._pump
-        if pump is None:
+        waiting = self._waiting
+        if waiting is None:
             if self._bus.all_sync("message_update"):
                 await self._emit(event)
                 return
-            pump = self._pump = Pump(self._run, self._emit)
-        last = pump.waiting[-1] if pump.waiting else None
+            waiting = self._waiting = deque()
+        last = waiting[-1] if waiting else None
         if last is not None and event.type in DELTAS and (last.type, last.index) == (event.type, event.index):
-            pump.waiting[-1] = replace(last, content=last.content + event.content, usage=event.usage or last.usage)
+            waiting[-1] = replace(last, content=last.content + event.content, usage=event.usage or last.usage)
         else:
-            pump.pass_on()
-            pump.put(event)
-        if len(pump.waiting) > self._run.MAX_WAITING:
+            self._pass_on()
+            waiting.append(event)
+            if self._task is None or self._task.done():
+                self._task = self._run.own(self._deliver)
+        if len(waiting) > self._run.MAX_WAITING:
             await self.drain()
+
+    async def _deliver(self) -> None:
+        while self._waiting:
+            await self._emit(self._waiting.popleft())
 
     async def _emit(self, event: StreamEvent) -> None:
         await self._bus.fire(MessageUpdateEvent, event=event, _builder=self._builder)
 
     async def drain(self) -> None:
-        """Wait until every update is emitted; raise as :meth:`Pump.pass_on`."""
-        if self._pump is not None:
-            await self._pump.drain()
-            self._pump.pass_on()
+        """Wait until every update is emitted; raise the interrupt or cancellation that ended the task."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Raise what ended the task, because no handler may swallow an interrupt."""
+        if self._task is not None and self._task.done():
+            try:
+                self._task.result()
+            except Carried as carrying:
+                raise carrying.error from None
 
     async def stop(self) -> None:
-        """Stop the pump, because the answer was cut off."""
-        if self._pump is not None:
-            await self._pump.stop()
+        """Drop the queue of an answer that was cut off, and give the handler that works now the grace time."""
+        self._waiting = deque()
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            _, left = await asyncio.wait([self._task], timeout=self._run.abort_grace)
+            self._run.agent.abandon(left)
 
 
 class _Output(NamedTuple):

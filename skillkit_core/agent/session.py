@@ -390,12 +390,8 @@ class Session:
             self.model = ModelChoice(message.provider, message.api, message.model)
         return entry_id
 
-    async def append_partial(self, text: str, model: ModelChoice) -> None:
-        """Write the next piece of an answer that still arrives; an empty one: the answer was given up."""
-        await self.append("partial", {"text": text, **model._asdict()})
-
     async def _keep_partial(self) -> None:
-        """Make a message of the pieces that a killed process left; the model sees that the answer was cut off (I7)."""
+        """Make a message of the answer that a killed process left in pieces, so that the model sees the answer (I7)."""
         pieces: list[Mapping[str, Any]] = []
         for entry in reversed(self._by_id.values()):
             if entry.type == "partial" and entry.data.get("text"):

@@ -14,7 +14,6 @@ from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_t
 from ..stream import MessageBuilder, StreamEvent
 from .input import Kind, Receipt
 from .run import Run
-from .session import ModelChoice
 
 __all__ = ["PartialAnswer", "Transcript"]
 
@@ -168,48 +167,51 @@ class Transcript:
 
 
 class PartialAnswer:
-    """Writes the text of an answer that still arrives into the session at an interval: it survives the end of the process.
+    """Writes the text of an answer into the session at an interval while the answer arrives, so that the text survives a kill.
 
-    A timer does it, so that a delta costs nothing. What may be the beginning of a secret waits for the rest.
+    A timer does the work, so that a delta costs nothing. Text that may be the beginning of a secret waits for the rest.
     """
 
     def __init__(self, run: Run, builder: MessageBuilder) -> None:
         self._run = run
         self._builder = builder
-        self._written = 0  # characters
+        self._written = 0
         self._stopped = False
         self._task: asyncio.Task[None] | None = None
         self._arm()
 
     def _arm(self) -> None:
+        # the loop keeps a cancelled timer for a while, and with it the context
         interval = self._run.session.handle.flush_interval
-        if not self._stopped:  # the timer stays with the loop, and must not hold the context of the run
-            self._timer = self._run.loop.call_later(interval, self._begin, context=Context())
+        self._timer = self._run.loop.call_later(interval, self._begin, context=Context())
 
     def _begin(self) -> None:
         self._task = self._run.own(self._write)
 
-    async def _write(self) -> None:  # a session that cannot be written fails the run at its next entry
+    async def _write(self) -> None:
         text = self._run.redact(self._builder.text)
         piece = text[self._written : len(text) - self._run.agent.host.secrets.begun(text)]
         if piece:
+            # a session that cannot be written fails the run at its next entry, not here
             await self._append(piece)
             self._written += len(piece)
-        self._arm()
+        if not self._stopped:
+            self._arm()
 
     async def _append(self, piece: str) -> None:
         target = self._run.target
         assert target is not None
-        await self._run.session.append_partial(piece, ModelChoice(target.provider, target.adapter.api, target.model.id))
+        about = {"provider": target.provider, "api": target.adapter.api, "model": target.model.id}
+        await self._run.session.append("partial", {"text": piece, **about})
 
     async def stop(self) -> None:
-        """Write no more: the answer is whole, or was cut off."""
+        """Write no more, because the answer is whole or was cut off."""
         self._stopped = True
         self._timer.cancel()
         if self._task is not None:
             await asyncio.wait([self._task])
 
     async def drop(self) -> None:
-        """The answer was given up: what was written of it does not count."""
+        """Write an empty piece: what was written of the answer does not count."""
         if self._written:
             await self._append("")

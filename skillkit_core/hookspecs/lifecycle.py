@@ -298,7 +298,7 @@ def tool_execution_start(event: e.ToolExecutionStartEvent, ctx: HandlerContext) 
 def tool_execution_update(event: e.ToolExecutionUpdateEvent, ctx: HandlerContext) -> Observed:
     """Observe output of a running tool.
 
-    When: between start and end of a call, never later.
+    When: between start and end of a call. A slow async handler gets joined output, and of very much output both ends and a note.
     """
 
 

@@ -82,4 +82,4 @@ def test_what_is_no_regular_file_in_the_cache_or_beside_a_skill_holds_no_command
     put(skill / "SKILL.md")
     for command in COMMANDS[:5]:
         result = skillkit_cli(*command, timeout=SECONDS)
-        assert result.exit_code == 0 or command == ("doctor",) and "stuck/SKILL.md" in result.stdout, result
+        assert result.exit_code == 0 or (command == ("doctor",) and "stuck/SKILL.md" in result.stdout), result
