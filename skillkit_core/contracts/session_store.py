@@ -83,7 +83,7 @@ class SessionHandle(ABC):
         header: header of the session.
         location: place of the session, such as a path, if there is one.
         read_only: ``append`` refuses entries.
-        flush_interval: seconds between two ``partial`` entries of an answer that still arrives; 0: there are none.
+        flush_interval: seconds between two ``partial`` entries of an answer that arrives; 0: never.
     """
 
     header: SessionHeader
@@ -107,7 +107,7 @@ class SessionHandle(ABC):
         A caller that is cancelled loses no entry. The default does nothing.
 
         Raises:
-            SessionError: the disk refuses the entries.
+            SessionError: the disk refuses the entries, or the session is no longer where it was written.
         """
 
     @abstractmethod
@@ -183,8 +183,7 @@ class SessionStore(ABC):
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
         """Return the known sessions, newest first: ``id, created, updated, cwd, title, messages, suspended, location``.
 
-        ``suspended``: tool calls of the session wait for a decision (:func:`suspended_at_end`). Broken sessions also have
-        ``error``.
+        ``suspended``: tool calls wait for a decision (:func:`suspended_at_end`). Broken sessions also have ``error``.
         """
 
     async def ids(self) -> Sequence[str]:

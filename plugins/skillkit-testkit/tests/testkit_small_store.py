@@ -23,12 +23,16 @@ class Handle(SessionHandle):
         self.read_only = lock is None
         self._entries = entries
         self._lock = lock
+        self._file = path.stat()
         self._closed = False
 
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
         if self._closed or self.read_only:
             raise SessionError(f"session {self.header.id!r} is closed or read-only")
-        with Path(self.location or "").open("a") as file:
+        path = Path(self.location or "")
+        if not (path.exists() and os.path.samestat(path.stat(), self._file)):
+            raise SessionError("the file of the session was taken away", where=self.location)
+        with path.open("a") as file:
             file.write(json.dumps(asdict(entry)) + "\n")
             file.flush()
             if sync:
