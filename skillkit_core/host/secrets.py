@@ -116,7 +116,7 @@ class Secrets:
 
     def begun(self, text: str) -> int:
         """Return how many characters at the end of ``text`` may be the beginning of a secret; 0 for less than four."""
-        return max((n for value in self._values for n in range(4, len(value)) if text.endswith(value[:n])), default=0)
+        return max((n for value in self.known for n in range(4, len(value)) if text.endswith(value[:n])), default=0)
 
     def forget_awaited(self) -> None:
         """Forget the answers of async plugins, after plugins came or went."""
