@@ -6,6 +6,7 @@ fresh environment beside the wheels of the project, listed, used, and removed ag
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from markdown_blocks import ROOT, files
+from markdown_blocks import ROOT, blocks, files
 
 PAGES = {
     "reading": ROOT / "docs" / "tutorial" / "first-plugin.md",
@@ -21,6 +22,7 @@ PAGES = {
     "polite": ROOT / "docs" / "how-to" / "write-a-runtime.md",
     "recent": ROOT / "docs" / "how-to" / "write-a-compactor.md",
 }
+OTHERS = [ROOT / "docs" / "how-to" / name for name in ("compose-a-distribution.md", "write-a-skill.md")]
 BROUGHT = {
     "reading": {"tools": ["reading_time"]},
     "echo": {"adapters": ["echo"], "models": ["echo/echo-1"]},
@@ -29,7 +31,7 @@ BROUGHT = {
 }
 OURS = [
     "skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-commands",
-    "skillkit-offline", "skillkit-skills", "skillkit-transport",
+    "skillkit-offline", "skillkit-sessions", "skillkit-skills", "skillkit-transport",
 ]  # fmt: skip
 SECONDS = 300
 
@@ -43,7 +45,7 @@ class Environment:
         self.venv = folder / "venv"
         self.python = self.venv / "bin" / "python"
         self.cwd = folder / "project"
-        self.cwd.mkdir()
+        self.cwd.mkdir(parents=True)
         kept = ("SKILLKIT", "ANTHROPIC", "OPENAI", "PYTHONPATH", "VIRTUAL_ENV")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(kept) and not k.endswith("_API_KEY")}
         self.env["SKILLKIT_HOME"] = str(folder / "home")
@@ -89,7 +91,7 @@ def wheels(tmp_path_factory):
     dist = folder / "dist"
     env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
     sources = folder / "sources"
-    for page in PAGES.values():
+    for page in [*PAGES.values(), *OTHERS]:
         for name, text in files(page).items():
             path = sources / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,3 +187,73 @@ def test_a_provider_that_is_not_installed_is_an_unknown_name(environment):
     )  # fmt: skip
     assert done.returncode == 2
     assert "unknown provider 'echo'" in done.stderr
+
+
+def follow(page: Path, env: Environment) -> None:
+    """Run the blocks of a page in an empty directory, with what was installed from wheels, and compare what they print."""
+    folder = env.folder / f"follow-{page.stem}"
+    folder.mkdir()
+    printed = ""
+    for block in blocks(page):
+        if block.no_run is not None:
+            continue
+        if block.file:
+            path = folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        elif block.output:
+            said = "\n".join(line.rstrip() for line in printed.splitlines())
+            pattern = "\n".join(".*" if line == "..." else "[^\n]*".join(map(re.escape, line.rstrip().split("...")))
+                                for line in block.text.splitlines())  # fmt: skip
+            assert re.fullmatch(pattern, said, re.S), f"{block.where}: the block before printed\n{said}"
+        elif block.language == "sh":
+            printed = env.run("bash", "-eu", "-o", "pipefail", "-c", block.text, cwd=folder)
+        elif block.language == "python":
+            printed = env.run(str(env.python), "-c", block.text, cwd=folder)
+
+
+@pytest.mark.parametrize("page", ["tutorial/first-plugin", "how-to/write-a-skill", "how-to/write-a-runtime"])
+def test_a_page_is_followed_from_wheels_in_an_empty_directory(environment, page):
+    follow(ROOT / "docs" / f"{page}.md", environment)
+
+
+def test_the_composed_distribution_answers_from_its_wheel(environment, wheels):
+    env, (uv, folder, dist) = environment, wheels
+    source = folder / "sources"
+    argv = [uv, "build", "--quiet", "--wheel", "-o", str(dist), str(source / "skillkit-acme")]
+    subprocess.run(argv, cwd=folder, check=True, timeout=SECONDS)
+    offline = ("--no-index", "--find-links", str(dist))
+    env.run(uv, "pip", "install", "--quiet", "--python", str(env.python), *offline, "skillkit-acme")
+    assert env.json("doctor")["ok"]
+    assert "acme" in env.skillkit("plugins", "list")
+    assert env.json("run", "what is 15% of 80")["answer"] == "15% of 80 = 12"
+    env.run(uv, "pip", "uninstall", "--quiet", "--python", str(env.python), "skillkit-acme")
+
+
+def test_a_package_of_skills_that_setuptools_builds_has_its_skills_and_an_empty_one_is_said(environment, wheels):
+    env, (uv, folder, _) = environment, wheels
+    source = folder / "sources" / "acme-skills"
+    install = (uv, "pip", "install", "--quiet", "--python", str(env.python), "--reinstall")
+    env.run(*install, str(source))
+    assert "greet" in {skill["name"] for skill in env.json("skills", "list")}
+    assert env.json("run", "greet 'Ada'")["answer"] == "hello Ada"
+    assert not env.json("plugins", "doctor")["problems"]
+    project = source / "pyproject.toml"
+    project.write_text(project.read_text().split("[tool.setuptools.package-data]")[0])
+    env.run("rm", "-rf", "build", cwd=source)
+    env.run(*install, str(source))
+    (problem,) = env.json("plugins", "doctor")["problems"]
+    assert problem["message"] == "the package 'acme_skills' of acme-skills has no SKILL.md in it"
+    env.run(uv, "pip", "uninstall", "--quiet", "--python", str(env.python), "acme-skills")
+
+
+def test_the_tutorial_installs_with_the_pip_of_the_readmes_environment(wheels):
+    """An environment as the README makes it with ``pip`` alone; its packages come from wheels."""
+    _, folder, dist = wheels
+    env = Environment(folder / "with-pip-alone", "")
+    env.run(sys.executable, "-m", "venv", str(env.venv))
+    env.run(str(env.venv / "bin" / "pip"), "install", "--quiet", "--find-links", str(dist), *OURS)
+    (commands,) = [b for b in blocks(PAGES["reading"]) if "pip install ./skillkit-reading" in b.text]
+    env.run("cp", "-r", str(folder / "sources" / "skillkit-reading"), ".")
+    shown = env.run("bash", "-eu", "-c", commands.text)
+    assert "reading" in shown and "reading_time" in shown

@@ -82,6 +82,10 @@ class PlainHost:
     runtimes: Registry[Any] = field(default_factory=Registry)
     skill_sources: Registry[Any] = field(default_factory=Registry)
     tools: Registry[Any] = field(default_factory=Registry)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, plugin: str, message: str, *, stage: str = "note", remedy: str = "") -> None:
+        self.notes.append(message)
 
     def __post_init__(self) -> None:
         self.runtimes.register("bash", self.runtime)

@@ -12,6 +12,7 @@ from .settings import settings_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
+    from skillkit_core.host.discovery import EntryPoint
 
 __all__ = ["GROUP", "sources", "untrusted_folders"]
 
@@ -40,6 +41,7 @@ def sources(host: Host) -> Iterator[SkillSource]:
             kind = "bundled" if entry.distribution == "skillkit-bundled" else "plugin"
             name = entry.name if entry.name not in taken else f"{entry.name}:{entry.distribution}"
             taken.add(name)
+            _check_package(host, entry)
             yield SkillSource(name, kind, package=entry.value, trusted=True)  # type: ignore[arg-type]
     for text in settings_of(host).dirs:
         folder = host.cwd / Path(text).expanduser()
@@ -48,6 +50,19 @@ def sources(host: Host) -> Iterator[SkillSource]:
             name, n = f"extra:{folder.name}-{n}", n + 1
         taken.add(name)
         yield SkillSource(name, "extra", folder, trusted=True)
+
+
+def _check_package(host: Host, entry: EntryPoint) -> None:
+    """Report a package that names itself as one of skills and was packed without them."""
+    from .loader import package_folders
+
+    if not any(next(folder.glob("**/SKILL.md"), None) for folder in package_folders(entry.value)):
+        host.note(
+            "skills",
+            f"the package {entry.value!r} of {entry.distribution} has no SKILL.md in it",
+            stage="register_skill_sources",
+            remedy="its build left the files out: see package-data of setuptools",
+        )
 
 
 def untrusted_folders(host: Host) -> list[Path]:
