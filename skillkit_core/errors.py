@@ -62,13 +62,13 @@ class ConfigError(UsageError):
     """A configuration or distribution file that cannot be used. ``where`` is ``file:line: yaml.path``."""
 
 
-def close_matches(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
+def close_matches(name: str, candidates: Iterable[str], n: int = 3, cutoff: float = 0.5) -> list[str]:
     """Return up to ``n`` names of ``candidates`` that somebody who typed ``name`` may have meant."""
     import difflib
 
     names = sorted(set(candidates))
-    found = difflib.get_close_matches(name, names, n=n, cutoff=0.5)
-    return found or [c for c in names if name and (name in c or c in name)][:n]
+    found = difflib.get_close_matches(name, names, n=n, cutoff=cutoff)
+    return found or [c for c in names if cutoff < 0.6 and name and (name in c or c in name)][:n]
 
 
 class UnknownName(UsageError, LookupError):

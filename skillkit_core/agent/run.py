@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..abort import AbortSignal
 from ..contracts.adapter import ModelSettings
-from ..errors import AgentError, RunAborted, SkillKitError
+from ..errors import AgentError, PluginError, RunAborted, SkillKitError
 from ..messages import AgentMessage, StopReason
 from ..stream import StreamEvent
-from .containment import Carried, carried
+from .containment import Carried, carried, working_task
 from .ledger import UsageLedger
+from .nesting import current_parent
 from .response import AgentResponse, RunOutcome
 from .target import Target
 
@@ -37,6 +38,19 @@ def _settings(agent: AgentRunner) -> ModelSettings:
     settings = agent.config.settings or _DEFAULTS
     thinking = agent.host.config.get("thinking")
     return settings if settings.thinking or not thinking else replace(settings, thinking=thinking)
+
+
+class RunTask(asyncio.Task[None]):
+    """A task of a run. A plugin that runs in it cannot cancel it, because a cancellation would name nobody."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        working = current_parent() if working_task() is self else None
+        if working is not None and not working.run.signal.aborted:
+            plugin = working.run.agent.host.acting_plugin()
+            if plugin is not None:
+                where = f"plugin {plugin!r}"
+                raise PluginError("it cannot cancel the task of a run", where=where, hint="call abort()")
+        return super().cancel(msg)
 
 
 class Run:
@@ -238,7 +252,7 @@ class Run:
 
     def drive(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Create and return the task of the run."""
-        self.task = asyncio.create_task(work, name=name)
+        self.task = RunTask(work, name=name)
         return self.task
 
     def own(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
@@ -248,7 +262,7 @@ class Run:
             # called here, because a task that is cancelled before its start would leave an unawaited coroutine
             await carried(work())
 
-        task = asyncio.create_task(beside())
+        task = RunTask(beside())
         self.tasks.add(task)
         task.add_done_callback(self._over)
         return task

@@ -13,6 +13,7 @@ from ..tools import Tool
 from .containment import Carried, carried, reason_of, seen, working_task
 from .pump import ToolUpdates
 from .repair import NO_RESULT
+from .run import RunTask
 from .suspension import Resumption, SuspendedCall
 from .tool_call import FindTool, ToolCallRun
 
@@ -109,7 +110,7 @@ class ToolBatch:
 
     async def _execute(self, calls: Sequence[ToolCallRun]) -> None:
         """Run prepared calls at the same time; raise an interrupt at once, another error after all calls have ended."""
-        tasks = [asyncio.create_task(carried(call.execute())) for call in calls]
+        tasks: list[asyncio.Task[None]] = [RunTask(carried(call.execute())) for call in calls]
         self._run.tasks.update(tasks)
         for task in tasks:
             task.add_done_callback(seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from ..errors import ConfigError, UnknownName
 from ..settings.config import masked
 from ..settings.trust import Trust
-from .output import echo, fields, json_option, print_json, short_path, style, table
+from .output import echo, fields, json_option, print_json, printable, short_path, shorten, style, table
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -108,7 +109,12 @@ def init(state: Any, project: bool, force: bool) -> None:
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", where=str(target)) from None
     echo(f"Created {target}")
-    if project and not host.trusted:
+    if project and host.trusted:
+        trusted = Trust(host.data_dir)
+        # The user changed the file just now.
+        if (parts := trusted.parts(host.cwd)) is not None:
+            trusted.add(host.cwd, trusted.look(host.cwd, parts))
+    elif project:
         echo("It counts once the folder is trusted: skillkit config trust")
 
 
@@ -147,10 +153,11 @@ def _section_lines(model: Any, depth: int) -> list[str]:
 @click.argument("folder", type=click.Path(path_type=Path), default=".")
 @click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
 @click.option("--list", "show_all", is_flag=True, help="List the trusted folders.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask at a terminal.")
 @json_option
 @click.pass_obj
-def trust(state: Any, folder: Path, revoke: bool, show_all: bool, as_json: bool) -> None:
-    """Trust a folder, so that what it holds counts.
+def trust(state: Any, folder: Path, revoke: bool, show_all: bool, yes: bool, as_json: bool) -> None:
+    """Show what a folder brings, and trust it while that stays as it is.
 
     Nothing from a project folder (configuration, skills, hooks, plugins) counts before the folder, or one above it, is
     trusted. FOLDER is the current directory unless given.
@@ -172,8 +179,20 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, as_json: bool)
         return
     if not folder.is_dir():
         raise ConfigError("is no folder", where=str(folder))
-    real = trusted.add(folder)
+    from ..host.plugins import project_content
+
+    content = project_content(state.host, str(folder.resolve()))
+    # The digest comes before the content is shown, so that a change meanwhile does not count.
+    seen = trusted.look(folder.resolve(), content)
+    lines = {part: [line for describe in told for line in describe()] for part, told in content.items()}
+    shown = {part: found for part, found in lines.items() if found or (folder / part).exists()}
+    if not as_json:
+        for part, found in shown.items():
+            echo(f"{style(part, bold=True)}" + "".join(f"\n  {shorten(printable(line), 200)}" for line in found))
+        if shown and not yes and sys.stdin.isatty():
+            click.confirm(f"Let this count in {folder.resolve()}?", abort=True)
+    real = trusted.add(folder, seen)
     if as_json:
-        print_json({"folder": real, "trusted": True})
+        print_json({"folder": real, "trusted": True} | ({"content": shown} if shown else {}))
     else:
         echo(f"{style('✓', fg='green')} {real} is trusted")

@@ -12,7 +12,7 @@ import click
 from .. import __version__
 from ..errors import SkillKitError
 from ..host.plan import unknown_plugin
-from ..settings.config import misspelt_variables
+from ..settings.config import odd_variables
 from .output import echo, json_option, print_json, short_path, style, wrap
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _check_names(host: Host) -> None:
     for key in ("plugins.enabled", "plugins.disabled", "plugins.required"):
         for name in host.config.get(key) or ():
             if name not in known:
-                raise unknown_plugin(name, known, str(host.config.origin(key)))
+                raise unknown_plugin(name, known, str(host.config.origin(key, name)))
 
 
 def _checks(host: Host) -> list[dict[str, Any]]:
@@ -86,8 +86,8 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         return f"data in {short_path(str(host.data_dir))}"
 
     def environment() -> str:
-        for wrong, meant in misspelt_variables(host.environ).items():
-            raise SkillKitError(f"{wrong} sets nothing", hint=f"did you mean {meant}?")
+        if wrong := "; ".join(odd_variables(host.environ, (decision.name for decision in host.decisions))):
+            raise SkillKitError(wrong)
         return "no variable is misspelt"
 
     check("version", version)

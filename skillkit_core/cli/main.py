@@ -12,7 +12,8 @@ import click
 
 from .. import __version__
 from ..errors import PluginError, SkillKitError, UnknownName, UsageError
-from .output import columns, echo, error_line, style
+from ..settings.config import odd_variables
+from .output import columns, echo, error_line, style, warning
 
 if TYPE_CHECKING:
     from ..descriptors import Command
@@ -49,6 +50,12 @@ class CliState:
             from ..host.manager import Host
 
             self._host = Host(self.options.get("distribution"), selection=_selection(self.options))
+            self._host.tell = warning
+            for line in odd_variables(os.environ, (entry.name for entry in self._host.entries)):
+                warning(line)
+            if any(self.options.get(name) for name in ("distribution", "plugins", "switch", "only_default")):
+                # An unknown name is an error, also where the command needs no plugin.
+                _ = self._host.decisions
         return self._host
 
     def close(self) -> None:
@@ -94,7 +101,8 @@ class RootGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands of core and plugins, sorted."""
-        return sorted({*CORE_COMMANDS, *self._offered(ctx)})
+        shown = (name for name, entry_ in self._offered(ctx).items() if not entry_.item.hidden)
+        return sorted({*CORE_COMMANDS, *shown})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Return the click command called ``name``."""

@@ -102,3 +102,19 @@ def plugin_problem(problem: Diagnostic, host: Host) -> None:
         def plugin_problem(problem):
             log.warning("%s", problem)
     """
+
+
+@hookspec
+def project_content(register: Any, folder: str, settings: Any, host: Host) -> None:
+    """Say what the plugin takes from ``folder`` once the user trusts it: ``register(path, describe)``.
+
+    ``path`` is a file or folder, relative to ``folder``. Its content must stay as it was trusted. ``describe()``, asked only
+    by ``skillkit config trust``, gives lines that tell the user what it brings. ``settings`` is the content of the project's
+    configuration file.
+
+    Example::
+
+        @hookimpl
+        def project_content(register, folder):
+            register(".acme/hooks", lambda: [f"hook {path.name}" for path in Path(folder, ".acme/hooks").glob("*.py")])
+    """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..descriptors import Provider
-from ..errors import UnknownName, UsageError
+from ..errors import UnknownName, UsageError, close_matches
 from .registries import make
 from .registry import Entry, Registry
 
@@ -60,7 +60,8 @@ class AdapterRegistry(Registry[Item]):
         api = api or next(iter(item.apis))
         spoken = self.api_of(item, api)
         if spoken is None:
-            raise UnknownName("api", api, hint=f"provider {name!r} speaks {', '.join(sorted(item.apis))}")
+            close = "".join(f"; did you mean {c!r}?" for c in close_matches(api, item.apis, 1))
+            raise UnknownName("api", api, hint=f"provider {name!r} speaks {', '.join(sorted(item.apis))}{close}")
         target = item.apis[spoken]
         own = base_url or self._own_base_url(item)
         if own is not None and not own.startswith(("http://", "https://")):

@@ -86,7 +86,7 @@ def _settings(document: Document, config: Mapping[str, Any], places: Mapping[str
         inside = f"{places[head]}{dot}{rest}" if head in places else f"defaults.{key}"
         return document.where(inside)
 
-    return Layer("distribution", {**defaults, **config}, where)
+    return Layer("distribution", {**defaults, **config}, where, os.path.dirname(document.path))
 
 
 def _in_range(version: str, wanted: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import signal
 import sys
 import threading
@@ -25,33 +26,63 @@ class PluginTimeout(BaseException):
     """A plugin took too long. The class is no ``Exception``, so that the plugin's own handlers do not catch it."""
 
 
-@contextmanager
-def time_limit(seconds: float, what: str) -> Iterator[None]:
-    """Raise :class:`PluginTimeout` in the body after ``seconds`` of wall time.
+# Seconds after which a plugin that goes on has caught the alarm.
+SWALLOWED = 0.05
+# Seconds, times 1 to 20, until each alarm from then on: one comes while a loop is outside of its ``try``.
+AGAIN = 0.000005
+
+
+class time_limit:
+    """Raise :class:`PluginTimeout` in the body after ``seconds`` of wall time, again and again until it leaves the body.
 
     The limit holds on the main thread of a POSIX process while nobody else uses the interval timer. Elsewhere the body
     runs without a limit. The timer interrupts a blocking system call, but not C code that never returns to Python.
+
+    Attributes:
+        over: How many alarms there were: 0 until the time is over.
+        interrupted: Whether a ``KeyboardInterrupt`` is the user's; a body that raises one itself is told apart.
     """
-    usable = (
-        seconds > 0
-        and threading.current_thread() is threading.main_thread()
-        and hasattr(signal, "setitimer")
-        and signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    )
-    if not usable:
-        yield
-        return
 
-    def on_alarm(signum: int, frame: FrameType | None) -> None:
-        raise PluginTimeout(f"{what} took longer than {seconds:g} s")
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._previous: dict[int, Any] = {}
+        self._armed, self.over = False, 0
+        self.interrupted = True
 
-    previous: Any = signal.signal(signal.SIGALRM, on_alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+    def __enter__(self) -> time_limit:
+        if self._seconds <= 0 or threading.current_thread() is not threading.main_thread():
+            return self
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._previous[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_interrupt)
+            self.interrupted = False
+        if hasattr(signal, "setitimer") and signal.getitimer(signal.ITIMER_REAL)[0] == 0:
+            self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._on_alarm)
+            self._armed = True
+            signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._armed:
+            self._armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
+        self.interrupted = True
+        raise KeyboardInterrupt
+
+    def _on_alarm(self, signum: int, frame: FrameType | None) -> None:
+        if not self._armed:
+            return
+        self.over += 1
+        signal.setitimer(signal.ITIMER_REAL, SWALLOWED if self.over == 1 else AGAIN * (1 + self.over % 20))
+        running = frame.f_code.co_filename if frame is not None else __file__
+        if running not in _CLEANING_UP and not running.startswith("<frozen importlib"):
+            raise PluginTimeout
+
+
+_CLEANING_UP = {f.__code__.co_filename for f in (time_limit.__exit__, contextlib.contextmanager)}
 
 
 class SkillKitPluginManager(PluginManager):
@@ -105,25 +136,28 @@ def isolated(
 ) -> Iterator[None]:
     """Turn every error of the body, also ``SystemExit`` and a hang, into a :class:`Failure`.
 
-    ``KeyboardInterrupt`` passes, because the user sent it.
+    ``KeyboardInterrupt`` passes if the user sent it.
     """
+    limit = time_limit(seconds)
     try:
-        with time_limit(seconds, stage):
+        with limit:
             yield
-    except (KeyboardInterrupt, GeneratorExit, Failure):
+    except Failure:
         raise
     except BaseException as error:
-        if isinstance(error, SystemExit):
+        if isinstance(error, KeyboardInterrupt) and limit.interrupted:
+            raise
+        if limit.over or isinstance(error, PluginTimeout):
+            message = f"it hangs: {stage} took longer than {seconds:g} s"
+        elif isinstance(error, SystemExit):
             message = f"it tried to end the program (SystemExit {error.code!r})"
-        elif isinstance(error, PluginTimeout):
-            message = f"it hangs: {error}"
         elif isinstance(error, SkillKitError):
             # The hint of the error becomes the remedy.
             message = f"{error.where}: {error.message}" if error.where else error.message
         elif isinstance(error, PluginValidationError):
             message = str(error)
         else:
-            message = f"{type(error).__name__}: {error}"
+            message = f"{type(error).__name__}: {error}".removesuffix(": ")
         import traceback
 
         raise Failure(
@@ -139,24 +173,42 @@ def isolated(
         ) from error
 
 
+@contextmanager
+def _stdout_spared() -> Iterator[None]:
+    """Send to stderr what the body writes to stdout, also past ``sys.stdout``: a command may print JSON there."""
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            kept = os.dup(1)
+        except OSError:
+            # Stdout is closed.
+            yield
+            return
+        try:
+            with contextlib.suppress(OSError):
+                os.dup2(2, 1)
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
 def import_plugin(entry: EntryPoint, seconds: float) -> Any:
     """Import the plugin object of an entry point: a module, an object in the module, or an instance of a class in it.
 
     Raises:
         Failure: the stage ``import`` or ``api`` failed.
     """
-    with isolated(entry.name, "import", distribution=entry.distribution, version=entry.version, seconds=seconds):
-        from importlib import import_module
+    from importlib import import_module
 
+    owner: dict[str, Any] = {"distribution": entry.distribution, "version": entry.version}
+    with _stdout_spared(), isolated(entry.name, "import", **owner, seconds=seconds):
         module, _, attribute = entry.value.partition(":")
-        # Stdout belongs to the command, which may print JSON.
-        with contextlib.redirect_stdout(sys.stderr):
-            plugin: Any = import_module(module)
+        plugin: Any = import_module(module)
         for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)
         if isinstance(plugin, type):
             plugin = plugin()
-    with isolated(entry.name, "api", distribution=entry.distribution, version=entry.version):
+    with isolated(entry.name, "api", **owner):
         check_api(entry.name, plugin, entry.distribution)
     return plugin
 

@@ -130,8 +130,10 @@ class Host:
             self._cwd,
             self.environ,
             self._sections,
-            self._silent,
+            self._installed,
+            lambda line: self.tell(line),
         )
+        self.tell: Callable[[str], object] = _log
         self._decided = False
         self._embedded: list[tuple[str, Any]] = []
         self._plugins: Plugins | None = None
@@ -171,7 +173,13 @@ class Host:
 
     @property
     def trusted(self) -> bool:
-        """Whether the workspace is a folder that the user trusts."""
+        """Whether the workspace is a folder that the user trusts, with all that the plugins take from it."""
+        if self.plan.trusted and (seen := self.plan.reviewed) is not None:
+            from .plugins import project_content
+
+            new = [part for part in project_content(self, self._cwd) if part not in seen and (self.cwd / part).exists()]
+            if new:
+                self.plan.distrust(new)
         return self.plan.trusted
 
     @property
@@ -210,7 +218,9 @@ class Host:
         Raises:
             ConfigError: a setting is wrong. The error names the first one.
         """
-        self.config.check()
+        for problem in self.config.check():
+            self.report(problem)
+            self.tell(str(problem))
 
     def _sections(self) -> Mapping[str, ConfigSection]:
         found: dict[str, ConfigSection] = {}
@@ -218,11 +228,12 @@ class Host:
             found.setdefault(entry.name, entry.item)
         return found
 
-    def _silent(self) -> list[str]:
-        """Return the installed plugins that could not declare their settings."""
+    def _installed(self) -> dict[str, bool]:
+        """Return the plugins that are installed, and of each whether nobody asked it for its section."""
         loaded = self.load().loaded
         failed = {p.plugin for p in self.problems if p.stage == "register_config"}
-        return [d.name for d in self.decisions if d.name not in loaded or d.name in failed]
+        names = {*loaded, *(d.name for d in self.decisions)}
+        return {name: name not in loaded or name in failed for name in names}
 
     def section_models(self) -> list[tuple[str, Any]]:
         """Return name and pydantic model of the sections that plugins declared, without models that cannot be loaded."""
@@ -623,6 +634,12 @@ class Host:
         if self._plugins is not None:
             for name in reversed(list(self._plugins.loaded)):
                 self._plugins.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
+
+
+def _log(line: str) -> None:
+    import logging
+
+    logging.getLogger("skillkit").warning(line)
 
 
 def _path(text: str) -> Path:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from os.path import join
+from os.path import dirname, join
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError, Diagnostic, UnknownName, UsageError
 from ..settings.config import Config, Layer, environment_layer, flag_layer
 from ..settings.documents import read_document
 from ..settings.paths import platform_paths
-from ..settings.trust import Trust
+from ..settings.trust import PROJECT_CONFIG, Trust
 from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, scan
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ class Plan:
         cwd: str,
         environ: Mapping[str, str],
         sections: Callable[[], Mapping[str, ConfigSection]],
-        silent: Callable[[], Sequence[str]],
+        installed: Callable[[], Mapping[str, bool]],
+        tell: Callable[[str], object],
     ) -> None:
         self.paths = platform_paths(environ)
         self.settings = dict(settings)
@@ -163,10 +164,13 @@ class Plan:
         self._cwd = cwd
         self._environ = environ
         self._sections = sections
-        self._silent = silent
+        self._installed = installed
+        self._tell = tell
         self._entries: list[EntryPoint] | None = None
         self._malformed: list[Diagnostic] = []
         self._trusted: bool | None = None
+        # The parts of the trusted workspace that the user has seen.
+        self.reviewed: set[str] | None = None
         self._config: Config | None = None
         self._distribution: Distribution | None = None
         self._decisions: list[Decision] | None = None
@@ -196,8 +200,22 @@ class Plan:
     def trusted(self) -> bool:
         """Whether the workspace is a folder that the user trusts."""
         if self._trusted is None:
-            self._trusted = Trust(self.paths.data).is_trusted(self._cwd)
+            trust = Trust(self.paths.data)
+            changed = trust.changed(self._cwd)
+            self._trusted = changed == []
+            self.reviewed = trust.parts(self._cwd)
+            if changed:
+                self.distrust(changed)
         return self._trusted
+
+    def distrust(self, parts: Sequence[str]) -> None:
+        """Tell the user that the workspace is not trusted because of ``parts``, and what to do."""
+        self._trusted = False
+        shown = ", ".join(parts[:3]) + (", ..." if len(parts) > 3 else "")
+        self._tell(
+            f"{self._cwd}: {shown} changed or came since the folder was trusted; nothing of the folder counts "
+            "until 'skillkit config trust' has shown it"
+        )
 
     @property
     def config(self) -> Config:
@@ -214,10 +232,10 @@ class Plan:
     def _configuration(self) -> Config:
         layers = [self._file_layer("user", join(self.paths.config, "config.yaml"))]
         if self.trusted:
-            layers.append(self._file_layer("project", join(self._cwd, ".skillkit", "config.yaml")))
+            layers.append(self._file_layer("project", join(self._cwd, PROJECT_CONFIG)))
         layers.append(environment_layer(self._environ, (e.name for e in self.entries_of(PLUGINS))))
         layers.append(flag_layer(self.settings))
-        config = Config([layer for layer in layers if layer is not None], self._sections, self._silent)
+        config = Config([layer for layer in layers if layer is not None], self._sections, self._installed, self._cwd)
         name = self._distribution_name(config)
         if name is not None:
             from .distribution import load_distribution
@@ -228,15 +246,18 @@ class Plan:
 
     def _file_layer(self, name: str, path: str) -> Layer | None:
         document = read_document(path, self.paths.cache)
-        return None if document is None else Layer(name, document.data, document.where)
+        return None if document is None else Layer(name, document.data, document.where, dirname(path))
 
     def _distribution_name(self, config: Config) -> str | None:
         """Return the distribution of the caller, else of the variable, trusted project or user, else the only installed one."""
         if not self._discover and self._wanted is None:
             return None
-        named = self._wanted or config.raw("distribution")
+        if self._wanted:
+            return self._wanted
+        named = config.raw("distribution")
         if named is not None:
-            return str(named)
+            is_file = str(named).endswith((".yaml", ".yml"))
+            return join(config.base("distribution"), str(named)) if is_file else str(named)
         installed = {e.name for e in self.entries_of(DISTRIBUTIONS)}
         return installed.pop() if len(installed) == 1 else None
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..descriptors import KINDS
 from ..errors import ConfigError, Diagnostic, PluginError
+from ..settings.documents import read_document
+from ..settings.trust import PROJECT_CONFIG
 from .loading import (
     Failure,
     SkillKitPluginManager,
@@ -330,7 +332,7 @@ class Plugins:
                     raise PluginError(f"{hook} gives {wanted.__name__} or None, not {type(answer).__name__}")
                 return answer
         except Failure as failure:
-            if isinstance(failure.__cause__, asyncio.CancelledError):
+            if isinstance(failure.__cause__, (asyncio.CancelledError, GeneratorExit)):
                 raise failure.__cause__ from None
             raise
 
@@ -439,6 +441,37 @@ def _defined_at(impl: Any) -> int:
     return line
 
 
+def project_content(host: Host, folder: str) -> dict[str, list[Callable[[], Iterable[str]]]]:
+    """Return the files and folders that count in a folder once it is trusted, each with what describes it to the user."""
+    from pathlib import Path
+
+    file = Path(folder, PROJECT_CONFIG)
+    document = read_document(file, host.plan.paths.cache) if file.is_file() else None
+    settings = document.data if document is not None else {}
+    found: dict[str, list[Callable[[], Iterable[str]]]]
+    found = {PROJECT_CONFIG: [lambda: (f"{key}: {value}" for key, value in _flat(settings))]}
+    if str(named := settings.get("distribution")).endswith((".yaml", ".yml")):
+        found[str(Path(PROJECT_CONFIG).parent / str(named))] = []
+
+    def register(path: str, describe: Callable[[], Iterable[str]] = tuple) -> None:
+        found.setdefault(str(Path(path)), []).append(describe)
+
+    loading = host.load()
+    for name in loading.loaded:
+        loading.call(
+            name, "project_content", register=lambda: register, folder=lambda: folder, settings=lambda: settings
+        )
+    return found
+
+
+def _flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 _BEFORE = ("discovery", "import", "api", "hooks", "config", "host_configure", "host_started")
 _PLUGINS = "'skillkit plugins list' shows which run"
 
@@ -457,9 +490,9 @@ def check_required(host: Host) -> None:
     host.load()
     for kind in host.kinds:
         host.registry(kind)
-    where = host.config.origin("plugins.required")
     broken = [p for p in host.problems if p.severity == "error" and _came_up_short(p)]
     for name in required:
+        where = host.config.origin("plugins.required", name)
         problem = next((p for p in broken if p.plugin == name), None)
         if problem is not None:
             raise ConfigError(f"required plugin {problem}", where=where)

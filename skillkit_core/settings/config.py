@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from os.path import expanduser, join
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import ConfigError, PluginError, close_matches
+from ..errors import ConfigError, Diagnostic, PluginError, close_matches
+from .paths import relative_directories
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -24,6 +27,7 @@ _NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_PLUGINS"
 _ABSENT = object()
 _USER = re.compile(r"((?<=://)[^/\s]+|[^/\s:@]+:[^/\s]+)@")
 _QUERY = re.compile(r"(?<=://)([^?#\s]*)[?#]\S+")
+_REQUIRED = ("plugins", "required")
 
 
 def _itself(key: str) -> str:
@@ -31,11 +35,17 @@ def _itself(key: str) -> str:
 
 
 class Layer(NamedTuple):
-    """One source of settings. ``where(key)`` returns the place of the value of a dotted key, for errors and ``config show``."""
+    """One source of settings.
+
+    Attributes:
+        where: returns the place of the value of a dotted key, for errors and ``config show``.
+        base: the directory at which relative paths start; empty: the workspace.
+    """
 
     name: str
     data: Mapping[str, Any]
     where: Callable[[str], str] = _itself
+    base: str = ""
 
 
 class _Variable(str):
@@ -69,16 +79,25 @@ def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) 
     return Layer("environment", data, lambda key: _variable(key, names))
 
 
-def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that set nothing but look like one that does, each with that one."""
-    known = [*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *sorted(_NOT_SETTINGS)]
-    found: dict[str, str] = {}
-    for variable in sorted(environ):
-        if variable.startswith("SKILLKIT_") and variable not in known and "__" not in variable:
-            close = close_matches(variable, known)
-            if close and len(close[0]) > len("SKILLKIT_") + 2:
-                found[variable] = close[0]
-    return found
+def odd_variables(environ: Mapping[str, str], sections: Iterable[str] = ()) -> Iterator[str]:
+    """Return a line for each variable that sets nothing but looks like one that does.
+
+    Args:
+        sections: the names of the sections of plugins.
+    """
+    for name in relative_directories(environ):
+        yield f"{name} is ignored: {environ[name]!r} is no absolute path"
+    known = {*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *_NOT_SETTINGS}
+    odd = [n for n in sorted(environ) if n.startswith("SKILLKIT_") and "__" not in n and environ[n] and n not in known]
+    if not odd:
+        return
+    groups = [n.upper().replace("-", "_") for n in ("plugins", "session", "limits", "retry", "tools", *sections)]
+    for variable in odd:
+        name = variable.removeprefix("SKILLKIT_")
+        meant = [name.replace(f"{group}_", f"{group}__", 1) for group in groups if name.startswith(f"{group}_")]
+        meant = meant or close_matches(name, [n.removeprefix("SKILLKIT_") for n in known], 1, cutoff=0.7)
+        if meant:
+            yield f"{variable} sets nothing; did you mean SKILLKIT_{meant[0]}?"
 
 
 def _variable(key: str, names: Mapping[str, str]) -> str:
@@ -161,18 +180,22 @@ class Config:
     Args:
         layers: lowest first.
         sections: returns the sections that plugins declared.
-        known: returns the names of the plugins that do not run. A section of such a plugin is no mistake.
+        installed: returns the plugins that are installed, and of each whether nobody asked it for its section. Such a
+            section is no mistake.
+        cwd: the directory at which the relative paths of variables and flags start.
     """
 
     def __init__(
         self,
         layers: Sequence[Layer],
         sections: Callable[[], Mapping[str, ConfigSection]] = dict,
-        known: Callable[[], Sequence[str]] = tuple,
+        installed: Callable[[], Mapping[str, bool]] = dict,
+        cwd: str = "",
     ) -> None:
         self.layers = list(layers)
         self._sections = sections
-        self._known = known
+        self._installed = installed
+        self._cwd = cwd
         self._valid: dict[str, Any] = {}
         self._checked = False
         self._data: dict[str, Any] | None = None
@@ -186,11 +209,18 @@ class Config:
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """All layers merged, not validated."""
+        """All layers merged, not validated. ``plugins.required`` adds up: no layer takes away what another one needs."""
         if self._data is None:
             data: dict[str, Any] = {}
+            required: list[Any] = []
             for layer in self.layers:
                 data = _merge(data, layer.data)
+                names = _get(layer.data, _REQUIRED)
+                required += _split(names) if isinstance(names, _Variable) else names if isinstance(names, list) else ()
+            given = _get(data, _REQUIRED)
+            if required and (given is _ABSENT or given is None or isinstance(given, (list, _Variable))):
+                plugins = data.get("plugins") or {}
+                data["plugins"] = {**plugins, "required": list(dict.fromkeys(required))}
             self._data = data
         return self._data
 
@@ -199,12 +229,23 @@ class Config:
         found = _get(self.data, key.split("."))
         return None if found is _ABSENT else found
 
-    def origin(self, key: str) -> str | None:
-        """Return the place of a dotted key in the highest layer that sets it, ``None`` when no layer does."""
-        for layer in reversed(self.layers):
-            if _get(layer.data, key.split(".")) is not _ABSENT:
-                return str(layer.where(key))
-        return None
+    def origin(self, key: str, item: str | None = None) -> str | None:
+        """Return the place of a dotted key in the highest layer that sets it, ``None`` when no layer does.
+
+        Args:
+            item: what the value of the layer must hold.
+        """
+        layer = self._layer(key.split("."), item)
+        return None if layer is None else str(layer.where(key))
+
+    def base(self, key: str) -> str:
+        """Return the directory at which a relative path at a dotted key starts: that of the file that sets it."""
+        layer = self._layer(key.split("."))
+        return (layer.base if layer is not None else "") or self._cwd
+
+    def _layer(self, parts: Sequence[str], item: str | None = None) -> Layer | None:
+        found = ((layer, _get(layer.data, parts)) for layer in reversed(self.layers))
+        return next((x for x, value in found if value is not _ABSENT and (item is None or item in (value or ()))), None)
 
     def section(self, name: str) -> Any:
         """Return the validated section of plugin ``name``, ``None`` when the plugin declared none.
@@ -279,35 +320,44 @@ class Config:
             self._retry = RetryPolicy(**{f.name: getattr(settings, f.name) for f in fields(RetryPolicy)})
         return self._retry
 
-    def check(self) -> None:
-        """Validate the core's keys and every section, and refuse unknown keys.
+    def check(self) -> list[Diagnostic]:
+        """Validate everything: the keys of the core, every section, and that there are no unknown keys.
 
-        A section whose model is broken is passed over, because its plugin made the mistake.
+        Return a warning for each section of a plugin that is not installed. A section that its own plugin broke is passed
+        over, because the writer of the configuration made no mistake.
 
         Raises:
-            ConfigError: the first thing that is wrong.
+            ConfigError: the first mistake.
         """
         if self._checked:
-            return
-        sections = self._sections()
-        known = {*CORE_KEYS, *sections, *self._known()}
+            return []
+        sections, installed = self._sections(), self._installed()
+        known = {*CORE_KEYS, *sections, *(name for name, silent in installed.items() if silent)}
+        found: dict[str, Diagnostic] = {}
         for layer in self.layers:
-            for key in layer.data:
+            for key, value in layer.data.items():
                 if key not in known:
-                    close = close_matches(str(key), known, 1)
+                    where, close = layer.where(str(key)), close_matches(str(key), known, 1)
+                    foreign = isinstance(value, Mapping) and key not in installed
+                    if foreign and not close_matches(str(key), known, 1, cutoff=0.75):
+                        message = f"{where}: the section does not count, because the plugin is not installed"
+                        remedy = f"pip install skillkit-{key}, or remove the section"
+                        found.setdefault(str(key), Diagnostic(str(key), "config", message, remedy, severity="warning"))
+                        continue
                     hint = f"did you mean {close[0]!r}?" if close else "no plugin that runs has such a section"
-                    raise ConfigError(f"unknown setting {key!r}", where=layer.where(str(key)), hint=hint)
+                    raise ConfigError(f"unknown setting {key!r}", where=where, hint=hint)
         _ = self.core
         for name in sections:
             with suppress(PluginError):
                 self.section(name)
         self._checked = True
+        return list(found.values())
 
     def _validate(self, model: type[BaseModel], given: Any, prefix: str) -> BaseModel:
         from pydantic import ValidationError
 
         if isinstance(given, Mapping):
-            given = _prepared(model, given)
+            given = _prepared(model, given, lambda key: self.base(f"{prefix}.{key}" if prefix else key))
         try:
             return model.model_validate(given)
         except ValidationError as error:
@@ -335,9 +385,8 @@ class Config:
         """Return where the highest layer sets ``path``, or else the longest part of ``path`` that any layer sets."""
         parts = path.split(".")
         for n in range(len(parts), 0, -1):
-            for layer in reversed(self.layers):
-                if _get(layer.data, parts[:n]) is not _ABSENT:
-                    return str(layer.where(path))
+            if (layer := self._layer(parts[:n])) is not None:
+                return str(layer.where(path))
         return path
 
     def values(self) -> Iterator[tuple[str, Any, str]]:
@@ -378,16 +427,42 @@ def _is_list(annotation: Any) -> bool:
     return kind in (list, tuple, set, frozenset)
 
 
-def _prepared(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``given`` with the variables of list fields as lists, without groups whose lines are all commented out."""
+def _is_path(annotation: Any) -> bool:
+    from pathlib import Path
+    from typing import get_args
+
+    return annotation is Path or any(_is_path(a) for a in get_args(annotation))
+
+
+def _rooted(value: Any, base: str) -> Any:
+    """Return a path, or each one of a list, absolute: relative ones start at ``base``, ``~`` is the home directory."""
+    if isinstance(value, (list, tuple)):
+        return [_rooted(one, base) for one in value]
+    return join(base, expanduser(value)) if isinstance(value, str) and value else value
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _inside(base: Callable[[str], str], group: str, key: str) -> str:
+    return base(f"{group}.{key}")
+
+
+def _prepared(model: Any, given: Mapping[str, Any], base: Callable[[str], str]) -> dict[str, Any]:
+    """Return ``given`` with variables for list fields as lists, absolute paths, and without groups whose lines are all
+    comments.
+    """
     out = dict(given)
     for name, info in model.model_fields.items():
         value = out.get(name)
         if isinstance(value, _Variable) and _is_list(info.annotation):
-            out[name] = [part.strip() for part in value.split(",") if part.strip()]
+            value = out[name] = _split(value)
+        if value is not None and _is_path(info.annotation):
+            out[name] = _rooted(value, base(name))
         elif hasattr(info.annotation, "model_fields"):
             if isinstance(value, Mapping):
-                out[name] = _prepared(info.annotation, value)
+                out[name] = _prepared(info.annotation, value, partial(_inside, base, name))
             elif value is None:
                 out.pop(name, None)
     return out

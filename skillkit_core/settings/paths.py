@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from os.path import expanduser, join
+from os.path import expanduser, isabs, join
 from typing import NamedTuple
 
 
@@ -20,13 +20,22 @@ class Paths(NamedTuple):
     cache: str
 
 
+def relative_directories(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables that name a directory by a relative path. Such a variable does not count."""
+    names = ("SKILLKIT_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+    return [name for name in names if environ.get(name) and not isabs(environ[name])]
+
+
 def platform_paths(environ: Mapping[str, str] | None = None) -> Paths:
     """Return the user's directories.
 
-    ``SKILLKIT_HOME`` puts all three below one directory. Without it the XDG variables and defaults count, on macOS
-    ``~/Library``, on Windows ``%APPDATA%``.
+    ``SKILLKIT_HOME`` puts all three below one directory; else the XDG variables and defaults count, on macOS
+    ``~/Library``, on Windows ``%APPDATA%``. A relative path does not count, as the XDG Base Directory Specification says:
+    the current directory may be a stranger's.
     """
     env = os.environ if environ is None else environ
+    if ignored := relative_directories(env):
+        env = {name: value for name, value in env.items() if name not in ignored}
     if home := env.get("SKILLKIT_HOME"):
         return Paths(join(home, "config"), join(home, "data"), join(home, "cache"))
     user = env.get("HOME") or expanduser("~")

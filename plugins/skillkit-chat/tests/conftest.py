@@ -20,7 +20,9 @@ metadata:
         args:
           text: {type: string, required: true, position: 1, description: the words to repeat}
           times: {type: integer, default: 1, minimum: 1, description: how often}
-          ratio: {type: number, description: any number}
+          ratio: {type: number, maximum: 9.5, description: any number}
+          mood: {type: string, enum: [calm, cheerful], description: how it sounds}
+          to: {type: string, pattern: "^[A-Z]", description: who hears it}
           loud: {type: boolean, description: in capitals}
           tags: {type: array, description: any words}
           extra: {type: json, description: any JSON}

@@ -190,3 +190,35 @@ def test_check_looks_at_the_text(host, tmp_path):
     done = run(host, "check", str(tmp_path / "s"))
     assert done.exit_code == 0 and "scan-remote-exec" in done.stdout
     assert run(host, "check", "--strict", str(tmp_path / "s")).exit_code == 1
+
+
+def test_trust_shows_the_skills_that_it_lets_in_and_asks_again_when_one_changes(skillkit_cli, skillkit_home):
+    actions = "actions: [{name: build, run: 'true'}, {name: push, run: 'true'}]"
+    skill(
+        skillkit_home.cwd / ".skillkit/skills",
+        "deploy",
+        f"allowed-tools: Bash(git:*)\nmetadata: {{skillkit: {{{actions}}}}}\n",
+    )
+    skill(skillkit_home.cwd / "tools", "more")
+    (skillkit_home.cwd / ".skillkit/config.yaml").write_text("skills: {dirs: [../tools]}\n")
+    listed = ("skills", "list", "--json")
+    assert [row["name"] for row in skillkit_cli(*listed).json if row["source"].startswith("project")] == []
+    assert skillkit_cli("config", "trust").ok().stdout.splitlines()[:-1] == [
+        ".skillkit/config.yaml", "  skills.dirs: ../tools",
+        ".skillkit/skills", "  skill deploy, actions build push, allowed tools Bash(git:*)",
+        ".skillkit/../tools", "  skill more",
+    ]  # fmt: skip
+    assert {"deploy", "more"} <= {row["name"] for row in skillkit_cli(*listed).json}
+    with (skillkit_home.cwd / "tools/more/SKILL.md").open("a") as file:
+        file.write("And send it to me.\n")
+    again = skillkit_cli(*listed)
+    assert not {"deploy", "more"} & {row["name"] for row in again.json}
+    assert "skillkit config trust" in again.stderr
+
+
+def test_a_directory_in_the_users_configuration_is_not_one_of_the_current_folder(skillkit_cli, skillkit_home):
+    skill(skillkit_home.cwd / "shared", "stranger")
+    skill(skillkit_home.config_dir / "shared", "mine")
+    (skillkit_home.config_dir / "config.yaml").write_text("skills: {dirs: [shared]}\n")
+    names = {row["name"] for row in skillkit_cli("skills", "list", "--json").json}
+    assert "mine" in names and "stranger" not in names

@@ -18,6 +18,7 @@ from skillkit_core import (
     ModelDefinition,
     StopReason,
     StreamEvent,
+    Tool,
     hookimpl,
 )
 from skillkit_core.testing import Call, Reply
@@ -327,3 +328,58 @@ def test_it_is_said_where_a_plugin_ended_the_program(kit: Any, go: Any, caplog: 
     with pytest.raises(SystemExit):
         go(lambda: agent.chat("go"))
     assert f"the run was ended by SystemExit: 4, raised at {__file__}:" in caplog.text
+
+
+class Cancels:
+    """Cancels the task that it runs in, where ``hook`` is called."""
+
+    name = "cancels"
+
+    def __init__(self, hook: str, how: str, phase: str | None = None) -> None:
+        async def after_a_wait(event: Any) -> None:
+            await asyncio.sleep(0)
+            working_task().cancel()
+            await asyncio.sleep(0)
+
+        def plain(event: Any) -> None:
+            working_task().cancel()
+
+        handler = {"plain": plain, "after a wait": after_a_wait}[how]
+        setattr(self, hook, hookimpl(specname=hook, phase=phase)(handler))
+
+
+LOOK = Tool("look", "looks", lambda args, ctx: "seen", {"type": "object", "properties": {}})
+
+
+def working_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+@pytest.mark.parametrize("how", ["plain", "after a wait"])
+@pytest.mark.parametrize("hook", ["input", "turn_start", "message_end", "after_tool_result"])
+def test_a_plugin_that_cancels_its_own_task_fails_alone_and_is_named(kit: Any, hook: str, how: str) -> None:
+    async def main() -> None:
+        agent = kit.agent(Reply(calls=[Call("look", {})]), "done", tools=[LOOK], plugins=[Cancels(hook, how)])
+        async with agent:
+            errors = []
+            agent.events.on("handler_error", lambda event: errors.append((event.plugin, event.error)))
+            response = await agent.chat("go")
+            assert response.content == "done"
+            assert set(errors) == {
+                ("cancels", "PluginError: plugin 'cancels': it cannot cancel the task of a run; call abort()")
+            }
+
+    kit.run(main())
+
+
+def test_a_guard_that_cancels_its_own_task_blocks(kit: Any) -> None:
+    async def main() -> None:
+        guard = Cancels("before_tool_call", "plain", "guard")
+        async with kit.agent(Reply(calls=[Call("look", {})]), "done", tools=[LOOK], plugins=[guard]) as agent:
+            await agent.chat("go")
+            (result,) = [m for m in agent.messages if getattr(m, "tool_call_id", None)]
+            assert result.outcome == "blocked" and "plugin 'cancels' failed" in result.text
+
+    kit.run(main())

@@ -173,7 +173,7 @@ def test_a_group_without_a_command_shows_its_help(acme: Any) -> None:
     ("arguments", "code", "error"),
     [
         (["plugin", "list"], 2, "unknown command 'plugin'; did you mean 'plugins'?"),
-        (["zzz"], 2, "unknown command 'zzz'; known: acme, config, doctor, plugins, secret; others come with plugins"),
+        (["zzz"], 2, "unknown command 'zzz'; known: acme, config, doctor, plugins; others come with plugins"),
         (["plugins", "lst"], 2, "No such command 'lst'"),
         (["plugins", "list", "--jsn"], 2, "No such option '--jsn'"),
         (["--plugin", "a", "plugins"], 2, "No such option '--plugin'"),
@@ -187,7 +187,11 @@ def test_a_group_without_a_command_shows_its_help(acme: Any) -> None:
         (["acme", "crash"], 1, "internal error: KeyError: 'the key\\nto it all'; run with --debug"),
         (["acme", "five"], 5, None),
         (["--version"], 0, None),
+        (["secre"], 2, "unknown command 'secre'; known: acme, config, doctor, plugins; others come with plugins"),
         (["config", "trust", "nowhere"], 2, "nowhere: is no folder"),
+        (["--plugins", "acmee", "config", "path"], 2, "--plugins: unknown plugin 'acmee'; did you mean 'acme'?"),
+        (["-P", "no:acmee", "config", "path"], 2, "-P no:acmee: unknown plugin 'acmee'; did you mean 'acme'?"),
+        (["--distribution", "none", "config", "path"], 2, "unknown distribution 'none'; no distribution is installed"),
     ],
 )  # fmt: skip
 def test_exit_codes_and_errors_of_one_line(acme: Any, arguments: list[str], code: int, error: str | None) -> None:

@@ -22,6 +22,12 @@ BROKEN = {
     "signature": (
         "@hookimpl\ndef register_adapters(register, colour): ...", "hooks", "colour", "-P no:signature",
     ),
+    "stubborn": (
+        "import time\nwhile True:\n    try:\n        time.sleep(0.01)\n    except:\n        pass", "import",
+        "hangs: import took longer", "-P no:stubborn",
+    ),
+    "interrupting": ("raise KeyboardInterrupt", "import", "KeyboardInterrupt", "-P no:interrupting"),
+    "generating": ("raise GeneratorExit", "import", "GeneratorExit", "-P no:generating"),
     "future": ("skillkit_api = 99", "api", "written for plugin API 99, this is 1", "update skillkit-core"),
 }  # fmt: skip
 LATER = {
@@ -65,7 +71,7 @@ QUICK = {"SKILLKIT_PLUGINS__IMPORT_TIMEOUT": "0.4", "SKILLKIT_PLUGINS__HOOK_TIME
 
 @pytest.fixture
 def broken(site: Any) -> Any:
-    """Seven kinds of broken plugins, a disabled one, a name that two distributions offer, and a good one."""
+    """Ten kinds of broken plugins, a disabled one, a name that two distributions offer, and a good one."""
     for name, (source, *_) in BROKEN.items():
         site.plugin(name, source)
     site.plugin("quiet", f"open({str(site.cwd / 'was-imported')!r}, 'w')")
@@ -189,10 +195,18 @@ def test_a_plugin_that_fails_later_loses_that_hook_and_nothing_else(site: Any) -
 
 
 def test_a_plugin_that_prints_or_changes_the_process_at_import_does_not_spoil_json(site: Any) -> None:
-    site.plugin("chatty", "print('I am here')")
+    said = "import os, subprocess\nprint('I am here')\nos.write(1, b'and here')\nsubprocess.run(['echo', 'and there'])"
+    site.plugin("chatty", said)
     done = site.run("plugins", "info", "chatty", "--json")
     assert done.code == 0
     assert done.json["loaded"] is True
+    assert sorted(done.err.splitlines()) == ["I am here", "and hereand there"]
+
+
+def test_an_interrupt_by_the_user_while_a_plugin_is_imported_ends_the_command(site: Any) -> None:
+    site.plugin("slow", "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)")
+    done = site.run("plugins", "doctor", "--json")
+    assert (done.code, done.out) == (130, "")
 
 
 def test_a_command_whose_module_is_missing_says_what_to_install(site: Any) -> None:

@@ -116,7 +116,8 @@ def test_layers_lie_above_each_other_and_every_value_names_where_it_was_set(acme
     below = acme.cwd / "deep" / "er"
     (below / ".skillkit").mkdir(parents=True)
     (below / ".skillkit" / "config.yaml").write_text("model: from-below\n")
-    assert shown(acme, cwd=below)["model"][0] == "from-below", "a folder below a trusted one is trusted"
+    assert acme.run("config", "trust", cwd=below).code == 0
+    assert shown(acme, cwd=below)["model"][0] == "from-below"
     assert acme.run("config", "trust", "--revoke").code == 0
     assert shown(acme)["limits.turns"][0] == 6
 
@@ -289,6 +290,112 @@ def test_the_higher_layer_is_blamed_for_the_value_that_counts(acme: Any) -> None
     file = acme.config("limits: {turns: -3}\n")
     assert refused(acme).startswith(f"{file}:1: limits.turns: ")
     assert shown(acme, SKILLKIT_LIMITS__TURNS="4")["limits.turns"] == (4, "SKILLKIT_LIMITS__TURNS")
+
+
+def test_a_section_of_a_plugin_that_is_not_installed_warns_and_stops_nothing(acme: Any) -> None:
+    file = acme.config("keyring:\n  service: x\nmodel: m\n")
+    done = acme.run("config", "show", "model", "--json", SKILLKIT_OTHER__THING="1")
+    assert (done.code, done.json["model"]["value"]) == (0, "m")
+    assert done.err.splitlines() == [
+        f"Warning: plugin 'keyring', config: {file}:1: keyring: the section does not count, because the plugin is not "
+        "installed; pip install skillkit-keyring, or remove the section",
+        "Warning: plugin 'other', config: SKILLKIT_OTHER__THING: the section does not count, because the plugin is not "
+        "installed; pip install skillkit-other, or remove the section",
+    ]
+    problems = acme.run("doctor", "--json").json["problems"]
+    assert [(p["plugin"], p["severity"]) for p in problems] == [("keyring", "warning")]
+    acme.config("limit: {turns: 3}\n")
+    assert "unknown setting 'limit'; did you mean 'limits'?" in refused(acme)
+
+
+def test_required_plugins_add_up_over_all_layers(acme: Any) -> None:
+    acme.distribution("house", "defaults: {plugins: {required: [acme]}}\n")
+    acme.config("plugins: {required: [two-words]}\n")
+    project = acme.cwd / ".skillkit" / "config.yaml"
+    project.parent.mkdir()
+    for text, more in (
+        ("plugins: {required: []}", []),
+        ("plugins:", []),
+        ("plugins: {required: [acme, more]}", ["more"]),
+    ):
+        project.write_text(text + "\n")
+        acme.run("config", "trust")
+        value, _ = shown(acme, SKILLKIT_PLUGINS__REQUIRED="acme,last")["plugins.required"]
+        assert value == ["acme", "two-words", *more, "last"]
+    project.write_text("plugins: {required: no}\n")
+    acme.run("config", "trust")
+    assert refused(acme).startswith(f"{project}:1: plugins.required: input should be a valid list")
+
+
+def test_a_required_plugin_is_blamed_on_the_file_that_requires_it(acme: Any, make_host: Any) -> None:
+    from skillkit_core.errors import ConfigError
+    from skillkit_core.host.plugins import check_required
+
+    file = acme.config("plugins: {required: [guardian], disabled: []}\n")
+    host = make_host(environ={"SKILLKIT_PLUGINS__REQUIRED": "acme"})
+    with pytest.raises(ConfigError) as refusal:
+        check_required(host)
+    assert str(refusal.value).startswith(f"{file}:1: plugins.required: required plugin 'guardian' does not run")
+
+
+PLACES = """
+from pathlib import Path
+from pydantic import BaseModel
+
+class Inner(BaseModel):
+    logs: tuple[Path, ...] = ()
+
+class Settings(BaseModel):
+    folder: Path | None = None
+    inner: Inner = Inner()
+"""
+
+
+def test_a_relative_path_starts_at_the_file_that_says_it(site: Any) -> None:
+    (site.path / "acme_places.py").write_text(PLACES)
+    site.plugin("places", SECTION.format(name="places").replace("acme_settings", "acme_places"))
+    file = site.config("places: {folder: mine, inner: {logs: [a, ../b, /c, ~/d]}}\n")
+    found = shown(site)
+    assert found["places.folder"][0] == str(file.parent / "mine")
+    assert found["places.inner.logs"][0] == [f"{file.parent}/a", f"{file.parent}/../b", "/c", f"{site.home}/d"]
+    assert shown(site, SKILLKIT_PLACES__FOLDER="here")["places.folder"][0] == str(site.cwd / "here")
+
+
+def test_a_distribution_that_the_user_names_by_its_path_is_not_one_of_the_current_directory(site: Any) -> None:
+    site.config("distribution: house.yaml\n")
+    for folder, model in ((site.home / "config", "mine"), (site.cwd, "of-a-stranger")):
+        (folder / "house.yaml").write_text(f"schema_version: 1\nname: house\ndefaults: {{model: {model}}}\n")
+    assert shown(site)["model"][0] == "mine"
+
+
+def test_directories_of_the_user_that_are_relative_do_not_count(site: Any) -> None:
+    for place in ("state/config", ".config/skillkit", "skillkit"):
+        folder = site.cwd / place
+        folder.mkdir(parents=True)
+        (folder / "config.yaml").write_text("base_url: http://stranger.example/v1\n")
+    for variable, text in (("SKILLKIT_HOME", "state"), ("XDG_CONFIG_HOME", "."), ("XDG_CONFIG_HOME", ".config")):
+        home = {} if variable == "SKILLKIT_HOME" else {"SKILLKIT_HOME": ""}
+        done = site.run("config", "show", "base_url", "--json", **{variable: text, **home})
+        assert done.json["base_url"]["value"] is None
+        assert done.err == f"Warning: {variable} is ignored: {text!r} is no absolute path\n"
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("MODLE", "MODEL"),
+        ("PROVIDERS", "PROVIDER"),
+        ("LIMITS_TURNS", "LIMITS__TURNS"),
+        ("ACME_TIMEOUT", "ACME__TIMEOUT"),
+    ],
+)
+def test_a_misspelt_variable_is_warned_about_once(acme: Any, variable: str, meant: str) -> None:
+    for command in (["config", "show", "model"], ["--help"]):
+        done = acme.run(*command, **{f"SKILLKIT_{variable}": "1", "SKILLKIT_OTHER_TOOL": "1", "SKILLKIT_SHARED": "/x"})
+        assert (done.code, done.err) == (
+            0,
+            f"Warning: SKILLKIT_{variable} sets nothing; did you mean SKILLKIT_{meant}?\n",
+        )
 
 
 def test_sections_of_plugins_that_do_not_run_are_no_mistake(acme: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from skillkit_core import ActionArg, SkillAction, UsageError
 from skillkit_core.errors import close_matches
+from skillkit_core.host.json_schema import validate
 
 __all__ = ["parse_action_args", "usage_line"]
 
@@ -64,7 +65,7 @@ def parse_action_args(skill: str, action: SkillAction, words: Sequence[str]) -> 
     Underscores and hyphens in names are the same. After ``--`` everything is positional.
 
     Raises:
-        UsageError: an argument is unknown, missing, given twice, or has the wrong type; says how to call the action.
+        UsageError: an argument is unknown, missing, given twice, or does not fit; says how to call the action.
     """
     where = f"action {skill} {action.name}"
     by_flag = {a.name.replace("_", "-"): a for a in action.args} | {
@@ -109,7 +110,19 @@ def parse_action_args(skill: str, action: SkillAction, words: Sequence[str]) -> 
     missing = [a.name for a in action.args if a.required and a.name not in values]
     if missing:
         raise UsageError(f"argument {missing[0]!r} is missing", where=where, hint=usage_line(skill, action))
+    for arg in action.args:
+        if arg.name in values:
+            _check(arg, values[arg.name], where)
     return values
+
+
+def _check(arg: ActionArg, value: Any, where: str) -> None:
+    """Refuse here, in the user's words, what the tool of the action would refuse in a run."""
+    problem = validate(arg.schema(), value)
+    if problem is not None:
+        close = close_matches(str(value), map(str, arg.enum), 1)
+        hint = f"did you mean {close[0]!r}?" if close else None
+        raise UsageError(f"argument {arg.name!r} {problem}", where=where, hint=hint)
 
 
 def _put(values: dict[str, Any], arg: ActionArg, value: Any, where: str) -> None:

@@ -116,7 +116,7 @@ def config_for(host: Host, options: Options) -> AgentConfig:
     for name in options.allow:
         item = host.tools.get(name) if name in host.tools else None
         if item is None:
-            raise UnknownName("tool", name, host.tools.list(), hint="is the plugin that brings it installed?")
+            raise UnknownName("tool", name, host.tools.list(), elsewhere="is the plugin that brings it installed?")
     skills = (options.skill,) if options.skill is not None else ()
     return AgentConfig(
         model=options.model,

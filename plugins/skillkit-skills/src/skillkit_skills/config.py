@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -26,7 +27,7 @@ class SkillsConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    dirs: list[str] = Field(default_factory=list, description="Further directories with skills.")
+    dirs: list[Path] = Field(default_factory=list, description="Further directories with skills.")
     expose_actions: Literal["auto", "always", "activated"] = Field(
         DEFAULTS.expose_actions,
         description="When a model gets the actions of a skill: always, only once the skill is activated, or auto: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl
@@ -35,6 +35,15 @@ def register_skill_sources(register: Callable[[SkillSource], None], host: Host) 
 
     for source in sources(host):
         register(source)
+
+
+@hookimpl
+def project_content(register: Callable[..., None], folder: str, settings: Mapping[str, Any]) -> None:
+    """The project's own skills, and those of directories that its configuration names."""
+    from .sources import project_folders
+
+    for path, describe in project_folders(folder, settings):
+        register(path, describe)
 
 
 @hookimpl

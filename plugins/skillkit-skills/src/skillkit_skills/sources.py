@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillkit_core.contracts.skill_loader import SkillSource
 
@@ -13,8 +14,9 @@ from .settings import settings_of
 if TYPE_CHECKING:
     from skillkit_core import Host
     from skillkit_core.host.discovery import EntryPoint
+    from skillkit_core.skills import Skill
 
-__all__ = ["GROUP", "sources", "untrusted_folders"]
+__all__ = ["GROUP", "project_folders", "sources", "untrusted_folders"]
 
 GROUP = "skillkit.skills"
 _PROJECT = (".skillkit/skills", ".agents/skills")
@@ -63,6 +65,32 @@ def _check_package(host: Host, entry: EntryPoint) -> None:
             stage="register_skill_sources",
             remedy="its build left the files out: see package-data of setuptools",
         )
+def project_folders(folder: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    """The folders of skills that count in a project once it is trusted, each with what describes its skills."""
+    own = settings.get("skills")
+    dirs = own.get("dirs") if isinstance(own, Mapping) else None
+    named = [str(Path(".skillkit", text).expanduser()) for text in dirs or () if isinstance(text, str)]
+    for path in (*_PROJECT, *named):
+        yield path, partial(_described, Path(folder, path))
+
+
+def _described(folder: Path) -> list[str]:
+    from .loader import SkillFolderLoader
+
+    if not folder.is_dir():
+        return []
+    found = SkillFolderLoader().load(SkillSource("project", "project", folder, trusted=True)).skills
+    return [", ".join(_about(skill)) for skill in found]
+
+
+def _about(skill: Skill) -> Iterator[str]:
+    yield f"skill {skill.name}"
+    if skill.actions:
+        yield "actions " + " ".join(action.name for action in skill.actions)
+    if skill.allowed_tools:
+        yield "allowed tools " + " ".join(skill.allowed_tools)
+    if skill.hooks:
+        yield "hooks " + " ".join(skill.hooks)
 
 
 def untrusted_folders(host: Host) -> list[Path]:
