@@ -106,15 +106,14 @@ def plugin_problem(problem: Diagnostic, host: Host) -> None:
 
 @hookspec
 def project_content(register: Any, folder: str, settings: Any, host: Host) -> None:
-    """Say what the plugin takes from ``folder`` once the user trusts it: ``register(path, describe)``.
+    """Name what the plugin takes from a trusted folder: ``register(path, describe)``, where ``describe()`` gives lines.
 
-    ``path`` is a file or folder, relative to ``folder``. Its content must stay as it was trusted. ``describe()``, asked only
-    by ``skillkit config trust``, gives lines that tell the user what it brings. ``settings`` is the content of the project's
-    configuration file.
+    The content of ``path``, relative to ``folder``, must stay as the user trusted it. ``skillkit config trust`` shows the
+    lines. ``settings`` is the content of the project's configuration file. Since 0.1.
 
     Example::
 
         @hookimpl
         def project_content(register, folder):
-            register(".acme/hooks", lambda: [f"hook {path.name}" for path in Path(folder, ".acme/hooks").glob("*.py")])
+            register(".acme/hooks", lambda: os.listdir(f"{folder}/.acme/hooks"))
     """
