@@ -27,6 +27,7 @@ from skillkit_core import (
     ToolCallEventResult,
     hookimpl,
 )
+from skillkit_core.host.plugins import project_content
 from skillkit_core.testing import Call, Fail, Reply, ScriptedModel, VirtualClock
 
 from .report import empty_row, in_order, summary
@@ -208,6 +209,7 @@ class _Work:
         host, agent = self.host, self.agent
         host.collect_all()
         host.note(SYNTHETIC, ABOUT)  # ``plugin_problem``
+        project_content(host, str(host.cwd))
         await self._resolve()
         agent.events.on("tool_execution_end", self._ended)
         turns = (Fail(), Reply("I will look.", calls=[Call(TOOL)]), "Done.", "Fine.")
