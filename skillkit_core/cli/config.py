@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import ConfigError, UnknownName
+from ..errors import ConfigError, SkillKitError, UnknownName
 from ..settings.config import masked
 from ..settings.trust import Trust
-from .output import echo, fields, json_option, print_json, printable, short_path, shorten, style, table
+from .output import echo, fields, json_option, print_json, printable, short_path, style, table
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -188,9 +188,10 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, yes: bool, as_
     shown = {part: found for part, found in lines.items() if found or (folder / part).exists()}
     if not as_json:
         for part, found in shown.items():
-            echo(f"{style(part, bold=True)}" + "".join(f"\n  {shorten(printable(line), 200)}" for line in found))
-        if shown and not yes and sys.stdin.isatty():
-            click.confirm(f"Let this count in {folder.resolve()}?", abort=True)
+            echo(f"{style(part, bold=True)}" + "".join(f"\n  {' '.join(printable(line).split())}" for line in found))
+        asked = bool(shown) and not yes and sys.stdin.isatty()
+        if asked and not click.confirm(f"Let this count in {folder.resolve()}?"):
+            raise SkillKitError("the folder stays as it was", where=str(folder.resolve()))
     real = trusted.add(folder, seen)
     if as_json:
         print_json({"folder": real, "trusted": True} | ({"content": shown} if shown else {}))

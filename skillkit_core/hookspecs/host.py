@@ -108,8 +108,8 @@ def plugin_problem(problem: Diagnostic, host: Host) -> None:
 def project_content(register: Any, folder: str, settings: Any, host: Host) -> None:
     """Name what the plugin takes from a trusted folder: ``register(path, describe)``, where ``describe()`` gives lines.
 
-    The content of ``path``, relative to ``folder``, must stay as the user trusted it. ``skillkit config trust`` shows the
-    lines. ``settings`` is the content of the project's configuration file. Since 0.1.
+    The content of ``path``, relative to ``folder``, must stay as it was when ``skillkit config trust`` showed the lines.
+    ``settings`` is the content of the project's configuration file.
 
     Example::
 

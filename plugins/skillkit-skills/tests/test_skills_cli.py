@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 from skillkit_skills.cli.commands import skills
+from skillkit_testkit import Terminal
 
 from skillkit_core.errors import UnknownName
 
@@ -149,6 +150,7 @@ for source in sources:
     for s in SkillFolderLoader(host).load(source).skills:
         host.skills.register(s.name, s, source.name)
 from skillkit_skills.cli.commands import skills
+from skillkit_testkit import Terminal
 try:
     skills.main(['list'], obj=SimpleNamespace(host=host), standalone_mode=False)
 finally:
@@ -222,3 +224,14 @@ def test_a_directory_in_the_users_configuration_is_not_one_of_the_current_folder
     (skillkit_home.config_dir / "config.yaml").write_text("skills: {dirs: [shared]}\n")
     names = {row["name"] for row in skillkit_cli("skills", "list", "--json").json}
     assert "mine" in names and "stranger" not in names
+
+
+def test_a_person_at_a_terminal_sees_what_a_folder_brings_before_it_is_trusted(skillkit_cli, skillkit_home):
+    skill(skillkit_home.cwd / ".skillkit/skills", "deploy")
+    for answer, code, trusted in ((b"n\n", 1, False), (b"y\n", 0, True)):
+        with Terminal([*skillkit_cli.argv, "config", "trust"], cwd=skillkit_home.cwd) as terminal:
+            terminal.wait_for(b"Let this count in")
+            assert b"skill deploy" in terminal.seen
+            terminal.send(answer)
+            assert terminal.wait() == code
+        assert skillkit_cli("config", "path", "--json").json["project_trusted"] is trusted
