@@ -108,8 +108,7 @@ def plugin_problem(problem: Diagnostic, host: Host) -> None:
 def project_content(register: Any, folder: str, settings: Any, host: Host) -> None:
     """Name what the plugin takes from a trusted folder: ``register(path, describe)``, where ``describe()`` gives lines.
 
-    The content of ``path``, relative to ``folder``, must stay as it was when ``skillkit config trust`` showed the lines.
-    ``settings`` is the content of the project's configuration file.
+    ``path`` is relative to ``folder``; its content must stay as it was seen. ``settings``: the project's configuration.
 
     Example::
 

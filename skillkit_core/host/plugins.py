@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..descriptors import KINDS
 from ..errors import ConfigError, Diagnostic, PluginError
+from ..settings.config import masked
 from ..settings.documents import read_document
 from ..settings.trust import PROJECT_CONFIG
 from .loading import (
@@ -449,7 +450,7 @@ def project_content(host: Host, folder: str) -> dict[str, list[Callable[[], Iter
     document = read_document(file, host.plan.paths.cache) if file.is_file() else None
     settings = document.data if document is not None else {}
     found: dict[str, list[Callable[[], Iterable[str]]]]
-    found = {PROJECT_CONFIG: [lambda: (f"{key}: {value}" for key, value in _flat(settings))]}
+    found = {PROJECT_CONFIG: [lambda: (f"{key}: {value}" for key, value in _flat(masked(settings)))]}
     if str(named := settings.get("distribution")).endswith((".yaml", ".yml")):
         found[str(Path(PROJECT_CONFIG).parent / str(named))] = []
 
