@@ -38,13 +38,17 @@ class time_limit:
     The limit holds on the main thread of a POSIX process while nobody else uses the interval timer. Elsewhere the body
     runs without a limit. The timer interrupts a blocking system call, but not C code that never returns to Python.
 
+    Args:
+        seconds: the time of the body; 0: no limit.
+        tell_apart: watch whether a ``KeyboardInterrupt`` is the user's or the body's own, which costs microseconds.
+
     Attributes:
-        over: How many alarms there were: 0 until the time is over.
-        interrupted: Whether a ``KeyboardInterrupt`` is the user's; a body that raises one itself is told apart.
+        over: the number of alarms so far; 0 until the time is over.
+        interrupted: a ``KeyboardInterrupt`` is the user's.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float, tell_apart: bool = False) -> None:
+        self._seconds, self._tell_apart = seconds, tell_apart
         self._previous: dict[int, Any] = {}
         self._armed, self.over = False, 0
         self.interrupted = True
@@ -52,7 +56,7 @@ class time_limit:
     def __enter__(self) -> time_limit:
         if self._seconds <= 0 or threading.current_thread() is not threading.main_thread():
             return self
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        if self._tell_apart and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._previous[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_interrupt)
             self.interrupted = False
         if hasattr(signal, "setitimer") and signal.getitimer(signal.ITIMER_REAL)[0] == 0:
@@ -138,7 +142,7 @@ def isolated(
 
     ``KeyboardInterrupt`` passes if the user sent it.
     """
-    limit = time_limit(seconds)
+    limit = time_limit(seconds, tell_apart=stage == "import")
     try:
         with limit:
             yield
