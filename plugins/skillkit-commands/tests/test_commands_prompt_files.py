@@ -67,12 +67,17 @@ def test_files_of_a_project_count_once_it_is_trusted(skillkit_cli, skillkit_home
     before = skillkit_cli("commands", "list", "--json").ok().json
     assert "deploy" not in {c["name"] for c in before["commands"]}
     assert "skillkit config trust" in skillkit_cli("commands", "list").ok().stderr
-    skillkit_cli("config", "trust").ok()
+    assert ".claude/commands\n  prompt file deploy.md\n" in skillkit_cli("config", "trust").ok().stdout
     after = {c["name"]: c for c in skillkit_cli("commands", "list", "--json").ok().json["commands"]}
     assert after["deploy"] == {
         "name": "deploy", "arguments": "[TEXT]", "help": "Deploy it.", "origin": "project:claude",
     }  # fmt: skip
     assert after["model"]["origin"] == "commands" and after["model@project"]["help"] == "Not the model."
+    write(skillkit_home.cwd, ".claude/commands/deploy.md", "Deploy it elsewhere.")
+    changed = skillkit_cli("commands", "list", "--json").ok()
+    assert (
+        "deploy" not in {c["name"] for c in changed.json["commands"]} and ".claude/commands changed" in changed.stderr
+    )
 
 
 def test_what_is_wrong_with_a_file_is_listed_with_its_reason(skillkit_cli, skillkit_home, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl
@@ -10,6 +11,8 @@ from skillkit_core.descriptors import Command
 
 if TYPE_CHECKING:
     from .command import SlashCommand, SlashCommandSet
+
+PROJECT_FOLDERS = (".skillkit/commands", ".claude/commands")
 
 
 @hookimpl
@@ -25,6 +28,21 @@ def register_hookspecs(add: Callable[..., Any]) -> None:
 def register_commands(register: Callable[[Command], None]) -> None:
     """Offer ``skillkit commands``."""
     register(Command("commands", "skillkit_commands.cli:commands", "List slash commands and prompt files."))
+
+
+@hookimpl
+def project_content(register: Callable[..., None], folder: str) -> None:
+    """Name the prompt files of a project."""
+    for path in PROJECT_FOLDERS:
+        register(path, partial(_described, folder, path))
+
+
+def _described(folder: str, path: str) -> list[str]:
+    from pathlib import Path
+
+    from .prompts import markdown
+
+    return [f"prompt file {file.relative_to(Path(folder, path))}" for file in markdown(Path(folder, path))]
 
 
 @hookimpl

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from .command import Prompt, SlashCommand
+from .plugin import PROJECT_FOLDERS
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host, UserInterface
 
-__all__ = ["PromptFile", "prompt_commands", "prompt_files"]
+__all__ = ["PromptFile", "markdown", "prompt_commands", "prompt_files"]
 
 MAX_BYTES = 256 * 1024
 _MAX_FILES = 1000  # of one folder
@@ -90,7 +91,7 @@ def prompt_files(host: Host) -> list[PromptFile]:
     found: dict[str, PromptFile] = {}
     files: list[PromptFile] = []
     for origin, folder in _folders(host):
-        for path in _markdown(folder):
+        for path in markdown(folder):
             file = _read(path, folder, origin)
             if not file.broken and (winner := found.setdefault(file.name, file)) is not file:
                 file = PromptFile(
@@ -108,13 +109,13 @@ def _folders(host: Host) -> Iterator[tuple[str, Path]]:
     """Yield the folders that count; nothing of a project that is not trusted does."""
     home = Path(host.environ.get("HOME") or "~").expanduser()
     if host.trusted:
-        yield "project", host.cwd / ".skillkit" / "commands"
-        yield "project:claude", host.cwd / ".claude" / "commands"
+        for origin, place in zip(("project", "project:claude"), PROJECT_FOLDERS, strict=True):
+            yield origin, host.cwd / place
     yield "user", host.config_dir / "commands"
     yield "user:claude", home / ".claude" / "commands"
 
 
-def _markdown(folder: Path) -> list[Path]:
+def markdown(folder: Path) -> list[Path]:
     """Return the Markdown files of a folder and its sub-folders, by name."""
     return sorted(p for p in folder.rglob("*.md") if p.is_file())[:_MAX_FILES] if folder.is_dir() else []
 
