@@ -112,7 +112,5 @@ def project_content(register: Any, folder: str, settings: Any, host: Host) -> No
 
     Example::
 
-        @hookimpl
-        def project_content(register, folder):
-            register(".acme/hooks", lambda: os.listdir(f"{folder}/.acme/hooks"))
+        register(".acme/hooks", lambda: os.listdir(f"{folder}/.acme/hooks"))
     """
