@@ -65,6 +65,8 @@ def _check_package(host: Host, entry: EntryPoint) -> None:
             stage="register_skill_sources",
             remedy="its build left the files out: see package-data of setuptools",
         )
+
+
 def project_folders(folder: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], list[str]]]]:
     """The folders of skills that count in a project once it is trusted, each with what describes its skills."""
     own = settings.get("skills")
