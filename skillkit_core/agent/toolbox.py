@@ -22,7 +22,8 @@ __all__ = ["Toolbox"]
 class Toolbox(Part):
     """Collects the tools of an agent.
 
-    An opt-in tool must be allowed by its name. Of two plugins' tools with one name, the first in order is offered.
+    An opt-in tool must be allowed by its name, or a tool set offers it.
+    Of two plugins' tools with one name, the first in order is offered.
 
     Attributes:
         own: the tools of this agent alone.
@@ -98,19 +99,18 @@ class Toolbox(Part):
     def _build(self, entries: Sequence[Entry[Any]], dynamic: Sequence[tuple[Tool, ...]]) -> None:
         answers = iter(dynamic)
         prefer = self._host.tools.prefer
+        allowed = self._allowed | frozenset(self._host.config.get("tools.allow", ()))
         own = {tool.name for tool in self.own}
-        by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in self.own}
+        offered = [tool for tool in self.own if not tool.opt_in or tool.name in allowed]
+        by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in offered}
         for entry in entries:
             for tool in next(answers) if isinstance(entry.item, ToolSet) else (entry.item,):
+                if tool.opt_in and tool.name not in allowed:
+                    continue
                 chosen = prefer.get(tool.name) == entry.source and tool.name not in own
                 if chosen or tool.name not in by_name:
                     by_name[tool.name] = (tool, entry.source)
-        allowed = self._allowed | frozenset(self._host.config.get("tools.allow", ()))
-        names = sorted(
-            name
-            for name, (tool, _) in by_name.items()
-            if (not tool.opt_in or name in allowed) and all(only is None or name in only for only in self._only)
-        )
+        names = sorted(name for name in by_name if all(only is None or name in only for only in self._only))
         for name in names:
             if self._by_name.get(name) is not by_name[name][0]:
                 note_unchecked(self._host, *by_name[name])
