@@ -1,0 +1,141 @@
+"""Decides what a tool call gets: rules deny > ask > allow, then the mode. Pure but for the links of the file system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .commandline import decide_line
+from .files import decide_file
+from .hosts import Unclear as UnclearHost, host_of, is_private, names_host
+from .paths import Place
+from .request import Decision, Request
+from .rules import Rule, Rules
+
+__all__ = ["decide", "decide_request"]
+
+_RANK = {"allow": 0, "ask": 1, "deny": 2}
+
+
+def decide(rules: Mapping[str, Sequence[str]], request: Mapping[str, Any]) -> dict[str, str]:
+    """Decide a request that is plain data; see :func:`decide_request`.
+
+    Args:
+        rules: ``allow``, ``ask``, ``deny``: the texts of rules.
+        request: ``tool``, ``args``, ``cwd``, ``root``, ``home``, ``mode``, and where there are some ``extra_roots`` and
+            ``annotations``.
+
+    Returns:
+        ``decision``, ``reason`` and ``rule``.
+    """
+    place = Place.of(request["cwd"], request["root"], request["home"], request.get("extra_roots", ()))
+    asked = Request(request["tool"], request["args"], place, request["mode"], request.get("annotations", {}))
+    found = decide_request(Rules.of(rules.get("deny", ()), rules.get("ask", ()), rules.get("allow", ())), asked)
+    return {"decision": found.outcome, "reason": found.reason, "rule": found.rule}
+
+
+def decide_request(rules: Rules, request: Request) -> Decision:
+    """Decide a request: the strictest rule that is about it counts, and without one the mode."""
+    bare = _bare(rules.deny, request)
+    if bare is not None:
+        return Decision("deny", "a rule forbids it", bare.text, bare.origin)
+    if request.line is not None:
+        found = decide_line(rules, request)
+    elif request.edits or request.reads:
+        found = _decide_files(rules, request)
+    elif request.url is not None:
+        found = _decide_host(rules, request)
+    else:
+        found = _decide_name(rules, request)
+    asked = _bare(rules.ask, request)
+    if asked is not None and found.outcome == "allow":
+        return Decision("ask", "a rule asks", asked.text, asked.origin)
+    return found
+
+
+def _bare(rules: Sequence[Rule], request: Request) -> Rule | None:
+    """Return the first rule about every call of the tool; one that cannot be read asks, and never denies."""
+    for rule in rules:
+        if rule.problem:
+            if rule.kind == "ask" and rule.names(request.name):
+                return rule
+            continue
+        if rule.spec is None and any(rule.names(name) for name in _names(request)):
+            return rule
+    return None
+
+
+def _names(request: Request) -> tuple[str, ...]:
+    """Return the names that rules have for a tool: its own, and that of the tool of Claude Code that does the same."""
+    kind = (
+        "Edit"
+        if request.edits
+        else "Read"
+        if request.reads
+        else "Bash"
+        if request.line is not None
+        else "WebFetch"
+        if request.url is not None
+        else ""
+    )
+    return (request.name, request.tool, kind) if kind else (request.name, request.tool)
+
+
+def _decide_files(rules: Rules, request: Request) -> Decision:
+    paths = request.paths
+    if not paths:
+        if request.mode == "read-only" and request.edits:
+            return Decision("deny", "the mode is read-only")
+        return Decision("ask", "no path is named")
+    found = [decide_file(rules, p, request.place, request.mode, writes=request.edits, tool=request.name) for p in paths]
+    return max(found, key=lambda d: _RANK[d.outcome])
+
+
+def _decide_host(rules: Rules, request: Request) -> Decision:
+    about = [r for r in (*rules.deny, *rules.ask, *rules.allow) if any(r.names(n) for n in _names(request))]
+    try:
+        host = host_of(request.url or "")
+    except UnclearHost as error:
+        return Decision("ask", str(error))
+    named = False
+    for rule in about:
+        if rule.kind == "allow":
+            continue
+        if rule.problem and rule.kind == "deny":
+            return Decision("ask", f"a rule cannot be read: {rule.problem}", rule.text, rule.origin)
+        if rule.spec is not None and names_host(rule.spec, host, approves=False):
+            return Decision(rule.kind, f"a rule names {host}", rule.text, rule.origin)
+    for rule in about:
+        if rule.kind != "allow" or rule.problem:
+            continue
+        named = rule.spec is not None and "*" not in rule.spec
+        if (rule.spec is None or names_host(rule.spec, host, approves=True)) and (named or not is_private(host)):
+            return Decision("allow", "a rule allows it", rule.text, rule.origin)
+    if request.mode == "bypass":
+        return Decision("allow", "the mode is bypass")
+    offer = (f"WebFetch(domain:{host})",)
+    return Decision("ask", f"{host} is private" if is_private(host) else f"no rule names {host}", offer=offer)
+
+
+def _decide_name(rules: Rules, request: Request) -> Decision:
+    names = _names(request)
+    for rule in (*rules.deny, *rules.ask):
+        if rule.problem and rule.kind == "deny" and any(rule.names(n) for n in names):
+            return Decision("ask", f"a rule cannot be read: {rule.problem}", rule.text, rule.origin)
+    allowed = next(
+        (r for r in rules.allow if not r.problem and r.spec is None and any(r.names(n) for n in names)), None
+    )
+    if request.harmless:
+        return Decision("allow", "the tool changes nothing")
+    if request.mode == "read-only":
+        if allowed is not None and request.installed:
+            return Decision("allow", "a rule allows it", allowed.text, allowed.origin)
+        outcome = "deny" if allowed is None else "ask"
+        return Decision("ask" if outcome == "ask" else "deny", "the mode is read-only")
+    if allowed is not None:
+        return Decision("allow", "a rule allows it", allowed.text, allowed.origin)
+    if request.installed:
+        return Decision("allow", "it was installed to run")
+    if request.mode == "bypass":
+        return Decision("allow", "the mode is bypass")
+    return Decision("ask", "no rule names it", offer=(request.tool,))

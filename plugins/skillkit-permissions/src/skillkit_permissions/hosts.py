@@ -1,0 +1,88 @@
+"""Hosts of addresses: which one is meant, whether it is private, and whether a rule names it."""
+
+from __future__ import annotations
+
+import re
+import socket
+from fnmatch import fnmatchcase
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+__all__ = ["Unclear", "host_of", "is_private", "names_host"]
+
+_PRIVATE_NAMES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]+)){0,3}\Z")
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\Z")
+
+
+class Unclear(Exception):
+    """Nobody can say which host is meant."""
+
+
+def host_of(url: str) -> str:
+    """Return the host of an address in one spelling: small letters, no dot at the end, addresses by value.
+
+    Raises:
+        Unclear: it is no plain ``http`` or ``https`` address.
+    """
+    if not isinstance(url, str) or re.search(r"[\x00-\x20\x7f\\]", url):
+        raise Unclear("an address with odd characters")
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+        _ = parts.port
+    except ValueError as error:
+        raise Unclear(f"not an address ({error})") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise Unclear("not an http address")
+    if "@" in parts.netloc:
+        raise Unclear("an address with a user name")
+    found = _one_spelling(host)
+    if found is None:
+        raise Unclear("a host with odd characters")
+    return found
+
+
+def _one_spelling(host: str) -> str | None:
+    name = host.lower().removesuffix(".")
+    if "%" in name:
+        return None
+    if ":" in name:
+        try:
+            six = IPv6Address(name)
+        except ValueError:
+            return None
+        return str(six.ipv4_mapped or six.sixtofour or _translated(six) or six)
+    if _NUMBER.match(name):
+        try:
+            return str(IPv4Address(socket.inet_aton(name)))
+        except OSError:
+            return None
+    return name if _NAME.match(name) else None
+
+
+def _translated(six: IPv6Address) -> IPv4Address | None:
+    """Return the address that a NAT64 gateway would reach."""
+    return IPv4Address(int(six) & 0xFFFFFFFF) if six in _NAT64 else None
+
+
+def is_private(host: str) -> bool:
+    """Return whether a host is not reached from the whole internet, by its address or by its name."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return "." not in host or any(host == n or host.endswith(f".{n}") for n in _PRIVATE_NAMES)
+    return not address.is_global or address.is_multicast
+
+
+def names_host(spec: str, host: str, *, approves: bool) -> bool:
+    """Return whether ``domain:NAME`` covers a host; one that forbids covers sub-domains too.
+
+    ``*.example.com`` covers sub-domains alone, ``*`` every host.
+    """
+    wanted = spec.removeprefix("domain:").strip().lower().strip("[]").removesuffix(".")
+    if "*" in wanted:
+        return fnmatchcase(host, wanted) if approves else fnmatchcase(host, wanted) or host == wanted.removeprefix("*.")
+    wanted = _one_spelling(wanted) or wanted
+    return host == wanted or (not approves and host.endswith(f".{wanted}"))

@@ -1,0 +1,66 @@
+"""The plugin ``permissions``: the guard of tool calls, its section, and ``skillkit permissions``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command, ConfigSection, Factory
+
+if TYPE_CHECKING:
+    from skillkit_core import HandlerContext, ToolSet
+    from skillkit_core.events.results import ToolCallEventResult
+    from skillkit_core.events.types import ApprovalResolvedEvent, ToolCallEvent
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define ``register_permission_rules`` and its registry ``permission_rules``."""
+    from . import hooks
+
+    add(hooks, kinds={"permission_rules": Factory})
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """The section ``permissions``."""
+    register(ConfigSection("permissions", "skillkit_permissions.config:PermissionsConfig"))
+
+
+@hookimpl
+def register_tools(register: Callable[[ToolSet], None]) -> None:
+    """The opt-in tools that a rule allows or asks about."""
+    from skillkit_core.tools import ToolSet
+
+    register(ToolSet("allowed by rules", "skillkit_permissions.policy:offered_tools"))
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """``skillkit permissions``."""
+    register(Command("permissions", "skillkit_permissions.cli:permissions", "Show, check and revoke permissions."))
+
+
+@hookimpl(optionalhook=True)
+def register_slash_commands(register: Callable[[Any], None]) -> None:
+    """``/permissions``, where the plugin ``commands`` is there."""
+    from .slash import COMMAND
+
+    register(COMMAND)
+
+
+@hookimpl(phase="guard")
+async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+    """Block a call, ask about it, or let it run."""
+    from . import guard
+
+    return await guard.before_tool_call(event, ctx)
+
+
+@hookimpl
+async def approval_resolved(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
+    """Remember what a person wants to be remembered."""
+    from . import guard
+
+    await guard.learn(event, ctx)

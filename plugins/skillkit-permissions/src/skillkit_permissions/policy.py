@@ -1,0 +1,171 @@
+"""What counts for an agent now: the rules of every layer, of skills and of remembered answers, and the mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from skillkit_core.tools import Tool
+
+from .memory import Memory
+from .paths import Place
+from .request import MODES, Mode, Request
+from .rules import Rules, canonical, parse_rule
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, Host
+
+__all__ = ["Policy", "SkillRules", "mode_of", "offered_tools", "policy_of", "request_for", "rules_of", "set_mode"]
+
+# what another plugin says of an agent now: where it stands, and the texts of rules by kind
+SkillRules = Callable[[Any], Sequence[tuple[str, Mapping[str, Sequence[str]]]]]
+_STRICTNESS: Mapping[str, int] = {"read-only": 0, "ask": 1, "accept-edits": 2, "bypass": 3}
+_policies: WeakKeyDictionary[Host, Policy] = WeakKeyDictionary()
+
+
+@dataclass(slots=True)
+class Policy:
+    """What the configuration of a host says.
+
+    Attributes:
+        config: the configuration it was made of.
+        rules: the rules of all its layers.
+        mode: the mode.
+        mode_origin: where the mode stands.
+        roots: folders beside the project.
+        days: how long answers are remembered.
+        memory: the remembered answers.
+        ignored: settings that do not count, and why.
+    """
+
+    config: Any
+    rules: Rules
+    mode: Mode
+    mode_origin: str
+    roots: tuple[str, ...]
+    days: float
+    memory: Memory
+    ignored: tuple[str, ...] = ()
+
+
+def policy_of(host: Host) -> Policy:
+    """Return the policy of a host, as its configuration is now.
+
+    Raises:
+        ConfigError: a setting is wrong.
+    """
+    found = _policies.get(host)
+    if found is None or found.config is not host.config:
+        found = _policies[host] = _read(host, found.memory if found is not None else Memory(host.data_dir))
+    return found
+
+
+def _read(host: Host, memory: Memory) -> Policy:
+    from .config import PermissionsConfig
+
+    config = host.config
+    section: PermissionsConfig = config.section("permissions") or PermissionsConfig()
+    rules, mode, origin = Rules(), "ask", "default"
+    roots: list[str] = []
+    ignored: list[str] = []
+    for layer in config.layers:
+        given = layer.data.get("permissions")
+        if not isinstance(given, Mapping):
+            continue
+        for kind in ("deny", "ask", "allow"):
+            for at, text in enumerate(_texts(given.get(kind))):
+                key = (
+                    f"permissions.{kind}.{at}" if layer.name not in ("environment", "flags") else f"permissions.{kind}"
+                )
+                where = str(layer.where(key)).removesuffix(f": {key}")
+                rules += Rules(**{kind: (parse_rule(text, kind, where),)})
+        roots += _texts(given.get("roots"))
+        wanted = given.get("mode")
+        if wanted in MODES:
+            where = str(layer.where("permissions.mode")).removesuffix(": permissions.mode")
+            if layer.name == "project" and _STRICTNESS[wanted] > _STRICTNESS[mode]:
+                ignored.append(f"{where}: a project cannot loosen the mode to {wanted}")
+            elif layer.name == "distribution" and wanted == "bypass":
+                ignored.append(f"{where}: only a person turns bypass on")
+            else:
+                mode, origin = str(wanted), where
+    return Policy(config, rules, mode, origin, tuple(roots), section.remember_days, memory, tuple(ignored))  # type: ignore[arg-type]
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return [text for text in value if isinstance(text, str)] if isinstance(value, (list, tuple)) else []
+
+
+def rules_of(agent: AgentRunner, policy: Policy) -> Rules:
+    """Return the rules that count for an agent now."""
+    session = agent.session_id
+    found = policy.rules + policy.memory.rules(str(Path(agent.cwd).resolve()), session)
+    registry = agent.host.registry("permission_rules")
+    for name in registry.list():
+        source: SkillRules = registry.get(name)
+        for origin, texts in source(agent):
+            found += Rules.of(texts.get("deny", ()), texts.get("ask", ()), texts.get("allow", ()), origin)
+    return found
+
+
+def mode_of(agent: AgentRunner, policy: Policy) -> Mode:
+    """Return the mode of an agent: what a person chose for it, else the configured one; never looser than its parents'."""
+    mode: Mode = agent.state("permissions").get("mode", policy.mode)
+    parent = agent.nesting.parent
+    if parent is None:
+        return mode
+    return min(mode, mode_of(parent.run.agent, policy), key=_STRICTNESS.__getitem__)
+
+
+def set_mode(agent: AgentRunner, mode: Mode) -> None:
+    """Choose the mode of an agent for its session."""
+    agent.state("permissions")["mode"] = mode
+
+
+def request_for(
+    host: Host,
+    tool: str,
+    args: Mapping[str, Any],
+    annotations: Mapping[str, Any],
+    mode: Mode,
+    cwd: Path,
+    *,
+    given: bool = False,
+) -> Request:
+    """Return the request of a tool call."""
+    policy = policy_of(host)
+    home = str(Path(host.environ.get("HOME") or Path.home()))
+    roots = [str((Path(home) / r[2:]) if r.startswith("~/") else cwd / r) for r in policy.roots]
+    return Request(tool, args, Place.of(str(cwd), str(cwd), home, roots), mode, annotations, given)
+
+
+def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
+    """Return the opt-in tools that a rule allows or asks about; the same tuple while nothing changes."""
+    policy = policy_of(agent.host)
+    rules = policy.rules + policy.memory.rules(str(Path(agent.cwd).resolve()), agent.session_id)
+    state = agent.state("permissions")
+    registry = agent.host.tools
+    key = (registry.version, rules)
+    if state.get("offered_for") != key:
+        state["offered_for"] = key
+        state["offered"] = tuple(
+            _opened(tool) for tool in registry.items() if isinstance(tool, Tool) and _named(tool, rules)
+        )
+    found: tuple[Tool, ...] = state["offered"]
+    return found
+
+
+def _named(tool: Tool, rules: Rules) -> bool:
+    name = canonical(tool.name)
+    return tool.opt_in and any(not rule.problem and rule.names(name) for rule in (*rules.allow, *rules.ask))
+
+
+def _opened(tool: Tool) -> Tool:
+    from dataclasses import replace
+
+    return replace(tool, opt_in=False)

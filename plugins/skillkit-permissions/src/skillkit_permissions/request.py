@@ -1,0 +1,133 @@
+"""What is asked for: a tool call, where it stands, and what is known about the tool."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from .paths import Place
+from .rules import EDITS, READS, canonical
+
+__all__ = ["MODES", "Decision", "Mode", "Outcome", "Request"]
+
+Mode = Literal["ask", "accept-edits", "read-only", "bypass"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+Outcome = Literal["allow", "ask", "deny"]
+
+_PATHS = ("file_path", "notebook_path", "path")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a request gets.
+
+    Attributes:
+        outcome: ``allow``, ``ask`` or ``deny``.
+        reason: why, in half a sentence.
+        rule: the rule that decided, as it was written; empty where the mode or the request itself did.
+        origin: where the rule stands.
+        offer: the rules that would allow the request; empty where none would.
+    """
+
+    outcome: Outcome
+    reason: str
+    rule: str = ""
+    origin: str = ""
+    offer: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One tool call.
+
+    Attributes:
+        tool: the name of the tool.
+        args: its arguments.
+        place: where it stands.
+        mode: how strict to be where no rule decides.
+        annotations: facts about the tool, from whoever brought it.
+        given: the application handed the tool to the agent itself.
+    """
+
+    tool: str
+    args: Mapping[str, Any]
+    place: Place
+    mode: Mode = "ask"
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    given: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that rules have for the tool."""
+        return canonical(self.tool)
+
+    @property
+    def line(self) -> str | None:
+        """The shell line; ``None`` for a tool that takes none."""
+        key = self.annotations.get("command", "command" if self.name == "Bash" else None)
+        return None if key is None else _text(self.args.get(key))
+
+    @property
+    def edits(self) -> bool:
+        """Whether the tool changes files and nothing else."""
+        return self.name in EDITS or (self._mutates == "files" and not self._foreign)
+
+    @property
+    def reads(self) -> bool:
+        """Whether the tool reads files and nothing else."""
+        return self.name in READS or (self.harmless and "paths" in self.annotations)
+
+    @property
+    def harmless(self) -> bool:
+        """Whether the tool changes nothing."""
+        return self._mutates == "none" and not self._foreign
+
+    @property
+    def installed(self) -> bool:
+        """Whether the tool is there because somebody wanted it: an action of an installed skill, or the application's own."""
+        if self._foreign:
+            return False
+        return self.given or bool(self.annotations.get("skill") and self.annotations.get("action"))
+
+    @property
+    def url(self) -> str | None:
+        """The address; ``None`` for a tool that takes none."""
+        key = self.annotations.get("host", "url" if self.name == "WebFetch" else None)
+        return None if key is None else _text(self.args.get(key))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths among the arguments; ``"."`` for a tool that reads the working folder by default."""
+        keys = self.annotations.get("paths", _PATHS)
+        found: list[str] = []
+        for key in (keys,) if isinstance(keys, str) else keys:
+            value = self.args.get(key)
+            found += (
+                [_text(v) for v in value]
+                if isinstance(value, (list, tuple))
+                else [_text(value)]
+                if value is not None
+                else []
+            )
+        found = found or (["."] if self.reads and self.name != "Read" else [])
+        # a pattern may begin with a folder of its own
+        pattern = self.args.get("pattern") if self.name == "Glob" else None
+        if isinstance(pattern, str) and "/" in (fixed := re.split(r"[*?\[{]", pattern)[0]):
+            found += [posixpath.join(path, fixed.rpartition("/")[0] or "/") for path in found]
+        return tuple(found)
+
+    @property
+    def _mutates(self) -> Any:
+        return self.annotations.get("mutates")
+
+    @property
+    def _foreign(self) -> bool:
+        # what a server says of its own tool is no proof
+        return self.tool.startswith("mcp__")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,59 @@
+"""``/permissions`` in front ends: what counts, forgetting an answer, another mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from skillkit_commands import SlashCommand
+
+from skillkit_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, UserInterface
+
+__all__ = ["COMMAND", "complete", "permissions"]
+
+
+async def permissions(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
+    """Show what counts, forget an answer, or choose the mode for this session."""
+    from .policy import mode_of, policy_of, rules_of, set_mode
+    from .report import expiry
+    from .request import MODES
+
+    policy = policy_of(agent.host)
+    words = arguments.split()
+    if words[:1] == ["mode"] and len(words) == 2:
+        if words[1] not in MODES:
+            raise UsageError(f"there is no mode {words[1]!r}", hint=f"one of {', '.join(MODES)}")
+        set_mode(agent, words[1])
+        return f"Mode: {words[1]}, for this session."
+    if words[:1] == ["revoke"] and len(words) > 1:
+        gone = policy.memory.revoke(None if words[1:] == ["all"] else words[1:])
+        return "\n".join(f"Forgotten: {a.kind} {a.rule}" for a in gone) or "No such answer is remembered."
+    if words:
+        raise UsageError(f"/permissions does not know {arguments!r}", hint="/permissions [mode MODE | revoke ID]")
+    rules = rules_of(agent, policy)
+    lines = [f"Mode: {mode_of(agent, policy)}"]
+    lines += [f"{r.kind} {r.text} ({r.origin})" for r in (*rules.deny, *rules.ask, *rules.allow)]
+    lines += [f"remembered {a.id}: {a.kind} {a.rule}, {a.shown_scope}, until {expiry(a)}" for a in policy.memory.all()]
+    return "\n".join(lines)
+
+
+def complete(agent: AgentRunner, arguments: str) -> Iterable[str]:
+    """Return what may be typed behind ``/permissions``."""
+    from .policy import policy_of
+    from .request import MODES
+
+    known = [f"mode {mode}" for mode in MODES] + [f"revoke {a.id}" for a in policy_of(agent.host).memory.all()]
+    return [text for text in known if text.startswith(arguments)]
+
+
+COMMAND = SlashCommand(
+    "permissions",
+    "Show permissions, choose the mode, forget answers.",
+    "skillkit_permissions.slash:permissions",
+    "[mode MODE | revoke ID]",
+    "skillkit_permissions.slash:complete",
+    while_running=True,
+)

@@ -1,0 +1,239 @@
+"""The guard in a run: what is blocked, what asks, what is remembered."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+import skillkit_permissions.plugin
+from skillkit_permissions.memory import Memory
+from skillkit_permissions.policy import policy_of, set_mode
+
+from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Tool, hookimpl
+from skillkit_core.testing import Call, Reply, ScriptedModel
+
+TEXT = {"type": "object", "properties": {"command": {"type": "string"}}}
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}}
+URL = {"type": "object", "properties": {"url": {"type": "string"}}}
+ANY = {"type": "object"}
+
+
+class Tools:
+    """Tools that keep what they were called with, as plugins bring them."""
+
+    name = "acme"
+
+    def __init__(self):
+        self.calls = []
+
+    def tool(self, name, parameters, opt_in=False, **annotations):
+        async def execute(args, ctx):
+            self.calls.append((name, dict(args)))
+            return "done"
+
+        return Tool(name, "A tool.", execute, parameters, opt_in=opt_in, annotations=annotations)
+
+    @hookimpl
+    def register_tools(self, register):
+        register(self.tool("bash", TEXT, opt_in=True, mutates="world", command="command"))
+        register(self.tool("read", PATH, mutates="none", paths=["path"]))
+        register(self.tool("edit", PATH, mutates="files", paths=["path"]))
+        register(self.tool("web_fetch", URL, mutates="none", host="url"))
+        register(self.tool("rocket", ANY))
+        register(self.tool("think", ANY, mutates="none"))
+        register(self.tool("calc__add", ANY, skill="calc", action="add"))
+        register(self.tool("mcp__files__list", ANY, mutates="none"))
+
+
+class Person(Approver):
+    """Answers with what it was given, and keeps the questions."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), []
+
+    async def approve(self, request):
+        self.asked.append([q.text for q in request.questions])
+        return self.answers.pop(0)
+
+
+YES, NO = ApprovalDecision("allow"), ApprovalDecision("deny", "no")
+
+
+class Desk:
+    """A host with the guard, and runs on it."""
+
+    def __init__(self, make_host, folder):
+        self.make_host, self.folder = make_host, folder
+        self.tools = Tools()
+
+    def host(self, **settings):
+        given = {f"permissions.{key}": value for key, value in settings.items()}
+        return self.make_host(("permissions", skillkit_permissions.plugin), self.tools, settings=given, cwd=self.folder)
+
+    def run(self, host, *calls, person=None, mode=None, tools=(), runs=1):
+        """Let a model make calls; return their outcomes and texts."""
+
+        async def go():
+            config = AgentConfig(approver=person, tools=tools)
+            ended = []
+            async with AgentRunner(config, host=host) as agent:
+                if mode is not None:
+                    set_mode(agent, mode)
+                agent.events.on("tool_execution_end", lambda e: ended.append((str(e.outcome.value), e.content[0].text)))
+                for _ in range(runs):
+                    agent.set_adapter(ScriptedModel([*(Reply(calls=[c]) for c in calls), "Done."]))
+                    await agent.chat("Go.")
+            return ended
+
+        return asyncio.run(go())
+
+
+@pytest.fixture
+def desk(make_host, tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return Desk(make_host, folder)
+
+
+def outcomes(ended):
+    return [outcome for outcome, _ in ended]
+
+
+def test_without_rules_what_changes_nothing_runs_and_the_rest_is_denied_where_nobody_can_be_asked(desk):
+    calls = [Call("read", {"path": "a"}), Call("think"), Call("calc__add"), Call("edit", {"path": "a"}), Call("rocket")]
+    calls += [Call("web_fetch", {"url": "https://example.com/"}), Call("mcp__files__list")]
+    ended = desk.run(desk.host(), *calls)
+    assert outcomes(ended) == ["ok", "ok", "ok", "denied", "denied", "denied", "denied"]
+    assert "nobody can be asked" in ended[3][1] and "Edit(/a)" in ended[3][1]
+    assert "WebFetch(domain:example.com)" in ended[5][1] and "What would allow it: rocket" in ended[4][1]
+
+
+def test_a_rule_denies_and_says_where_it_stands(desk):
+    host = desk.host(deny=["think", "Read(.env)"])
+    ended = desk.run(host, Call("think"), Call("read", {"path": "sub/../.env"}))
+    assert outcomes(ended) == ["blocked", "blocked"]
+    assert ended[0][1] == "Blocked: permissions: a rule forbids it: think (flag for permissions.deny)"
+    assert desk.tools.calls == []
+
+
+def test_an_opt_in_tool_is_offered_where_a_rule_names_it_and_runs_what_the_rule_covers(desk):
+    calls = [Call("bash", {"command": "git status"}), Call("bash", {"command": "git status && rm -rf ."})]
+    assert [text for _, text in desk.run(desk.host(), calls[0])] == ["There is no tool 'bash'."]
+    host = desk.host(allow=["Bash(git status:*)"])
+    ended = desk.run(host, *calls)
+    assert outcomes(ended) == ["ok", "denied"] and "Bash(rm -rf .)" in ended[1][1]
+    assert desk.tools.calls == [("bash", {"command": "git status"})]
+
+
+def test_modes_decide_where_no_rule_does(desk):
+    calls = [Call("edit", {"path": "a"}), Call("edit", {"path": "/etc/a"}), Call("rocket"), Call("read", {"path": "a"})]
+    host = desk.host(deny=["Edit(secret)"])
+    assert outcomes(desk.run(host, *calls, mode="accept-edits")) == ["ok", "denied", "denied", "ok"]
+    assert outcomes(desk.run(host, *calls, mode="read-only")) == ["blocked", "blocked", "blocked", "ok"]
+    assert outcomes(desk.run(host, *calls, mode="bypass")) == ["ok", "ok", "ok", "ok"]
+    assert outcomes(desk.run(host, Call("edit", {"path": "secret"}), mode="bypass")) == ["blocked"]
+
+
+def test_a_person_is_asked_and_an_answer_holds_for_the_call(desk):
+    person = Person(YES, NO)
+    ended = desk.run(desk.host(), Call("rocket"), Call("rocket"), person=person)
+    assert outcomes(ended) == ["ok", "denied"]
+    assert person.asked[0] == ["no rule names it. What would allow it: rocket"]
+
+
+def test_a_remembered_answer_holds_in_the_session_of_a_run_that_keeps_nothing(desk):
+    person = Person(ApprovalDecision("allow", remember=True))
+    ended = desk.run(desk.host(), Call("rocket"), Call("rocket"), person=person, runs=2)
+    assert outcomes(ended) == ["ok"] * 4 and len(person.asked) == 1
+
+
+@pytest.mark.parametrize("scope", ["project", "ever"])
+def test_an_answer_is_remembered_for_the_project_or_ever_until_it_is_revoked(desk, scope, tmp_path):
+    host = desk.host()
+    person = Person(ApprovalDecision("allow", remember=True, answer={"remember": scope, "days": 3}))
+    desk.run(host, Call("edit", {"path": "a"}), person=person)
+    memory = policy_of(host).memory
+    (answer,) = memory.all()
+    assert (answer.rule, answer.kind, answer.scope) == ("Edit(/a)", "allow", scope)
+    assert answer.expires is not None and round((answer.expires - answer.created) / 86_400) == 3
+    assert outcomes(desk.run(desk.host(), Call("edit", {"path": "a"}))) == ["ok"]
+    other = Desk(desk.make_host, tmp_path / "other")
+    other.folder.mkdir()
+    # "/a" is a path of the project, wherever that is
+    assert outcomes(other.run(other.host(), Call("edit", {"path": "a"}))) == ["denied" if scope == "project" else "ok"]
+    memory.revoke([answer.id])
+    assert outcomes(desk.run(desk.host(), Call("edit", {"path": "a"}))) == ["denied"]
+
+
+def test_a_remembered_no_is_a_rule_that_denies(desk):
+    person = Person(ApprovalDecision("deny", remember=True, answer={"remember": "project"}))
+    host = desk.host()
+    desk.run(host, Call("rocket"), person=person)
+    ended = desk.run(host, Call("rocket"), person=Person(YES))
+    assert outcomes(ended) == ["blocked"] and "remembered 1" in ended[0][1]
+
+
+def test_an_answer_is_forgotten_when_its_days_are_over(desk):
+    host = desk.host()
+    memory = Memory(host.data_dir)
+    memory.add(["rocket"], "allow", "ever", days=1)
+    data = json.loads(Path(memory.path).read_text())
+    data["answers"][0]["expires"] = 1.0
+    Path(memory.path).write_text(json.dumps(data))
+    assert outcomes(desk.run(host, Call("rocket"))) == ["denied"]
+
+
+def test_revoking_ends_what_a_running_session_remembers(desk):
+    host = desk.host()
+
+    class Revokes(Person):
+        async def approve(self, request):
+            if self.asked:
+                return NO
+            answer = await super().approve(request)
+            policy_of(host).memory.revoke()
+            return answer
+
+    person = Revokes(ApprovalDecision("allow", remember=True))
+    assert outcomes(desk.run(host, Call("rocket"), Call("rocket"), person=person)) == ["ok", "denied"]
+
+
+def test_a_written_ask_is_asked_every_time(desk):
+    person = Person(ApprovalDecision("allow", remember=True), YES)
+    host = desk.host(ask=["rocket"], allow=["rocket"], mode="bypass")
+    ended = desk.run(host, Call("rocket"), Call("rocket"), person=person)
+    assert outcomes(ended) == ["ok", "ok"] and len(person.asked) == 2
+
+
+def test_a_tool_of_the_application_runs_unless_a_rule_says_otherwise(desk):
+    async def execute(args, ctx):
+        return "done"
+
+    own = (Tool("mine", "A tool of the application.", execute),)
+    assert outcomes(desk.run(desk.host(), Call("mine"), tools=own)) == ["ok"]
+    assert outcomes(desk.run(desk.host(deny=["mine"]), Call("mine"), tools=own)) == ["blocked"]
+    assert outcomes(desk.run(desk.host(), Call("mine"), tools=own, mode="read-only")) == ["blocked"]
+
+
+def test_rules_of_another_plugin_count(desk, make_host):
+    class Knows:
+        name = "knows"
+
+        @hookimpl(optionalhook=True)
+        def register_permission_rules(self, register):
+            from skillkit_core.descriptors import Factory
+
+            register(Factory("here", lambda host: lambda agent: [("knows", {"allow": ["rocket"], "deny": ["think"]})]))
+
+    host = make_host(("permissions", skillkit_permissions.plugin), desk.tools, Knows(), cwd=desk.folder)
+    ended = desk.run(host, Call("rocket"), Call("think"))
+    assert outcomes(ended) == ["ok", "blocked"] and "(knows)" in ended[1][1]
+
+
+def test_a_damaged_memory_blocks(desk):
+    host = desk.host()
+    memory = Memory(host.data_dir)
+    memory.add(["rocket"], "allow", "ever")
+    Path(memory.path).write_text("{")
+    ended = desk.run(host, Call("rocket"))
+    assert outcomes(ended) == ["blocked"]
