@@ -26,7 +26,7 @@ def register_runtimes(register: Callable[[Factory], None]) -> None:
 
 @hookimpl
 def register_tools(register: Callable[[Tool], None], host: Host) -> None:
-    """The tool ``bash``, which a model gets only when the user allowed it by name."""
+    """The tool ``bash``, which a model gets only when the user allowed it, by a rule or by name."""
     from skillkit_core.tools import Tool
 
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
@@ -53,5 +53,6 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
             },
             opt_in=True,
             sequential=True,
+            annotations={"mutates": "world", "command": "command"},
         )
     )

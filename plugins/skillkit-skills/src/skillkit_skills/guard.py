@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,13 @@ from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.skills import Skill
 
 from .offers import ACTIVATE, skills_of, tool_name
-from .preapproval import disallowed, in_our_words
+from .preapproval import disallowed, in_our_words, single_rules
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext
+    from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events.types import ToolCallEvent
 
-__all__ = ["before_tool_call"]
+__all__ = ["before_tool_call", "permission_rules"]
 
 
 def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
@@ -55,3 +55,18 @@ def _forbidden(event: ToolCallEvent, active: Sequence[Skill]) -> str | None:
         if name in own or name in skill.tools:
             return None
     return f"skill {limiting[0].name} allows only its own tools: {', '.join(limiting[0].tools) or 'none'}"
+
+
+def permission_rules(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, Mapping[str, Sequence[str]]]]]:
+    """What active skills say for the plugin ``permissions``: ``allowed-tools`` approves, ``disallowed-tools`` denies."""
+
+    def rules(agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
+        found = []
+        for skill in skills_of(agent).active():
+            folder = str(skill.path) if skill.path is not None else None
+            allow, deny = (single_rules(t, skill_dir=folder) for t in (skill.allowed_tools, skill.disallowed_tools))
+            if allow or deny:
+                found.append((f"skill {skill.name}", {"allow": allow, "deny": deny}))
+        return found
+
+    return rules

@@ -233,7 +233,7 @@ async def _run_activation(host: Host, active: dict[str, None], args: Mapping[str
     return ToolOutput(content, {**details, "content": True})
 
 
-_ACTIVATION = freeze({"purpose": "activate a skill"})
+_ACTIVATION = freeze({"purpose": "activate a skill", "mutates": "none"})
 
 
 def _activation_parameters(skills: Sequence[Skill]) -> Mapping[str, Any]:

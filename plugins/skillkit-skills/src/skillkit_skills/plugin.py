@@ -85,6 +85,12 @@ def input(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
     return invocation.invoke(event, ctx)
 
 
+@hookimpl(optionalhook=True)
+def register_permission_rules(register: Callable[[Factory], None]) -> None:
+    """What active skills approve and deny, where the plugin ``permissions`` is there."""
+    register(Factory("active skills", "skillkit_skills.guard:permission_rules"))
+
+
 @hookimpl(phase="guard")
 def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | Any:
     """Ask before actions that want it, and keep the limits of active skills."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from .globs import matches
 
-__all__ = ["disallowed", "in_our_words", "pre_approved", "simple_commands"]
+__all__ = ["disallowed", "in_our_words", "pre_approved", "simple_commands", "single_rules"]
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PATH_KEYS = ("path", "file_path", "file")
@@ -24,6 +25,22 @@ def in_our_words(patterns: Sequence[str]) -> list[str]:
         ours = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
         if ours != name and not name.startswith("mcp__"):
             out.append(ours + sep + rest)
+    return out
+
+
+def single_rules(patterns: Sequence[str], *, skill_dir: str | None = None) -> list[str]:
+    """``patterns`` as rules of the plugin ``permissions``: one in each pair of parentheses, the skill's folder in its place."""
+    out = []
+    for pattern in patterns:
+        name, sep, rest = pattern.partition("(")
+        if not sep or not rest.endswith(")"):
+            out.append(pattern)
+            continue
+        if skill_dir is not None:
+            # a path of the file system has two slashes in front there, and a command is quoted as in a shell
+            folder = shlex.quote(skill_dir) if name.lower() == "bash" else f"/{skill_dir}"
+            rest = rest.replace("${CLAUDE_SKILL_DIR}", folder).replace("${SKILL_DIR}", folder)
+        out += [f"{name}({rule.strip()})" for rule in rest[:-1].split(",")]
     return out
 
 
