@@ -60,7 +60,7 @@ class Crowd:
     @hookimpl
     def register_tools(self, register: Any) -> None:
         schema = {"type": "object", "properties": {"n": {"type": "string"}, "k": {"type": "integer"}}}
-        register(Tool("echo", "Says what it was told.", self.echo, schema))
+        register(Tool("echo", "Says what it was told.", self.echo, schema, annotations={"mutates": "none"}))
 
     async def echo(self, args: Any, ctx: Any) -> str:
         ctx.on_output(f"{args['n']}/{args['k']} ")

@@ -20,6 +20,8 @@ from skillkit_core import (
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 AMOUNT = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
+# no other guard asks about these tools
+TAME = {"mutates": "none"}
 
 
 def pay(args, ctx):
@@ -87,14 +89,14 @@ def register_adapters(register):
 
 @hookimpl
 def register_tools(register):
-    register(Tool("pay", "Pay an amount.", pay, AMOUNT))
-    register(Tool("pay_abroad", "Pay an amount.", pay, AMOUNT, opt_in=True))
-    register(Tool("pay_in_turn", "Pay an amount, after those before.", pay, AMOUNT, sequential=True))
-    register(Tool("note", "Note anything.", note, {"type": "object"}))
-    register(Tool("crash", "End the process.", crash, AMOUNT))
-    register(Tool("linger", "Wait.", linger, AMOUNT))
-    register(Tool("question", "Ask.", question, AMOUNT))
-    register(Tool("crash_safely", "End the process.", crash, AMOUNT, replay="safe"))
+    register(Tool("pay", "Pay an amount.", pay, AMOUNT, annotations=TAME))
+    register(Tool("pay_abroad", "Pay an amount.", pay, AMOUNT, opt_in=True, annotations=TAME))
+    register(Tool("pay_in_turn", "Pay an amount, after those before.", pay, AMOUNT, sequential=True, annotations=TAME))
+    register(Tool("note", "Note anything.", note, {"type": "object"}, annotations=TAME))
+    register(Tool("crash", "End the process.", crash, AMOUNT, annotations=TAME))
+    register(Tool("linger", "Wait.", linger, AMOUNT, annotations=TAME))
+    register(Tool("question", "Ask.", question, AMOUNT, annotations=TAME))
+    register(Tool("crash_safely", "End the process.", crash, AMOUNT, replay="safe", annotations=TAME))
 
 
 @hookimpl(phase="guard", tools=("pay", "pay_abroad", "pay_in_turn", "note"))
