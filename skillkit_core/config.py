@@ -93,7 +93,6 @@ class AgentConfig:
         settings: settings of the model's answers.
         stream: ask the wire for streams. The events are the same either way.
         tools: tools of this agent alone, besides those of the plugins.
-        allow_tools: names of opt-in tools (such as ``bash``) that the model may have.
         only_tools: names of the only tools that the model may have; ``None``: all that are allowed.
         limits: limits of a run, besides those of the host's configuration. Of a limit that both set the lower value counts, so
             that a cap is never lost; ``None``: those of the configuration, else ``Limits()``.
@@ -124,7 +123,6 @@ class AgentConfig:
     settings: ModelSettings | None = None
     stream: bool = True
     tools: tuple[Tool, ...] = ()
-    allow_tools: frozenset[str] | tuple[str, ...] = frozenset()
     only_tools: frozenset[str] | None = None
     limits: Limits | None = None
     retry: RetryPolicy | None = None

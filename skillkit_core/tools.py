@@ -106,12 +106,13 @@ class Tool:
         execute: ``async (args, ctx) -> ToolOutput | str``, or its import string ``"module:function"``. ``args`` are
             validated and immutable. Raise :class:`~skillkit_core.errors.ToolError` for a failure that the model should read.
         strict: ask the provider to enforce the schema where it can.
-        opt_in: the model gets the tool only when the user allowed it by name.
+        opt_in: the model gets the tool only when the user allowed it, by name (``tools.allow``) or by a rule of permissions.
         sequential: never run beside other calls of the same batch.
         replay: ``"safe"`` when running the tool twice does no harm (crash recovery); default ``"never"``.
         timeout: seconds until the call is cancelled; ``None``: no limit.
         max_output: most characters of text that reach the model. A note replaces the middle of a longer text.
-        annotations: facts for programs (``skill``, ``action``, ``keywords``, ``examples``), never sent to a model.
+        annotations: facts for programs, never sent to a model: ``mutates`` (``none``, ``files`` or ``world``), the arguments that
+            are ``paths``, a shell ``command``, a ``host``; ``skill``, ``action``, ``keywords``, ``examples``.
 
     Raises:
         ValueError: no wire takes the name, or the parameters are no object schema.

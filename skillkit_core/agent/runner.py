@@ -489,7 +489,7 @@ class AgentRunner:
         """Change fields of the agent's :class:`AgentConfig`, also during a run.
 
         These hold from the next request or tool call on: ``model``, ``provider``, ``api``, ``base_url``, ``api_key`` (each
-        undoes :meth:`set_adapter`), ``tools`` (undoes :meth:`add_tool`), ``allow_tools``, ``only_tools``, ``retry``, ``ui``,
+        undoes :meth:`set_adapter`), ``tools`` (undoes :meth:`add_tool`), ``only_tools``, ``retry``, ``ui``,
         ``skills`` and ``options``. All others hold from the next run on.
 
         Raises:

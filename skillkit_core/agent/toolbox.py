@@ -48,9 +48,8 @@ class Toolbox(Part):
         self._only: tuple[Any, ...] = ()
 
     def configure(self, config: AgentConfig) -> None:
-        """Set the tools that the agent may offer from ``only_tools`` and ``allow_tools`` of ``config``."""
+        """Set the tools that the agent may offer from ``only_tools`` of ``config``."""
         self._only_own = config.only_tools
-        self._allowed = frozenset(config.allow_tools)
         self._key = ()
 
     def offer(self, tools: Sequence[Tool]) -> None:
@@ -99,7 +98,7 @@ class Toolbox(Part):
     def _build(self, entries: Sequence[Entry[Any]], dynamic: Sequence[tuple[Tool, ...]]) -> None:
         answers = iter(dynamic)
         prefer = self._host.tools.prefer
-        allowed = self._allowed | frozenset(self._host.config.get("tools.allow", ()))
+        allowed = frozenset(self._host.config.get("tools.allow", ()))
         own = {tool.name for tool in self.own}
         offered = [tool for tool in self.own if not tool.opt_in or tool.name in allowed]
         by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in offered}

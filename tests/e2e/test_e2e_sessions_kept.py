@@ -48,7 +48,7 @@ def test_a_run_whose_sessions_are_removed_says_where_everything_is_and_goes_on_t
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key-at-all")
     sessions = skillkit_cli.home.data_dir / "sessions"
     llm_server.script(Reply(tool_calls=[Call("bash", {"command": f"rm -r {sessions}"})]), Reply(text="All is clean."))
-    result = skillkit_cli("run", "--allow-bash", *asked, "Clean up.")
+    result = skillkit_cli("run", "--permit", "Bash", "--permission-mode", "bypass", *asked, "Clean up.")
     assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1, result
     found = re.search(rf"({sessions}/\S+\.jsonl): the file of the session was removed while it was open", result.stderr)
     assert found is not None and f"this is session '{Path(found[1]).stem}' now" in result.stderr, result

@@ -100,7 +100,17 @@ def test_the_key_reaches_no_child_no_session_and_no_output(workspace, skillkit_c
     key = env["ANTHROPIC_API_KEY" if wire == "anthropic" else "OPENAI_API_KEY"]
     (workspace / "leak.txt").write_text(f"found: {key}")
     llm_server.script(Reply(tool_calls=[Call("bash", {"command": "env; cat leak.txt"})]), Reply(text="done"))
-    command = ["run", "--json", "--events", "--allow-bash", *options, "show me the environment"]
+    command = [
+        "run",
+        "--json",
+        "--events",
+        "--permit",
+        "Bash(env)",
+        "--permit",
+        "Bash(cat:*)",
+        *options,
+        "show me the environment",
+    ]
     result = skillkit_cli(*command, env=env).ok()
     answered = llm_server.requests[-1].tool_results[-1].text
     assert "PATH=" in answered and "found: ***" in answered and "API_KEY" not in answered
@@ -139,7 +149,7 @@ def test_bash_is_no_tool_of_the_model_unless_it_is_allowed(workspace, skillkit_c
     llm_server.script(Reply(text="one"), Reply(text="two"))
     options, env = flags(llm_server, "openai-chat")
     skillkit_cli("run", *options, "hello", env=env).ok()
-    skillkit_cli("run", "--allow-bash", *options, "hello", env=env).ok()
+    skillkit_cli("run", "--permit", "Bash", *options, "hello", env=env).ok()
     offered = [[tool.name for tool in request.tools] for request in llm_server.requests]
     assert "bash" not in offered[0]
     assert "bash" in offered[1]

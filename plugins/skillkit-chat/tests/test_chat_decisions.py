@@ -34,11 +34,11 @@ class Desk:
         assert (done.exit_code, done.json["outcome"]) == (1, "suspended"), str(done)
         return done.json["session"]
 
-    def typed(self, command, **options):
+    def typed(self, command, env=None, **options):
         """Run a command that was printed, word by word."""
         program, *args = shlex.split(command)
         assert program == "skillkit"
-        return self.cli(*args, env=self.env, **options)
+        return self.cli(*args, env={**self.env, **(env or {})}, **options)
 
     def lines(self, name):
         """What the plugin has written: ``paid`` or ``guarded``."""
@@ -193,10 +193,11 @@ def test_calls_are_allowed_where_they_were_made_and_nowhere_else(desk, tmp_path)
 
 
 def test_a_decision_is_not_used_up_by_a_tool_that_is_not_there(desk):
-    suspended = desk.run("--approvals", "defer", "--allow-tool", "pay_abroad", "--json", "pay_abroad 5").json
+    allowed = {"SKILLKIT_TOOLS__ALLOW": "pay_abroad"}
+    suspended = desk.run("--approvals", "defer", "--json", "pay_abroad 5", env=allowed).json
     refused = desk("sessions", "resume", suspended["session"], "--allow", "all")
-    assert refused.exit_code == 2 and "add --allow-tool pay_abroad" in refused.stderr
-    assert desk.typed(suspended["resume"]).ok() and desk.paid == ["5"]
+    assert refused.exit_code == 2 and "--permit pay_abroad, or tools.allow" in refused.stderr
+    assert desk.typed(suspended["resume"], env=allowed).ok() and desk.paid == ["5"]
 
 
 def test_nothing_waits(desk):

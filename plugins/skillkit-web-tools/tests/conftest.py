@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import skillkit_web_tools.plugin
 
-from skillkit_core import AgentConfig, AgentRunner
+from skillkit_core import AgentRunner
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 
@@ -83,9 +83,9 @@ def call(make_host):
     def calls(*wanted, settings=None, secrets=None):
         async def main():
             host = make_host(("web-tools", skillkit_web_tools.plugin), settings=settings or {})
+            host.configure({"tools.allow": ["web_fetch", "web_search"]})
             hosts[id(host)] = host
-            config = AgentConfig(allow_tools=("web_fetch", "web_search"))
-            async with AgentRunner(config, host=host) as agent:
+            async with AgentRunner(host=host) as agent:
                 agent.set_adapter(ScriptedModel([*(Reply(calls=[Call(n, a)]) for n, a in wanted), "done"]))
                 await agent.chat("go")
                 results = [m for m in agent.messages if m.role == "tool_result"]

@@ -132,9 +132,9 @@ def test_errors_say_what_happened(site, call):
 def test_both_tools_are_offered_only_when_they_are_allowed(make_host):
     import skillkit_web_tools.plugin
 
-    from skillkit_core import AgentConfig, AgentRunner
+    from skillkit_core import AgentRunner
 
     host = make_host(("web-tools", skillkit_web_tools.plugin))
     assert [t.name for t in AgentRunner(host=host).tools] == []
-    agent = AgentRunner(AgentConfig(allow_tools=("web_fetch",)), host=host)
-    assert [t.name for t in agent.tools] == ["web_fetch"]
+    host = make_host(("web-tools", skillkit_web_tools.plugin), settings={"tools.allow": ["web_fetch"]})
+    assert [t.name for t in AgentRunner(host=host).tools] == ["web_fetch"]

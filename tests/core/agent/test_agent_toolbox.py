@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -68,14 +69,14 @@ def test_opt_in_tools_need_a_name_and_tool_sets_that_fail_have_no_tools(kit: Any
             register(ToolSet("more", lambda agent: [Tool("extra", "d", "m:f")]))
 
     async def main() -> None:
-        def names(**config: Any) -> list[str]:
-            host = kit.host(("p", Plugin()))
+        def names(allow: Sequence[str] = (), **config: Any) -> list[str]:
+            host = kit.host(("p", Plugin()), settings={"tools.allow": list(allow)})
             agent = kit.agent(host=host, **config)
             return [t.name for t in agent.toolbox.tools()]
 
         assert names() == ["extra", "tame"]
-        assert names(allow_tools=("risky",)) == ["extra", "risky", "tame"]
-        assert names(allow_tools=("risky",), only_tools=frozenset({"risky"})) == ["risky"]
+        assert names(["risky"]) == ["extra", "risky", "tame"]
+        assert names(["risky"], only_tools=frozenset({"risky"})) == ["risky"]
 
     go(main)
 

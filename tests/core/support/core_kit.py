@@ -147,8 +147,8 @@ class Kit:
         self.check_brackets = check_brackets
         self.check_legal = check_legal
 
-    def host(self, *plugins: Any) -> Host:
-        return Host(discover=False, plugins=plugins, cwd=self.cwd, environ={"HOME": str(self.cwd)})
+    def host(self, *plugins: Any, **options: Any) -> Host:
+        return Host(discover=False, plugins=plugins, cwd=self.cwd, environ={"HOME": str(self.cwd)}, **options)
 
     def agent(
         self,

@@ -231,7 +231,6 @@ def model(**fields: Any) -> ModelDefinition:
         (AgentConfig, {"settings": {"max_tokens": 5}}, "settings is of type dict; it must be a ModelSettings"),
         (AgentConfig, {"limits": {"turns": 1}}, "limits is of type dict; it must be a Limits"),
         (AgentConfig, {"retry": 3}, "retry is of type int; it must be a RetryPolicy"),
-        (AgentConfig, {"allow_tools": "bash"}, "allow_tools is 'bash'; it must be a collection of names"),
         (AgentConfig, {"only_tools": "add"}, "only_tools is 'add'; it must be a collection of names"),
         (AgentConfig, {"skills": "calculate"}, "skills is 'calculate'; it must be a collection of names"),
         (AgentConfig, {"tools": Tool("a", "d", "m:f")}, "tools is of type Tool; it must be a tuple of Tool"),
@@ -283,7 +282,6 @@ def test_a_configuration_takes_what_python_programs_usually_write(tmp_path: Path
     config = AgentConfig(
         cwd=str(tmp_path),  # type: ignore[arg-type]
         tools=[Tool("a", "d", "m:f")],  # type: ignore[arg-type]
-        allow_tools=["bash"],  # type: ignore[arg-type]
         only_tools={"a"},  # type: ignore[arg-type]
         skills=["calculate"],  # type: ignore[arg-type]
         limits=Limits(turns=None, cost=1),

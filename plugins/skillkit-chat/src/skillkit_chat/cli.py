@@ -28,7 +28,7 @@ __all__ = ["resume", "run"]
 @click.option("--no-session", is_flag=True, help="Keep nothing on the disk.")
 @answering
 @click.pass_context
-def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, **given: Any) -> None:
+def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> None:
     """Run a request and print the answer.
 
     \b
@@ -39,7 +39,7 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, 
     Without a key the offline stand-in chooses a skill by the words of the request. '-' reads the request
     from stdin, at most 1,000,000 characters.
     """
-    options = options_from(ctx, skills_dirs=skills_dirs, allow_bash=allow_bash, **given)
+    options = options_from(ctx, skills_dirs=skills_dirs, **given)
     if options.session is not None and not options.session.strip():
         raise UsageError("--session is empty", hint="name one of 'skillkit sessions list', or leave it out")
     if options.session and options.resume:
@@ -61,14 +61,14 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, 
 @click.pass_context
 def resume(
     ctx: click.Context, /, session: str, allowed: tuple[str, ...], denied: tuple[str, ...],
-    skills_dirs: tuple[Path, ...], allow_bash: bool, **given: Any,
+    skills_dirs: tuple[Path, ...], **given: Any,
 ) -> None:  # fmt: skip
     """Go on with a session that was suspended or interrupted.
 
     Calls that wait go through the guards again, with the arguments that were shown. The model of the session's last
     answer goes on, unless another one is named.
     """
-    options = options_from(ctx, skills_dirs=skills_dirs, allow_bash=allow_bash, session=session, **given)
+    options = options_from(ctx, skills_dirs=skills_dirs, session=session, **given)
     from .resuming import go_on
 
     prepare(ctx.obj.host)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from skillkit_core.errors import UnknownName, UsageError
+from skillkit_core.errors import UsageError
 
 from .approval import APPROVALS, Approvals, TerminalApprover
 from .waiting import Again
@@ -31,7 +31,6 @@ class Options:
     api: str | None
     base_url: str | None
     skill: str | None
-    allow: tuple[str, ...]
     max_turns: int | None
     no_stream: bool
     approvals: Approvals | None
@@ -66,8 +65,17 @@ _OPTIONS = (
         help="Also read skills from this folder.",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
     ),
-    click.option("--allow-bash", is_flag=True, help="Let the model run shell commands."),
-    click.option("--allow-tool", "allow", multiple=True, metavar="NAME", help="Let the model use this opt-in tool."),
+    click.option(
+        "--permit",
+        multiple=True,
+        metavar="RULE",
+        help="Run calls that this rule covers without asking, for example 'Bash(git:*)'.",
+    ),
+    click.option(
+        "--permission-mode",
+        metavar="MODE",
+        help="What counts where no rule does: ask, accept-edits, read-only or bypass.",
+    ),
     click.option(
         "--approvals",
         type=click.Choice(APPROVALS),
@@ -89,9 +97,14 @@ def answering(function: F) -> F:
 
 
 def options_from(
-    ctx: click.Context, *, skills_dirs: tuple[Path, ...], allow_bash: bool, allow: tuple[str, ...], **given: Any
+    ctx: click.Context,
+    *,
+    skills_dirs: tuple[Path, ...],
+    permit: tuple[str, ...],
+    permission_mode: str | None,
+    **given: Any,
 ) -> Options:
-    """What was typed. Folders of skills are told to the host, before it reads any, and the number of turns.
+    """What was typed. The host is told what its configuration is about: skills, the number of turns, permissions.
 
     Raises:
         UsageError: ``--events`` without ``--json``.
@@ -99,24 +112,21 @@ def options_from(
     if given["events"] and not given["as_json"]:
         raise UsageError("--events goes with --json")
     dirs = [str(d.resolve()) for d in skills_dirs] or None
-    if dirs or given["max_turns"] is not None:
-        ctx.obj.host.configure({"skills.dirs": dirs, "limits.turns": given["max_turns"]})
-    allowed = (*allow, *(("bash",) if allow_bash else ()))
-    return Options(allow=allowed, skills_dirs=skills_dirs, again=Again.of(ctx), **given)
+    settings = {
+        "skills.dirs": dirs,
+        "limits.turns": given["max_turns"],
+        "permissions.allow": list(permit) or None,
+        "permissions.mode": permission_mode,
+    }
+    if any(value is not None for value in settings.values()):
+        ctx.obj.host.configure(settings)
+    return Options(skills_dirs=skills_dirs, again=Again.of(ctx), **given)
 
 
 def config_for(host: Host, options: Options) -> AgentConfig:
-    """The agent's configuration, without an approver.
-
-    Raises:
-        UnknownName: ``--allow-tool`` names no tool.
-    """
+    """The agent's configuration, without an approver."""
     from skillkit_core import AgentConfig
 
-    for name in options.allow:
-        item = host.tools.get(name) if name in host.tools else None
-        if item is None:
-            raise UnknownName("tool", name, host.tools.list(), elsewhere="is the plugin that brings it installed?")
     skills = (options.skill,) if options.skill is not None else ()
     return AgentConfig(
         model=options.model,
@@ -124,7 +134,6 @@ def config_for(host: Host, options: Options) -> AgentConfig:
         api=options.api,
         base_url=options.base_url,
         stream=not options.no_stream,
-        allow_tools=frozenset(options.allow),
         skills=skills,
     )
 

@@ -136,7 +136,7 @@ def check_tools(agent: AgentRunner, calls: Iterable[SuspendedCall]) -> None:
         if agent.toolbox.get(call.name) is None:
             known = call.name in agent.host.tools
             hint = (
-                f"add --allow-tool {call.name}"
+                f"allow it: --permit {call.name}, or tools.allow in the configuration"
                 if known
                 else "start with the plugins and skills of the run that made it"
             )

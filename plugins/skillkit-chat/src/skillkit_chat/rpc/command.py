@@ -25,15 +25,13 @@ __all__ = ["rpc"]
 @click.pass_context
 def rpc(
     ctx: click.Context, /, session: str | None, no_session: bool, schema: bool, skills_dirs: tuple[Path, ...],
-    allow_bash: bool, **given: Any,
+    **given: Any,
 ) -> None:  # fmt: skip
     """Let another program steer an agent: JSON-RPC 2.0 on stdin and stdout, a message a line."""
     if schema:
         print_json(json.loads(Path(__file__).with_name("schema.json").read_text()))
         return
-    options = options_from(
-        ctx, skills_dirs=skills_dirs, allow_bash=allow_bash, session=session, no_session=no_session, **given
-    )
+    options = options_from(ctx, skills_dirs=skills_dirs, session=session, no_session=no_session, **given)
     host = ctx.obj.host
     prepare(host)
     from .server import serve

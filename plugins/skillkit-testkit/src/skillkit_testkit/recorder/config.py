@@ -32,11 +32,10 @@ OUTSIDE = (
 def config_to_json(agent: AgentRunner) -> JSON:
     """What an agent goes by, the host's settings included; no endpoint, no credential, nothing of this machine."""
     config, host = agent.config, agent.host.config
-    allowed = frozenset(config.allow_tools) | frozenset(host.get("tools.allow", ()))
     prompt = config.system_prompt or host.get("system_prompt", "")
     limits = agent.limits if agent.limits != Limits() else None
     retry = agent.retry if agent.retry != RetryPolicy() else None
-    shown_config = replace(config, system_prompt=prompt, allow_tools=allowed, limits=limits, retry=retry)
+    shown_config = replace(config, system_prompt=prompt, limits=limits, retry=retry)
     out = sparse(shown_config, leave_out=OUTSIDE)
     settings = config.settings or ModelSettings()
     thinking = settings.thinking or host.get("thinking")
@@ -54,9 +53,8 @@ def config_from_json(data: Mapping[str, Any]) -> AgentConfig:
     for name, cls in (("limits", Limits), ("retry", RetryPolicy)):
         if name in values:
             values[name] = build(cls, values[name])
-    for name in ("allow_tools", "only_tools"):
-        if values.get(name) is not None:
-            values[name] = frozenset(values[name])
+    if values.get("only_tools") is not None:
+        values["only_tools"] = frozenset(values["only_tools"])
     if "skills" in values:
         values["skills"] = tuple(values["skills"])
     if "settings" in values:
