@@ -43,6 +43,8 @@ def test_list_shows_rules_of_every_layer_with_their_place(skillkit_cli, skillkit
     ]
     assert trusted["mode"] == "accept-edits" and "cannot loosen" in trusted["ignored"][0]
     (here / ".skillkit" / "config.yaml").write_text("permissions: {mode: read-only}\n")
+    assert skillkit_cli("permissions", "list").ok().stdout.startswith("mode  accept-edits ("), "the content changed"
+    skillkit_cli("config", "trust").ok()
     assert skillkit_cli("permissions", "list").ok().stdout.startswith("mode  read-only (")
 
 
