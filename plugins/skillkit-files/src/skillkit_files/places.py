@@ -1,0 +1,60 @@
+"""Where an agent may read: its workspace, the folders of its active skills, and what other plugins leave open of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillkit_core.descriptors import load_object
+
+from .folder import FileError, Folder
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+
+__all__ = ["place_of", "readable"]
+
+
+def place_of(agent: AgentRunner, path: str) -> tuple[Folder, str]:
+    """Return the folder that a file is read from, and its place there.
+
+    Raises:
+        FileError: the path is neither in the workspace nor in the folder of an active skill.
+    """
+    folder = Folder(agent.cwd)
+    try:
+        return folder, folder.locate(path)
+    except FileError as error:
+        if error.code != "outside_root" or not os.path.isabs(path):
+            raise
+        for skill in _skill_folders(agent):
+            other = Folder(skill)
+            try:
+                return other, other.locate(path)
+            except FileError:
+                continue
+        raise error
+
+
+def _skill_folders(agent: AgentRunner) -> Iterator[Path]:
+    """Yield the folders of the skills that are active: from the start, or since a call of ``activate_skill``."""
+    skills = agent.host.skills
+    names = list(agent.config.skills)
+    for message in agent.messages:
+        details = getattr(message, "details", None)
+        if getattr(message, "tool_name", "") == "activate_skill" and isinstance(details, Mapping) and details.get("content"):
+            names.append(str(details.get("skill")))
+    for name in names:
+        if skills.has(name) and (path := skills.get(name).path) is not None:
+            yield path
+
+
+def readable(agent: AgentRunner, root: str, tool: str) -> Callable[[str], bool]:
+    """Return whether a file below ``root`` may be read, as the plugins say that bring ``file_filters``.
+
+    A filter that fails, fails the search.
+    """
+    filters = [load_object(entry.item.create)(agent, tool) for entry in agent.host.registry("file_filters").entries()]
+    return lambda path: all(allows(f"{root}/{path}") for allows in filters)

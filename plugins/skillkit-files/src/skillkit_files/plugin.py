@@ -1,0 +1,57 @@
+"""The plugin ``files``: the file tools, ``/rewind`` and ``skillkit files``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command, ConfigSection, Factory
+
+if TYPE_CHECKING:
+    from skillkit_core import HandlerContext, ToolSet
+    from skillkit_core.events.types import SessionTreeEvent
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define ``register_file_filters`` and its registry ``file_filters``."""
+    from . import hooks
+
+    add(hooks, kinds={"file_filters": Factory})
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Offer the section ``files``."""
+    register(ConfigSection("files", "skillkit_files.config:FilesConfig"))
+
+
+@hookimpl
+def register_tools(register: Callable[[ToolSet], None]) -> None:
+    """Offer the tools. Those that change files must be allowed by name, unless a plugin guards edits."""
+    from skillkit_core.tools import ToolSet
+
+    register(ToolSet("files", "skillkit_files.tools:file_tools"))
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """Offer ``skillkit files``."""
+    register(Command("files", "skillkit_files.cli:files", "Show and take back what agents changed."))
+
+
+@hookimpl(optionalhook=True)
+def register_slash_commands(register: Callable[[Any], None]) -> None:
+    """Offer ``/rewind``, where the plugin ``commands`` is there."""
+    from .slash import REWIND
+
+    register(REWIND)
+
+
+@hookimpl
+async def session_tree(event: SessionTreeEvent, ctx: HandlerContext) -> None:
+    """Say that files can be restored too, when the conversation goes on from another entry."""
+    from .points import offer
+
+    await offer(event, ctx)

@@ -1,0 +1,70 @@
+"""What is written down about changes, so that they can be taken back: a note of the session, and contents by digest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .changes import Change
+from .config import FilesConfig
+from .keep import Kept
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, Host
+
+    from .folder import Snapshot
+
+__all__ = ["NOTE", "kept_of", "write_down"]
+
+NOTE = "files.change"
+_MOST = 100  # files of one note
+
+
+def kept_of(host: Host) -> Kept:
+    """Return the contents that the host keeps."""
+    config = host.config.section("files") or FilesConfig()
+    return Kept(host.data_dir / "files" / "content", config.keep_file, config.keep_total)
+
+
+async def write_down(agent: AgentRunner, root: str, tool: str, call: str | None, changes: Sequence[Change]) -> None:
+    """Keep the contents before and after ``changes``, and write a note about them, before they are made.
+
+    A note about a change that is not made after all does no harm: the file has the content that rewind would give it.
+    """
+    kept = kept_of(agent.host)
+    session = await agent.open()
+    files = [_fact(change, kept) for change in changes]
+    for at in range(0, len(files), _MOST):
+        data: dict[str, Any] = {"root": root, "tool": tool, "files": files[at : at + _MOST]}
+        if call is not None:
+            data["call"] = call
+        await session.note(NOTE, data)
+
+
+def _fact(change: Change, kept: Kept) -> dict[str, Any]:
+    """Return what the note says of one file: ``path``, and its state ``before`` and ``after``."""
+    before = state_of(change.before)
+    if change.before is not None and change.before.data is not None:
+        before["kept"] = kept.put(change.before.data)
+    whose = change.owner or change.before
+    after: dict[str, Any] = {"digest": change.digest}
+    data = change.after if change.after is not None else whose.data if whose is not None else None
+    if change.gone:
+        after = {"digest": None, "absent": True}
+    elif change.link is not None:
+        after = {"digest": None, "link": change.link}
+    else:
+        after["kept"] = data is not None and kept.put(data)
+        mode = change.mode if change.mode is not None else whose.mode if whose is not None else None
+        if mode is not None:
+            after["mode"] = mode
+    return {"path": change.path, "before": before, "after": after}
+
+
+def state_of(found: Snapshot | None) -> dict[str, Any]:
+    """Return the state of a file: ``digest`` and ``mode``, or ``absent``, or the target of a ``link``."""
+    if found is None:
+        return {"digest": None, "absent": True}
+    if found.link is not None:
+        return {"digest": None, "link": found.link}
+    return {"digest": found.digest, "mode": found.mode}
