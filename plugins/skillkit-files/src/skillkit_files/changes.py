@@ -86,7 +86,7 @@ class Changes:
         self._changes: dict[str, Change] = {}
 
     @property
-    def list(self) -> Sequence[Change]:
+    def made(self) -> Sequence[Change]:
         """The changes that change something."""
         return [change for change in self._changes.values() if not change.void]
 
@@ -136,7 +136,9 @@ class Changes:
         rel = self.require(path)
         data = self._data(rel)
         if data is None:
-            raise FileError("too_large", f"{shown(path)} is larger than {MAX_BYTES >> 20} MiB; change it with a program")
+            raise FileError(
+                "too_large", f"{shown(path)} is larger than {MAX_BYTES >> 20} MiB; change it with a program"
+            )
         return rel, decode(data, path)
 
     def _data(self, rel: str) -> bytes | None:
@@ -222,7 +224,7 @@ class Changes:
         Raises:
             FileError: a file cannot be written, or was changed meanwhile.
         """
-        changes = self.list
+        changes = self.made
         made: list[str] = []
         try:
             with contextlib.ExitStack() as stack:
@@ -359,7 +361,7 @@ class Changes:
                 os.unlink(own, dir_fd=fd)
             elif before.link is not None:
                 os.symlink(before.link, own, dir_fd=fd)
-            elif before.data is None or change.after is None and not change.gone:
+            elif before.data is None or (change.after is None and not change.gone):
                 os.chmod(own, before.mode, dir_fd=fd)
             else:
                 back = Change(change.path, before, before.data, before.mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,7 +36,7 @@ async def _session_id(host: Host, name: str | None) -> str:
 
 
 def _agent(host: Host, session: str, header: SessionHeader) -> AgentRunner:
-    return AgentRunner(AgentConfig(cwd=header.cwd or None), host=host, session=session)
+    return AgentRunner(AgentConfig(cwd=Path(header.cwd) if header.cwd else None), host=host, session=session)
 
 
 @files.command("changes")
@@ -55,7 +56,13 @@ def changes(ctx: click.Context, session: str | None, as_json: bool = False) -> N
 
             opened = Session(handle, lambda: 0.0)
             listed = [
-                {"entry": note.id, "tool": note.data["tool"], "root": note.data["root"], "path": fact["path"], "kind": _kind(fact)}
+                {
+                    "entry": note.entry_id,
+                    "tool": note.data["tool"],
+                    "root": note.data["root"],
+                    "path": fact["path"],
+                    "kind": _kind(fact),
+                }
                 for note in opened.notes(NOTE)
                 for fact in note.data["files"]
             ]

@@ -6,9 +6,8 @@ that can be done, and refused where the two would give different answers.
 
 from __future__ import annotations
 
-import re2
-
 from .folder import FileError
+from .linear import Regex, compile_regex
 
 __all__ = ["Pattern"]
 
@@ -20,7 +19,6 @@ _LONG = {
     "Number": "N", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "White_Space": "Z", "Mark": "M",
 }  # fmt: skip
 _EDGE = {True: rf"(?:^|[^{_WORD}\n])", False: rf"(?:$|[^{_WORD}\n])"}
-_MEMORY = 64 << 20
 
 
 class Pattern:
@@ -52,23 +50,12 @@ class Pattern:
         self._wide = self._compile(wide)
         self._narrow = self._wide if narrow == wide else self._compile(narrow)
 
-    def _compile(self, text: str) -> re2._Regexp:
+    def _compile(self, text: str) -> Regex:
         literal, ignore_case, multiline = self._options
-        options = re2.Options()
-        options.log_errors = False
-        options.never_capture = True
-        options.max_mem = _MEMORY
-        options.literal = literal
-        options.case_sensitive = not ignore_case
-        options.never_nl = not multiline
-        try:
-            return re2.compile(text if literal else f"(?m){text}", options=options)
-        except re2.error as error:
-            detail = error.args[0] if error.args else b""
-            said = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-            raise FileError("invalid", f"the pattern cannot be used: {_explained(said)}") from None
+        text = text if literal else f"(?m){text}"
+        return compile_regex(text, literal=literal, ignore_case=ignore_case, in_line=not multiline)
 
-    def spans(self, data: bytes) -> re2._Regexp:
+    def spans(self, data: bytes) -> Regex:
         """Return the expression for a text: ``search(data, position)`` gives matches."""
         return self._narrow if data.isascii() else self._wide
 
@@ -81,14 +68,6 @@ def _has_break(text: str) -> bool:
             return True
         at = text.find("\\", at + 2)
     return False
-
-
-def _explained(said: str) -> str:
-    if "perl operator" in said or "(?" in said:
-        return f"{said} (look-around, atomic groups and the like are not supported)"
-    if "escape" in said:
-        return f"{said} (there are no backreferences; write \\\\ for a backslash, or set literal)"
-    return said
 
 
 class _Rewriter:
@@ -167,7 +146,9 @@ class _Rewriter:
         inner = self._text[self._at + 1 : end] if end >= 0 else ""
         low, _, high = inner.partition(",")
         if end < 0 or not low.isdigit() or (high and not high.isdigit()):
-            raise FileError("invalid", "the pattern cannot be used: a { that counts nothing; write \\{ for the character itself")
+            raise FileError(
+                "invalid", "the pattern cannot be used: a { that counts nothing; write \\{ for the character itself"
+            )
         text, self._at = self._text[self._at : end + 1], end + 1
         return text
 
@@ -190,7 +171,9 @@ class _Rewriter:
             if char == "[":
                 end = text.find(":]", self._at)
                 if not text.startswith("[:", self._at) or end < 0:
-                    raise FileError("invalid", "the pattern cannot be used: a [ in a class; write \\[ for the character itself")
+                    raise FileError(
+                        "invalid", "the pattern cannot be used: a [ in a class; write \\[ for the character itself"
+                    )
                 parts.append(text[self._at : end + 2])
                 self._at = end + 2
             elif text.startswith(("&&", "--", "~~"), self._at):
@@ -228,7 +211,11 @@ def _wordy(text: str, at: int) -> bool:
 
 def _wordy_end(text: str) -> bool:
     """Whether a pattern ends with a word character."""
-    return text.endswith(("\\w", "\\d", "\\w+", "\\w*", "\\d+")) or (text[-1:].isalnum() and text[-2:-1] != "\\") or text[-1:] == "_"
+    return (
+        text.endswith(("\\w", "\\d", "\\w+", "\\w*", "\\d+"))
+        or (text[-1:].isalnum() and text[-2:-1] != "\\")
+        or text[-1:] == "_"
+    )
 
 
 def _refused(what: str) -> FileError:

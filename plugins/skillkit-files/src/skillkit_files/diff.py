@@ -84,7 +84,9 @@ def _hunks(old: list[str], new: list[str]) -> tuple[str, int, int]:
     left, right = old[start : len(old) - end], new[start : len(new) - end]
     if max(len(left), len(right)) > _MOST_LINES:
         added, removed = len(new) - head - tail, len(old) - head - tail
-        note = f"@@ -{head + 1},{removed} +{head + 1},{added} @@\n[{removed} lines become {added}: too many to compare]\n"
+        note = (
+            f"@@ -{head + 1},{removed} +{head + 1},{added} @@\n[{removed} lines become {added}: too many to compare]\n"
+        )
         return note, added, removed
     out, added, removed = [], 0, 0
     for line in islice(difflib.unified_diff(left, right, n=_CONTEXT, lineterm=""), 2, None):

@@ -65,7 +65,9 @@ def apply_edits(text: Text, edits: Sequence[Edit], path: str) -> tuple[str, int,
         old, new = lf(edit.old), lf(edit.new)
         require_text(new, f"{which}new")
         if not old:
-            raise FileError("invalid", f"{which}old is empty; give the text to replace, or use write for the whole file")
+            raise FileError(
+                "invalid", f"{which}old is empty; give the text to replace, or use write for the whole file"
+            )
         if old == new:
             raise FileError("invalid", f"{which}old and new are equal: nothing would change")
         at = _find(places, edit, old, path, which)

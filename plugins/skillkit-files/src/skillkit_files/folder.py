@@ -11,15 +11,16 @@ import errno
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Literal
 
 from skillkit_core import ToolError
 
-__all__ = ["MAX_BYTES", "Folder", "FileError", "Snapshot", "digest_of", "shown"]
+__all__ = ["MAX_BYTES", "FileError", "Folder", "Snapshot", "digest_of", "shown"]
 
 Code = Literal[
     "not_found", "exists", "is_directory", "not_directory", "outside_root", "no_match", "ambiguous", "invalid", "overlap",
@@ -116,15 +117,15 @@ class Folder:
             raise FileError("invalid", "the path is empty")
         if "\0" in path:
             raise FileError("invalid", f"{shown(path)} is no path: it has a NUL character")
-        full = os.path.join(self.root, path)
-        if (path == "~" or path.startswith("~/")) and not os.path.lexists(os.path.join(self.root, "~")):
+        full = path if path.startswith("/") else f"{self.root.rstrip('/')}/{path}"
+        if (path == "~" or path.startswith("~/")) and not os.path.lexists(f"{self.root}/~"):
             raise FileError("outside_root", f"{shown(path)}: ~ is not expanded; name a path below {shown(self.root)}")
         try:
-            if last or os.path.basename(path.rstrip("/")) in ("", ".", ".."):
+            parent, _, name = full.rstrip("/").rpartition("/")
+            if last or name in ("", ".", ".."):
                 real = os.path.realpath(full)
             else:
-                parent, name = os.path.split(full.rstrip("/"))
-                real = os.path.join(os.path.realpath(parent), name)
+                real = f"{os.path.realpath(parent or '/').rstrip('/')}/{name}"
         except (ValueError, UnicodeError):
             raise FileError("invalid", f"{shown(path)} is no path") from None
         if real == self.root:
@@ -132,7 +133,7 @@ class Folder:
         base = self.root.rstrip("/") + "/"
         if not real.startswith(base):
             raise FileError("outside_root", f"{shown(path)} is outside of {shown(self.root)}")
-        if path.endswith("/") and not os.path.isdir(real):
+        if path.endswith("/") and not Path(real).is_dir():
             raise FileError("not_directory" if os.path.lexists(real) else "not_found", f"{shown(path)} is no folder")
         return real[len(base) :]
 
@@ -285,7 +286,7 @@ class Folder:
 
     def _has_link(self, rel: str) -> bool:
         parts = rel.split("/")
-        return any(os.path.islink(os.path.join(self.root, *parts[: n + 1])) for n in range(len(parts)))
+        return any(Path(self.root, *parts[: n + 1]).is_symlink() for n in range(len(parts)))
 
 
 def fold(name: str) -> str:
@@ -304,6 +305,6 @@ def read_all(fd: int, most: int) -> bytes:
 
 def write_all(fd: int, data: bytes) -> None:
     """Write all of ``data``."""
-    view: Sequence[int] | memoryview = memoryview(data)
+    view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import re2
-
 from .folder import FileError, shown
+from .linear import compile_regex, escape
 
 __all__ = ["compile_glob", "fixed_part"]
 
@@ -22,24 +21,12 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
     """
     if len(pattern) > _MOST:
         raise FileError("invalid", f"the pattern is longer than {_MOST} characters")
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True
-    options.max_mem = 64 << 20
-    try:
-        regex = re2.compile(_regex(pattern), options=options)
-    except (re2.error, UnicodeEncodeError) as error:
-        raise FileError("invalid", f"the pattern {shown(pattern)} cannot be used: {_words(error)}") from None
+    regex = compile_regex(_regex(pattern))
 
     def matches(path: str) -> bool:
         return regex.fullmatch(path.encode("utf-8", "surrogateescape")) is not None
 
     return matches
-
-
-def _words(error: Exception) -> str:
-    detail = error.args[0] if error.args else ""
-    return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(error)
 
 
 def fixed_part(pattern: str) -> list[str]:
@@ -87,7 +74,7 @@ def _regex(pattern: str) -> str:
             if char == "\\" and at + 1 < len(pattern):
                 at += 1
                 char = pattern[at]
-            out.append(re2.escape(char))
+            out.append(escape(char))
         at += 1
     if depth:
         raise FileError("invalid", f"the pattern {shown(pattern)} has an open {{; write \\{{ for the character itself")
@@ -101,6 +88,8 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
     first += negated
     end = pattern.find("]", first + 1)
     if end < 0:
-        raise FileError("invalid", f"the pattern {shown(pattern)} has an open [; write [[] or \\[ for the character itself")
+        raise FileError(
+            "invalid", f"the pattern {shown(pattern)} has an open [; write [[] or \\[ for the character itself"
+        )
     inner = pattern[first:end].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]").replace("^", "\\^")
     return f"[^/{inner}]" if negated else f"[{inner}]", end + 1

@@ -28,7 +28,14 @@ def _ending(kind: str) -> str:
 
 
 def find(
-    folder: Folder, pattern: str, path: str, limit: int, *, ignores: bool, allowed: Callable[[str], bool], stop: Callable[[], bool]
+    folder: Folder,
+    pattern: str,
+    path: str,
+    limit: int,
+    *,
+    ignores: bool,
+    allowed: Callable[[str], bool],
+    stop: Callable[[], bool],
 ) -> tuple[list[str], int, bool]:
     """Return the files that a pattern names below ``path``, the newest first: lines, how many, and whether there are more.
 

@@ -11,7 +11,9 @@ __all__ = ["explain", "loosened"]
 
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-")
 _QUOTES = {**dict.fromkeys(map(ord, "‘’‚‛′＇"), "'"), **dict.fromkeys(map(ord, "“”„‟″＂«»"), '"')}
-_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"), " ")
+_BLANKS = dict.fromkeys(
+    map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"), " "
+)
 _HIDDEN = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"), None)
 _TYPOGRAPHY = {**_DASHES, **_QUOTES, **_BLANKS}
 _NUMBERED = re.compile(r"\s*\d+(?:\t|→|[|:] ?)")
@@ -33,7 +35,10 @@ def _composed(line: str) -> str:
 _LEVELS: Sequence[tuple[str, Callable[[str], str]]] = (
     ("trailing whitespace", str.rstrip),
     ("typographic characters (quotes, dashes or blanks)", lambda line: loosened(line).rstrip()),
-    ("the Unicode form of a character (composed or decomposed) or an invisible character", lambda line: _composed(line).rstrip()),
+    (
+        "the Unicode form of a character (composed or decomposed) or an invisible character",
+        lambda line: _composed(line).rstrip(),
+    ),
     ("indentation", lambda line: _composed(line).strip()),
     ("whitespace", lambda line: re.sub(r"\s+", "", _composed(line))),
     ("upper and lower case", lambda line: re.sub(r"\s+", "", _composed(line)).casefold()),
@@ -69,7 +74,11 @@ def _block(have: Sequence[str], want: Sequence[str]) -> int | None:
         return next((n for n, line in enumerate(have) if want[0] in line), None)
     inner = list(want[1:-1])
     for n in range(len(have) - size + 1):
-        if have[n].endswith(want[0]) and have[n + size - 1].startswith(want[-1]) and list(have[n + 1 : n + size - 1]) == inner:
+        if (
+            have[n].endswith(want[0])
+            and have[n + size - 1].startswith(want[-1])
+            and list(have[n + 1 : n + size - 1]) == inner
+        ):
             return n
     return None
 
@@ -79,7 +88,9 @@ def _found(have: Sequence[str], want: Sequence[str], place: int, size: int, what
     if what in ("indentation", "whitespace"):
         theirs, yours = any(_indent(x).count("\t") for x in lines), any(_indent(x).count("\t") for x in want)
         if theirs != yours:
-            what = f"indentation: the file has {'tabs' if theirs else 'spaces'}, old has {'tabs' if yours else 'spaces'}"
+            what = (
+                f"indentation: the file has {'tabs' if theirs else 'spaces'}, old has {'tabs' if yours else 'spaces'}"
+            )
     hidden = sorted({f"U+{ord(c):04X}" for line in lines for c in line if ord(c) in _HIDDEN})
     if hidden and "character" in what:
         what = f"an invisible character in the file, {', '.join(hidden)}"

@@ -116,7 +116,9 @@ def _read_openai(lines: Sequence[str]) -> list[Operation]:
             operations.append(_openai_head(line))
         elif not operations:
             if line.strip():
-                raise _invalid(number, line, "'*** Add File: ', '*** Delete File: ' or '*** Update File: ' must stand here")
+                raise _invalid(
+                    number, line, "'*** Add File: ', '*** Delete File: ' or '*** Update File: ' must stand here"
+                )
         else:
             _openai_line(operations[-1], line, number)
     else:
@@ -275,7 +277,12 @@ def _read_hunk(lines: Sequence[str], at: int, header: _Header) -> int:
     at += 1
     while at < len(lines):
         line = lines[at]
-        if line.startswith("--- ") and at + 2 < len(lines) and lines[at + 1].startswith("+++ ") and lines[at + 2].startswith("@@"):
+        if (
+            line.startswith("--- ")
+            and at + 2 < len(lines)
+            and lines[at + 1].startswith("+++ ")
+            and lines[at + 2].startswith("@@")
+        ):
             break
         if line.startswith("\\"):
             if hunk.lines:
@@ -455,7 +462,10 @@ def _place(have: Sequence[str], hunk: Hunk, start: int, op: Operation, number: i
     for anchor in hunk.anchors:
         found = next(_places(have, [anchor], start, _OPENAI), None)
         if found is None:
-            raise FileError("no_match", f"{shown(op.path)} has no line {anchor.strip()!r} behind line {start}, where hunk {number} is")
+            raise FileError(
+                "no_match",
+                f"{shown(op.path)} has no line {anchor.strip()!r} behind line {start}, where hunk {number} is",
+            )
         start = found + 1
     want = hunk.old
     if not want:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ def place_of(agent: AgentRunner, path: str) -> tuple[Folder, str]:
     try:
         return folder, folder.locate(path)
     except FileError as error:
-        if error.code != "outside_root" or not os.path.isabs(path):
+        if error.code != "outside_root" or not path.startswith("/"):
             raise
         for skill in _skill_folders(agent):
             other = Folder(skill)
@@ -44,7 +43,11 @@ def _skill_folders(agent: AgentRunner) -> Iterator[Path]:
     names = list(agent.config.skills)
     for message in agent.messages:
         details = getattr(message, "details", None)
-        if getattr(message, "tool_name", "") == "activate_skill" and isinstance(details, Mapping) and details.get("content"):
+        if (
+            getattr(message, "tool_name", "") == "activate_skill"
+            and isinstance(details, Mapping)
+            and details.get("content")
+        ):
             names.append(str(details.get("skill")))
     for name in names:
         if skills.has(name) and (path := skills.get(name).path) is not None:

@@ -22,7 +22,9 @@ def _write(changes: Changes, args: Mapping[str, Any]) -> str:
     rel, found = changes.look(path)
     if found is None:
         changes.put(rel, content.encode())
-        return f"Wrote {shown(rel)}, a new file of {content.count(chr(10)) + (content[-1:] not in ('', chr(10)))} lines."
+        return (
+            f"Wrote {shown(rel)}, a new file of {content.count(chr(10)) + (content[-1:] not in ('', chr(10)))} lines."
+        )
     if changes.key(rel) not in changes.seen:
         raise FileError("conflict", f"{shown(path)} exists, and you have not read it; read it first, or use edit")
     data = found.data
@@ -47,7 +49,9 @@ def _edit(changes: Changes, args: Mapping[str, Any]) -> str:
         raise FileError("invalid", "give old and new, or edits, not both" if one else "give old and new, or edits")
     if several is None and len(one.keys() & {"old", "new"}) < 2:
         raise FileError("invalid", "give both old and new")
-    edits = [Edit(item["old"], item["new"], bool(item.get("all", False))) for item in ([one] if several is None else several)]
+    edits = [
+        Edit(item["old"], item["new"], bool(item.get("all", False))) for item in ([one] if several is None else several)
+    ]
     rel, text = changes.text(path)
     new, count, line = apply_edits(text, edits, path)
     changes.put(rel, text.encode(new, path))
@@ -59,4 +63,8 @@ def _patch(changes: Changes, args: Mapping[str, Any]) -> str:
     return ""
 
 
-PLANS: Mapping[str, Callable[[Changes, Mapping[str, Any]], str]] = {"write": _write, "edit": _edit, "apply_patch": _patch}
+PLANS: Mapping[str, Callable[[Changes, Mapping[str, Any]], str]] = {
+    "write": _write,
+    "edit": _edit,
+    "apply_patch": _patch,
+}

@@ -29,6 +29,6 @@ async def preview(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -
             return f"The call would fail: {error.text}"
         except KeyError as error:
             return f"The call would fail: {error.args[0]} is missing"
-        return summary(changes.list)[1] or "Nothing would change."
+        return summary(changes.made)[1] or "Nothing would change."
 
     return await asyncio.to_thread(look)

@@ -81,7 +81,9 @@ def read_file(folder: Folder, rel: str, path: str, offset: int, limit: int) -> R
                 return Reading(cells, sha256(data).hexdigest(), details={"path": rel, "kind": "notebook"})
             os.lseek(fd, 0, os.SEEK_SET)
         if info.st_size > _LARGEST and b"\0" not in os.pread(fd, _CHUNK, 0):
-            raise FileError("too_large", f"{shown(path)} has {info.st_size:,} bytes; use grep to find the lines that matter")
+            raise FileError(
+                "too_large", f"{shown(path)} has {info.st_size:,} bytes; use grep to find the lines that matter"
+            )
         return _lines(fd, info.st_size, rel, path, offset, limit)
 
 
@@ -275,7 +277,11 @@ def _output(output: Mapping[str, Any]) -> str:
     data = output.get("data")
     if not isinstance(data, dict):
         return ""
-    texts = [_limited(_plain(_joined(value)), _OUTPUT) for name, value in data.items() if name in ("text/plain", "text/markdown")]
+    texts = [
+        _limited(_plain(_joined(value)), _OUTPUT)
+        for name, value in data.items()
+        if name in ("text/plain", "text/markdown")
+    ]
     others = [str(name) for name in data if not str(name).startswith("text/")]
     return "\n".join([*texts, *(f"[{name} is not shown]" for name in others)])
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .changes import Change
-from .config import FilesConfig
 from .keep import Kept
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
+    from .config import FilesConfig
     from .folder import Snapshot
 
 __all__ = ["NOTE", "kept_of", "write_down"]
@@ -22,7 +22,7 @@ _MOST = 100  # files of one note
 
 def kept_of(host: Host) -> Kept:
     """Return the contents that the host keeps."""
-    config = host.config.section("files") or FilesConfig()
+    config: FilesConfig = host.config.section("files")
     return Kept(host.data_dir / "files" / "content", config.keep_file, config.keep_total)
 
 

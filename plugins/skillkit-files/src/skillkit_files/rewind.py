@@ -101,7 +101,11 @@ def plan(session: Session, root: str, target: str | None) -> tuple[dict[str, tup
     """Return for each file that must change the state it should be in and the one wanted, and the entries that are undone."""
     session.require(target)
     by_id = {entry.id: entry for entry in session.entries}
-    notes = [e for e in by_id.values() if e.type == "custom" and e.data.get("custom_type") == NOTE and e.data.get("root") == root]
+    notes = [
+        e
+        for e in by_id.values()
+        if e.type == "custom" and e.data.get("custom_type") == NOTE and e.data.get("root") == root
+    ]
     now = _line(by_id, notes[-1].id if notes else session.leaf_id)
     then = _line(by_id, target)
     behind = 0
@@ -159,9 +163,11 @@ async def rewind(
     report.commands = _commands(agent, undone)
     if agent.running:
         raise SessionError("files are not restored while a run is active", hint="abort it, or wait")
-    changes = await asyncio.to_thread(_prepare, folder, agent.state("files").setdefault("seen", {}), wanted, kept_of(agent.host), report)
-    if changes.list:
-        await write_down(agent, folder.root, "rewind", None, changes.list)
+    changes = await asyncio.to_thread(
+        _prepare, folder, agent.state("files").setdefault("seen", {}), wanted, kept_of(agent.host), report
+    )
+    if changes.made:
+        await write_down(agent, folder.root, "rewind", None, changes.made)
         await asyncio.to_thread(changes.commit)
     return report
 
@@ -197,9 +203,17 @@ class Restoring(Changes):
         if not wanted.get("absent"):
             data = None
             if wanted.get("link") is None:
-                data = found.data if found is not None and found.digest == wanted["digest"] else kept.get(str(wanted["digest"]))
+                data = (
+                    found.data
+                    if found is not None and found.digest == wanted["digest"]
+                    else kept.get(str(wanted["digest"]))
+                )
                 if data is None:
-                    why = "its content was removed to save room" if wanted.get("kept") else "its content was too large to be kept"
+                    why = (
+                        "its content was removed to save room"
+                        if wanted.get("kept")
+                        else "its content was too large to be kept"
+                    )
                     report.refused.append((path, why))
                     return
             change = Change(path, found, data, wanted.get("mode"), link=wanted.get("link"))

@@ -102,9 +102,7 @@ def search(
     Raises:
         FileError: the pattern cannot be used, or there is no such path.
     """
-    pattern = Pattern(
-        query.pattern, literal=query.literal, ignore_case=query.ignore_case, multiline=query.multiline
-    )
+    pattern = Pattern(query.pattern, literal=query.literal, ignore_case=query.ignore_case, multiline=query.multiline)
     wanted = _chooser(query.glob)
     start = folder.locate(query.path)
     result = Result()
@@ -176,7 +174,15 @@ def _files(folder: Folder, start: str, query: Query, ripgrep: bool, stop: Callab
 
 def _ripgrep(program: str, folder: Folder, start: str, query: Query, stop: Callable[[], bool]) -> list[str] | None:
     """Return the files in which ripgrep finds the pattern, by path; ``None``: it cannot say."""
-    options = ["--files-with-matches", "--null", "--no-config", "--no-messages", "--hidden", "--no-require-git", "--crlf"]
+    options = [
+        "--files-with-matches",
+        "--null",
+        "--no-config",
+        "--no-messages",
+        "--hidden",
+        "--no-require-git",
+        "--crlf",
+    ]
     options += ["--no-ignore-global", "--no-ignore-exclude", "--no-ignore-parent", "--color=never", "--glob=!.git"]
     if start and not query.no_ignore and any(any(level.specs) for level in levels_above(folder, start)):
         # the ignore files between root and folder count; ripgrep would read those above the root too

@@ -12,7 +12,13 @@ __all__ = ["Text", "decode", "lf", "require_text", "sendable"]
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _BEYOND = re.compile("[\x80-\ud7ff\ue000-\U0010ffff]")
-_LABELS = {"latin-1": "Latin-1", "cp1252": "Windows-1252", "utf-8": "UTF-8", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+_LABELS = {
+    "latin-1": "Latin-1",
+    "cp1252": "Windows-1252",
+    "utf-8": "UTF-8",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+}
 
 
 @dataclass(frozen=True, slots=True)

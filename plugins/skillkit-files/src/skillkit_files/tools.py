@@ -168,7 +168,7 @@ async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolO
 
     try:
         changes, said = await asyncio.to_thread(look)
-        listed = changes.list
+        listed = changes.made
         files, diff = await asyncio.to_thread(summary, listed)
         if listed:
             await write_down(ctx.agent, changes.folder.root, tool, ctx.tool_call_id, listed)
@@ -260,7 +260,6 @@ async def grep(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Search files."""
 
     def work() -> ToolOutput:
-        from .config import FilesConfig
         from .folder import Folder
         from .places import readable
         from .search import Query, search
@@ -274,7 +273,7 @@ async def grep(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
                 "limit": int(args.get("limit", 200)),
             }
         )
-        config = ctx.agent.host.config.section("files") or FilesConfig()
+        config = ctx.agent.host.config.section("files")
         folder = Folder(ctx.cwd)
         found = search(
             folder, query, allowed=readable(ctx.agent, folder.root, "grep"), ripgrep=config.ripgrep,

@@ -43,7 +43,12 @@ class Level:
 
 
 def walk(
-    folder: Folder, start: str, *, ignores: bool = True, enter: Callable[[str], bool] | None = None, stop: Callable[[], bool]
+    folder: Folder,
+    start: str,
+    *,
+    ignores: bool = True,
+    enter: Callable[[str], bool] | None = None,
+    stop: Callable[[], bool],
 ) -> Iterator[Found]:
     """Yield the regular files below a folder, by path.
 
