@@ -28,7 +28,7 @@ def pytest_pyfunc_call(pyfuncitem):
 @pytest.fixture
 def work(skillkit_home):
     """The workspace: the project of the empty home."""
-    return skillkit_home.project
+    return skillkit_home.cwd
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Regular expressions as ripgrep reads them by default, on RE2, which is linear as well.
 
 RE2 takes ``\\w``, ``\\d``, ``\\s`` and ``\\b`` for ASCII only, and reads a few things differently. Patterns are rewritten where
-that can be done, and refused where the two would give different answers.
+that can be done, and refused where the two would give different answers. ``\\b`` that is neither at the beginning nor at the end
+of the pattern, or beside something that may be a letter or not, stays ASCII.
 """
 
 from __future__ import annotations
@@ -121,12 +122,12 @@ class _Rewriter:
         text = self._text
         if char in ("Q", "E", "C", "G", "K", "R", "X", "Z", "h", "H", "N", "c") or char.isdigit():
             raise _refused(f"\\{char}")
-        if char in ("u", "U"):
+        if char in ("u", "U", "x"):
             if text[self._at : self._at + 1] == "{":
                 end = text.find("}", self._at)
                 digits, self._at = text[self._at + 1 : end], end + 1
             else:
-                size = 4 if char == "u" else 8
+                size = {"x": 2, "u": 4, "U": 8}[char]
                 digits = text[self._at : self._at + size]
                 self._at += size
             return f"\\x{{{digits}}}"

@@ -28,14 +28,22 @@ class Kept:
         self._size: int | None = None
 
     def put(self, data: bytes) -> bool:
-        """Keep a content; return whether it is small enough to be kept."""
+        """Keep a content; return whether it is small enough, and the disk takes it."""
         if len(data) > min(self._file, self._total):
             return False
+        try:
+            self._put(data)
+        except OSError:
+            # the change matters more than the way back, and its note says that there is none
+            return False
+        return True
+
+    def _put(self, data: bytes) -> None:
         place = self._place(digest_of(data))
         if place.exists():
             # its age counts from now
             os.utime(place)
-            return True
+            return
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         staged = place.with_name(f".{secrets.token_hex(8)}")
         fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -48,7 +56,6 @@ class Kept:
             os.close(fd)
         staged.rename(place)
         self._bound(len(data))
-        return True
 
     def get(self, digest: str) -> bytes | None:
         """Return a content; ``None``: it is not kept, or damaged."""
