@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "plan", "rewind"]
 
+REWIND = "rewind"
 _HARMLESS = frozenset({"none", "files"})
 _SHOWN = 5
 
@@ -93,7 +94,8 @@ def _states(
             if n < behind:
                 common[fact["path"]] = fact["after"]
             else:
-                first.setdefault(fact["path"], fact["before"])
+                # a rewind comes from another place; what it restored is what this branch had all along
+                first.setdefault(fact["path"], fact["after" if entry.data.get("tool") == REWIND else "before"])
     return last, common, first
 
 
@@ -167,7 +169,7 @@ async def rewind(
         _prepare, folder, agent.state("files").setdefault("seen", {}), wanted, kept_of(agent.host), report
     )
     if changes.made:
-        await write_down(agent, folder.root, "rewind", None, changes.made)
+        await write_down(agent, folder.root, REWIND, None, changes.made)
         await asyncio.to_thread(changes.commit)
     return report
 
