@@ -35,9 +35,9 @@ def work(skillkit_home):
 def agent_in(make_host):
     """``agent_in(folder, ...)`` makes an agent that may use all file tools."""
 
-    def make(folder, *plugins, settings=None, session=None, **config):
-        host = make_host(("files", skillkit_files.plugin), *plugins, settings=settings or {})
-        config = {"allow_tools": NAMES, **config}
+    def make(folder, *plugins, settings=None, session=None, allow=NAMES, **config):
+        settings = {"tools.allow": list(allow), **(settings or {})}
+        host = make_host(("files", skillkit_files.plugin), *plugins, settings=settings)
         return AgentRunner(AgentConfig(cwd=folder, **config), host=host, session=session)
 
     return make

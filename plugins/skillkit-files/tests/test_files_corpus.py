@@ -1,7 +1,6 @@
 """The corpus of file tools: trees, calls that an agent's model makes, the trees and answers that follow."""
 
 import importlib.util
-import shutil
 import sys
 from pathlib import Path
 

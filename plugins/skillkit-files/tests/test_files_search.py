@@ -9,16 +9,19 @@ from skillkit_files.folder import FileError, Folder
 from skillkit_files.globs import compile_glob
 from skillkit_files.search import Query, search
 
-TEXT = "un café ÄPFEL α abcDEF été\nfoo_bar 42 foo.bar\n\n\ttab\tend \nx{} a+b [a-z] größe=1 naïve\u00a0space\ninterface{} \\d\n٣ digits\nübung Übung\n"
+TEXT = (
+    "un café ÄPFEL α abcDEF été\nfoo_bar 42 foo.bar\n\n\ttab\tend \nx{} a+b [a-z] größe=1 naïve\u00a0space\n"
+    "interface{} \\d\n٣ digits\nübung Übung\n"
+)
 PATTERNS = [
-    r"\p{Greek}", r"\bcafé\b", r"(?i)äpfel", r"abc(?i)def", r"[[:alpha:]]+ \d", r"\x{e9}t", r"\pL{5}", r"\/", r"a\+b", r"\{\}", r"^$",
-    r"(?<n>o)", r"[^\d]é", r"\d{2,}", r"\w{200}", r"\bÜbung", r"\bpfel", r"größe\b", r"\bgr", r"[\s\S]bar", r"naïve\sspace", r"^\w+$",
-    r"^\d digits", r"[\w-]+=1", r"\Stab", r"\stab", r"foo\.bar$", r"\<caf", r"end\s$", r"[\W]42", r"[^\W_]ar", r"\u00e9",
-    r"(?-i)abc", r"a|b|c", r"(foo|bar)_", r"[]a]b", r"\p{Uppercase}", r"\p{sc=Greek}", r"\t", r"\x09tab",
+    r"\p{Greek}", r"\bcafé\b", r"(?i)äpfel", r"abc(?i)def", r"[[:alpha:]]+ \d", r"\x{e9}t", r"\pL{5}", r"\/", r"a\+b",
+    r"\{\}", r"^$", r"(?<n>o)", r"[^\d]é", r"\d{2,}", r"\w{200}", r"\bÜbung", r"\bpfel", r"größe\b", r"\bgr", r"[\s\S]bar",
+    r"naïve\sspace", r"^\w+$", r"^\d digits", r"[\w-]+=1", r"\Stab", r"\stab", r"foo\.bar$", r"\<caf", r"end\s$", r"[\W]42",
+    r"[^\W_]ar", r"\u00e9", r"(?-i)abc", r"a|b|c", r"(foo|bar)_", r"[]a]b", r"\p{Uppercase}", r"\p{sc=Greek}", r"\t", r"\x09tab",
 ]  # fmt: skip
 REFUSED = [
-    r"(?=a)", r"(\w)\1", r"(?>a)b", r"[a-", r"\Q", r"\C", r"{", r"a{,3}", r"interface{}", r"a{2,1}", r"(", r"*a", r"\h", r"\Z", r"\101",
-    r"(?P>a)", r"[a-\d]", r"a\nb",
+    r"(?=a)", r"(\w)\1", r"(?>a)b", r"[a-", r"\Q", r"\C", r"{", r"a{,3}", r"interface{}", r"a{2,1}", r"(", r"*a", r"\h",
+    r"\Z", r"\101", r"(?P>a)", r"[a-\d]", r"a\nb",
 ]  # fmt: skip
 
 

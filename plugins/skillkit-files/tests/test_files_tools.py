@@ -92,9 +92,9 @@ async def test_facts_about_the_tools_are_annotations(agent_in, work):
 
 
 async def test_tools_that_change_files_must_be_allowed_unless_a_plugin_guards_edits(agent_in, work):
-    async with agent_in(work, allow_tools=()) as agent:
+    async with agent_in(work, allow=()) as agent:
         assert [t.name for t in agent.tools] == ["glob", "grep", "ls", "read"]
-    async with agent_in(work, ("permissions", Guard()), allow_tools=()) as agent:
+    async with agent_in(work, ("permissions", Guard()), allow=()) as agent:
         assert {t.name for t in agent.tools} >= {"write", "edit", "apply_patch"}
 
 

@@ -16,8 +16,8 @@ class Session:
     def __init__(self, root):
         self._loop = asyncio.new_event_loop()
         self._host = Host(plugins=[("files", skillkit_files.plugin)], discover=False)
-        self._host.configure({"files.ripgrep": RIPGREP})
-        self._agent = AgentRunner(AgentConfig(cwd=root, allow_tools=NAMES), host=self._host)
+        self._host.configure({"files.ripgrep": RIPGREP, "tools.allow": list(NAMES)})
+        self._agent = AgentRunner(AgentConfig(cwd=root), host=self._host)
 
     def call(self, tool, args):
         return self._loop.run_until_complete(self._call("edit" if tool == "multi_edit" else tool, args))

@@ -90,7 +90,8 @@ def _hooks(host: Host, fired: set[str], work: _Work) -> list[dict[str, Any]]:
     rows = []
     for hook, family in _known(host).items():
         plugins = list(dict.fromkeys(impl.plugin_name for impl in host.impls(hook) if impl.plugin_name != WITNESS))
-        was = hook in fired
+        # of a kind that a plugin defines, all plugins were asked, also where none has the hook
+        was = hook in fired or hook.removeprefix("register_") in host.kinds
         row = {"hook": hook, "family": family, "fired": was, "reason": None if was else work.why_not(hook, family)}
         rows.append({**row, "plugins": plugins})
     return rows
