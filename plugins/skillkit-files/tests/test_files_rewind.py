@@ -12,6 +12,8 @@ from skillkit_files.rewind import rewind
 from skillkit_core import Tool, UsageError
 from skillkit_core.testing import Call, Reply, ScriptedModel, ScriptedUser
 
+REPLACE = "*** Begin Patch\n*** Delete File: d/b.txt\n*** Add File: c.txt\n+c\n*** End Patch"
+
 
 async def bash(args, ctx):
     (ctx.cwd / "made").write_text("by a command")
@@ -53,7 +55,7 @@ async def test_files_and_conversation_go_back_to_before_a_message(agent_in, work
             ("write", {"path": "d/b.txt", "content": "b\n"}),
         )
         await say(agent, "second", ("edit", {"path": "a.txt", "old": "two", "new": "three"}),
-                  ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: d/b.txt\n*** Add File: c.txt\n+c\n*** End Patch"}))  # fmt: skip
+                  ("apply_patch", {"patch": REPLACE}))  # fmt: skip
         assert tree(work) == {"a.txt": "three\n", "c.txt": "c\n"}
         report = await rewind(agent, said(agent, "second").parent_id)
         assert tree(work) == {"a.txt": "two\n", "d/b.txt": "b\n"}
@@ -150,7 +152,7 @@ async def test_rewind_is_a_slash_command_that_asks(agent_in, work):
         text = await commands.run(commands.match(f"/rewind {entry}"))
         assert text == f"Now at before {entry}. What followed is kept as a branch.\nRestored a"
         assert tree(work) == {}
-        with pytest.raises(UsageError, match="nobody can be asked|nothing was said"):
+        with pytest.raises(UsageError, match="nothing was said"):
             await commands.run(commands.match("/rewind"))
 
 
@@ -200,7 +202,7 @@ def test_kept_contents_are_bounded_and_private(tmp_path):
     assert not kept.put(b"x" * 1001)
     for n in range(20):
         assert kept.put(bytes([n]) * 1000)
-    files = [p for p in (tmp_path / "content").glob("*/*")]
+    files = list((tmp_path / "content").glob("*/*"))
     assert sum(p.stat().st_size for p in files) <= 5000
     assert {p.stat().st_mode & 0o777 for p in files} == {0o600}
     assert kept.get("0" * 64) is None
