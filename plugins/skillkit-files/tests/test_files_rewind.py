@@ -9,7 +9,7 @@ from skillkit_commands import SlashCommands
 from skillkit_files.keep import Kept
 from skillkit_files.rewind import rewind
 
-from skillkit_core import Tool, UsageError
+from skillkit_core import AgentConfig, AgentRunner, Tool, UsageError
 from skillkit_core.testing import Call, Reply, ScriptedModel, ScriptedUser
 
 REPLACE = "*** Begin Patch\n*** Delete File: d/b.txt\n*** Add File: c.txt\n+c\n*** End Patch"
@@ -134,6 +134,22 @@ async def test_a_link_that_a_patch_removed_comes_back(agent_in, work):
         assert os.listdir(work) == ["real"]
         await rewind(agent, None)
     assert os.readlink(work / "link") == "real"
+
+
+async def test_what_nested_agents_change_is_taken_back_with_the_conversation_that_asked_them(agent_in, work):
+    async def spawn(args, ctx):
+        async with AgentRunner(AgentConfig(), name="sub") as sub:
+            await say(sub, "go", ("write", {"path": args["path"], "content": "sub"}))
+        return "done"
+
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    async with agent_in(
+        work, tools=(Tool("spawn", "Ask an agent.", spawn, schema, annotations={"mutates": "none"}),)
+    ) as agent:
+        await say(agent, "go", *(("spawn", {"path": f"f{n}"}) for n in range(5)))
+        assert len(tree(work)) == 5
+        report = await rewind(agent, None)
+        assert len(report.restored) == 5 and tree(work) == {}
 
 
 async def test_rewind_is_a_slash_command_that_asks(agent_in, work):

@@ -137,3 +137,9 @@ def test_a_folder_that_is_named_is_searched_though_it_is_ignored(work):
     os.mkfifo(work / "build/pipe")
     assert not search(Folder(work), Query("needle"), ripgrep=False).matches
     assert search(Folder(work), Query("needle", path="build"), ripgrep=False).lines == ["build/x/a.txt", "1:needle"]
+
+
+def test_a_flood_is_cut_before_it_reaches_a_model(work):
+    (work / "a.txt").write_text(f"{'x' * 300}\n" * 5000)
+    found = search(Folder(work), Query("x", limit=5000), ripgrep=False)
+    assert found.more and len(found.text) < 70_000

@@ -212,7 +212,9 @@ class Changes:
     def _writable(self, rel: str, before: Snapshot) -> None:
         """Raise :class:`FileError` for a file that is meant to stay: without any write bit, or somebody else's."""
         with self.folder.parent(rel) as (fd, name):
-            allowed = before.link is not None or os.access(name, os.W_OK, dir_fd=fd, effective_ids=True)
+            allowed = before.link is not None or os.access(
+                name, os.W_OK, dir_fd=fd, effective_ids=os.access in os.supports_effective_ids
+            )
         if before.link is None and (not before.mode & 0o222 or not allowed):
             raise FileError("permission", f"{shown(rel)} is read-only (mode {before.mode:o})")
 

@@ -17,6 +17,7 @@ _BLANKS = dict.fromkeys(
 _HIDDEN = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"), None)
 _TYPOGRAPHY = {**_DASHES, **_QUOTES, **_BLANKS}
 _NUMBERED = re.compile(r"\s*\d+(?:\t|→|[|:] ?)")
+_LOOKED_AT = 100_000  # lines
 _MOST_LINES = 20_000  # lines that are compared one by one
 _SHOWN = 12  # lines of the nearest text that are shown
 _WIDTH = 200
@@ -47,12 +48,15 @@ _LEVELS: Sequence[tuple[str, Callable[[str], str]]] = (
 
 def explain(text: str, old: str) -> str:
     """Return what comes near to ``old`` in ``text`` (both with LF), in a few lines; empty: nothing does."""
-    have, want = text.split("\n"), old.strip("\n").split("\n")
+    have, want = text.split("\n", _LOOKED_AT)[:_LOOKED_AT], old.strip("\n").split("\n")
+    plain = text.isascii() and old.isascii()
     if all(_NUMBERED.match(line) for line in want if line.strip()) and want != [""]:
         bare = "\n".join(_NUMBERED.sub("", line, count=1) for line in want)
         if bare in text:
             return "It begins with the line numbers that read shows; leave out that prefix."
     for what, fold in _LEVELS:
+        if plain and "character" in what:
+            continue
         place = _block([fold(line) for line in have], [fold(line) for line in want])
         if place is not None:
             return _found(have, want, place, len(want), what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,16 +30,21 @@ def kept_of(host: Host) -> Kept:
 async def write_down(agent: AgentRunner, root: str, tool: str, call: str | None, changes: Sequence[Change]) -> None:
     """Keep the contents before and after ``changes``, and write a note about them, before they are made.
 
-    A note about a change that is not made after all does no harm: the file has the content that rewind would give it.
+    A note about a change that is not made after all does no harm: the file has the content that rewind would give it. What a
+    nested agent changes is also a note of the outermost agent's session, which is the one that a person takes back.
     """
     kept = kept_of(agent.host)
-    session = await agent.open()
-    files = [_fact(change, kept) for change in changes]
-    for at in range(0, len(files), _MOST):
-        data: dict[str, Any] = {"root": root, "tool": tool, "files": files[at : at + _MOST]}
-        if call is not None:
-            data["call"] = call
-        await session.note(NOTE, data)
+    files = await asyncio.to_thread(lambda: [_fact(change, kept) for change in changes])
+    *_, outermost = agent.nesting.ancestors()
+    for one in dict.fromkeys((agent, outermost)):
+        session = await one.open()
+        # several nested agents may write at once, and each note follows the one before
+        async with one.state("files").setdefault("writing", asyncio.Lock()):
+            for at in range(0, len(files), _MOST):
+                data: dict[str, Any] = {"root": root, "tool": tool, "files": files[at : at + _MOST]}
+                if call is not None and one is agent:
+                    data["call"] = call
+                await session.note(NOTE, data)
 
 
 def _fact(change: Change, kept: Kept) -> dict[str, Any]:

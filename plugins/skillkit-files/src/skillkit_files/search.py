@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from .dialect import Pattern
@@ -217,7 +218,7 @@ def _search_file(fd: int, size: int, path: str, pattern: Pattern, query: Query, 
     limit = query.limit - result.matches if query.output == "content" else None
     shown_lines: dict[int, tuple[bool, str]] = {}
     count = first = 0
-    more = False
+    more, room = False, _ROOM
     for block in _blocks(fd, whole=query.multiline):
         if block is None:
             return
@@ -225,7 +226,7 @@ def _search_file(fd: int, size: int, path: str, pattern: Pattern, query: Query, 
             continue  # the rest is read all the same: a NUL in it makes the file binary
         number = at = 0
         for start, end in _matches(block, pattern):
-            if limit is not None and count >= limit:
+            if limit is not None and (count >= limit or room < 0):
                 more = True
                 break
             count += 1
@@ -234,7 +235,9 @@ def _search_file(fd: int, size: int, path: str, pattern: Pattern, query: Query, 
             if query.output == "content":
                 begin = block.rfind(b"\n", 0, start) + 1
                 number, at = number + block.count(b"\n", at, begin), begin
+                known = len(shown_lines)
                 _show(block, begin, first + number, (start, end), query, shown_lines)
+                room -= sum(len(line) for _, line in islice(reversed(shown_lines.values()), len(shown_lines) - known))
         first += block.count(b"\n")
     if not count and not more:
         return

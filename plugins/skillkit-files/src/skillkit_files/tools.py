@@ -40,7 +40,8 @@ _EDIT = _object(["old", "new"], old=_OLD, new=_NEW, all=_ALL)
 
 def file_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """Return the tools of an agent; the same tuple while nothing changes."""
-    return _TOOLS[GUARD not in agent.host.plugins]
+    guard = agent.host.plugins.get(GUARD)
+    return _TOOLS[guard is None or "before_tool_call" not in guard.hooks]
 
 
 def _tools(opt_in: bool) -> tuple[Tool, ...]:
