@@ -39,7 +39,7 @@ async def test_a_file_is_written_read_edited_and_searched(agent_in, work, call):
             ("ls", {}),
         )
         assert [r.text for r in results] == [
-            "Wrote src/a.py, a new file of 2 lines.",
+            "Wrote src/a.py, a new file.",
             "     1\tdef run():\n     2\t    return 1",
             "Edited src/a.py: 1 place, from line 2 on.",
             "src/a.py\n2:    return 2",
@@ -258,3 +258,14 @@ async def test_a_session_of_the_command_line_has_the_reading_tools(make_host, wo
         await agent.chat("go")
         (result,) = (m for m in agent.messages if m.role == "tool_result")
     assert result.is_error and not (work / "a").exists()
+
+
+async def test_a_text_that_is_everywhere_is_counted_up_to_a_limit(agent_in, work, call):
+    (work / "a.txt").write_text("a" * 2_000_000)
+    async with agent_in(work) as agent:
+        result = await call(agent, "edit", path="a.txt", old="a" * 1000, new="b")
+        assert "more than 1000 places" in result.text
+        result = await call(agent, "edit", path="a.txt", old="a", new="b", all=True)
+        assert result.details == {"error": "too_large"}
+        assert not (await call(agent, "edit", path="a.txt", old="a" * 1000, new="b", all=True)).is_error
+    assert (work / "a.txt").read_text() == "b" * 2000

@@ -13,6 +13,8 @@ from .text import Text, lf, require_text
 
 __all__ = ["Edit", "apply_edits"]
 
+_MOST_COUNTED = 1_000  # places of a text that should be unique
+_MOST_REPLACED = 1_000_000
 _MOST_PLACES = 5  # places that are named of a text that is found too often
 
 
@@ -86,16 +88,23 @@ def apply_edits(text: Text, edits: Sequence[Edit], path: str) -> tuple[str, int,
 
 def _find(places: _Places, edit: Edit, old: str, path: str, which: str) -> list[int]:
     """Return where a text is; raise :class:`FileError` when it is at several places and one was meant."""
-    at, found = places.lf.find(old), []
-    while at >= 0:
+    most = _MOST_REPLACED if edit.all else _MOST_COUNTED
+    found: list[int] = []
+    at = places.lf.find(old)
+    while at >= 0 and len(found) <= most:
         found.append(at)
         at = places.lf.find(old, at + (len(old) if edit.all else 1))
+    if edit.all and len(found) > most:
+        raise FileError(
+            "too_large", f"{which}old is found at more than {most:,} places in {shown(path)}; use a program"
+        )
     if len(found) > 1 and not edit.all:
         lines = ", ".join(str(places.line(place)) for place in found[:_MOST_PLACES])
         more = ", ..." if len(found) > _MOST_PLACES else ""
+        count = f"more than {most}" if len(found) > most else str(len(found))
         raise FileError(
             "ambiguous",
-            f"{which}old is found at {len(found)} places in {shown(path)} (lines {lines}{more}); "
+            f"{which}old is found at {count} places in {shown(path)} (lines {lines}{more}); "
             "add lines around it until it is unique, or set all",
         )
     return found

@@ -22,9 +22,7 @@ def _write(changes: Changes, args: Mapping[str, Any]) -> str:
     rel, found = changes.look(path)
     if found is None:
         changes.put(rel, content.encode())
-        return (
-            f"Wrote {shown(rel)}, a new file of {content.count(chr(10)) + (content[-1:] not in ('', chr(10)))} lines."
-        )
+        return f"Wrote {shown(rel)}, a new file."
     if changes.key(rel) not in changes.seen:
         raise FileError("conflict", f"{shown(path)} exists, and you have not read it; read it first, or use edit")
     data = found.data
