@@ -72,7 +72,6 @@ def test_a_session_goes_on_where_it_was(workspace, skillkit_cli):
             2,
             ["'limit' must be at least 1, not 0"],
         ),
-        (["run", "--allow-tool", "bahs", "hi"], 2, ["unknown tool 'bahs'; did you mean 'bash'?"]),
         (["run", "--provider", "openai", "--api", "opnai-chat", "hi"], 2, ["did you mean 'openai-chat'?"]),
         (["resum", "x"], 2, ["unknown command 'resum'; did you mean 'run'?"]),
         (["run", "--skill", "csv-stats", "summary", "nope.csv"], 1, ["nope.csv"]),

@@ -50,6 +50,12 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
     register(COMMAND)
 
 
+@hookimpl(optionalhook=True)
+def register_file_filters(register: Callable[[Factory], None]) -> None:
+    """What searching leaves out, where the plugin ``files`` is there."""
+    register(Factory("permissions", "skillkit_permissions.filters:readable"))
+
+
 @hookimpl(phase="guard")
 async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
     """Block a call, ask about it, or let it run."""

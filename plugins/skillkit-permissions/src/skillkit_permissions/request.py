@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from skillkit_core import SkillKitError
+from skillkit_core.descriptors import load_object
+
 from .paths import Place
 from .rules import EDITS, READS, canonical
 
@@ -100,7 +103,15 @@ class Request:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths among the arguments; ``"."`` for a tool that reads the working folder by default."""
+        """The paths among the arguments; ``"."`` for a tool that reads the working folder by default.
+
+        Empty where the function that the annotation ``paths_of`` names cannot read the arguments (a patch with a mistake).
+        """
+        if (read := self.annotations.get("paths_of")) is not None and not self._foreign:
+            try:
+                return tuple(map(_text, load_object(read)(self.args)))
+            except SkillKitError:
+                return ()
         keys = self.annotations.get("paths", _PATHS)
         found: list[str] = []
         for key in (keys,) if isinstance(keys, str) else keys:

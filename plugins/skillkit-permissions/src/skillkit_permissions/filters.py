@@ -1,0 +1,29 @@
+"""What searching leaves out: ``grep`` and ``glob`` find no file that a rule keeps from being read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .files import decide_file
+from .policy import mode_of, policy_of, request_for, rules_of
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+
+__all__ = ["readable"]
+
+
+def readable(agent: AgentRunner, tool: str) -> Callable[[str], bool]:
+    """Return a function that says whether a file, an absolute path, may be found by a tool of this agent."""
+    policy = policy_of(agent.host)
+    rules = rules_of(agent, policy)
+    if not any(rule.spec is not None and rule.names("Read") for rule in rules.deny):
+        return lambda path: True
+    request = request_for(agent.host, tool, {}, {}, mode_of(agent, policy), agent.cwd)
+
+    def allows(path: str) -> bool:
+        decision = decide_file(rules, path, request.place, request.mode, writes=False)
+        return decision.outcome != "deny"
+
+    return allows
