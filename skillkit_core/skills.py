@@ -94,8 +94,7 @@ class ActionArg:
     def schema(self) -> dict[str, Any]:
         """Return the argument's JSON Schema."""
         out: dict[str, Any] = {}
-        kind = _JSON_TYPES.get(self.type, self.type)
-        if kind:
+        if kind := _JSON_TYPES.get(self.type, self.type):
             out["type"] = kind
         if self.description:
             out["description"] = self.description
@@ -138,6 +137,7 @@ class SkillAction:
     user_callable: bool = True
     idempotent: bool = False
     requires: Requirements = field(default_factory=Requirements)
+    extra: Mapping[str, Any] = EMPTY
 
     @property
     def parameters(self) -> dict[str, Any]:

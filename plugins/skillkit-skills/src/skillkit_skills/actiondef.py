@@ -25,7 +25,7 @@ _TYPE_WORDS = {"bool": "boolean", "int": "integer", "float": "number", "str": "s
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _ARG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish"))
-_KEYS = frozenset(SkillAction.__dataclass_fields__) | {"params"}
+_KEYS = frozenset(SkillAction.__dataclass_fields__) - {"extra"} | {"params"}
 _ARG_KEYS = frozenset(ActionArg.__dataclass_fields__) - {"extra", "name"}
 _CONFIRM = ("never", "first", "always")
 _OUTPUT = ("text", "json", "file", "none")
@@ -106,6 +106,7 @@ def read_action(
         user_callable=flag(raw.get("user_callable"), True),
         idempotent=flag(raw.get("idempotent"), False),
         requires=_requires(requires) if isinstance(requires, Mapping) else Requirements(),
+        extra={k: v for k, v in raw.items() if k.startswith("x-")},
     )
 
 

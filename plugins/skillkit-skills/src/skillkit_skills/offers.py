@@ -200,6 +200,8 @@ class AgentSkills:
                 "action": action.name,
                 "skill_description": skill.description,
                 "keywords": skill.keywords,
+                "words": action.extra.get("x-words", ()),
+                "telling": action.extra.get("x-keywords", ()),
                 "examples": skill.examples,
                 "order": order,
                 "confirm": action.confirm,
