@@ -85,7 +85,7 @@ def test_the_arguments_are_described_and_always_found_by_the_script(skill, actio
         assert arg["type"] in TYPES
         assert arg["description"]
         assert {key for key in arg if not key.startswith("x-")} <= ARG_KEYS
-        assert arg.get("x-fill", "request") == "request"
+        assert arg.get("x-fill", "request") in ("request", "rest", "date", "quoted")
         if "position" in arg:
             assert arg.get("required") or "default" in arg, (
                 "a positional argument that may be absent would shift the others"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from columns import number
 from command import Problem
-from reading import Row, Table, column_named, is_missing, words_of
+from reading import Row, Table, column_named, is_missing
 
 Predicate = Callable[[Row], bool]
 
@@ -29,12 +29,6 @@ ANY_OPERATOR = re.compile(
     "|".join(f"(?P<o{n}>{OPERATORS[name]})" for n, name in enumerate(ORDER)) + r"|(?P<is>\bis\b)", re.I
 )
 QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
-INTRODUCTION = re.compile(r"\b(?:where|whose|with|having|filter(?:ed)? by|for which|if)\b\s+(?:the\s+)?", re.I)
-
-TAIL = re.compile(
-    r",?\s+(?:and\s+)?(?:sort(?:ed)?|order(?:ed)?|group(?:ed)?)\s+by\b|,?\s+(?:and\s+)?limit(?:ed)?\b|\s--\w", re.I
-)
-NO_VALUE = words_of("in of from and or is are was by per than over under above below at not the a an")
 
 
 def condition(table: Table, text: str) -> Predicate:
@@ -46,72 +40,6 @@ def condition(table: Table, text: str) -> Predicate:
     if len(either) == 1 and len(either[0]) == 1:
         return either[0][0]
     return lambda row: any(all(test(row) for test in tests) for tests in either)
-
-
-def stated_filter(table: Table, values: Mapping[str, str]) -> tuple[Mapping[str, str], str]:
-    """Return the filter of the arguments or else of the request, and the arguments, where the request has it as it is."""
-    request = values.get("request", "")
-    where = values.get("where") or requested_condition(table, request)
-    if where or not request:
-        return values, where
-    said, where = implied_condition(table, request)
-    return ({**values, "request": request.replace(said, f"where {where}")} if said else values), where
-
-
-def requested_condition(table: Table, request: str) -> str:
-    """Return the filter in a plain request, or "".
-
-    That is what follows "where", "whose", "with" and compares a column; else a comparison that stands by itself
-    ("price > 10 in sales.csv").
-    """
-    masked = _masked(request)
-    for found in INTRODUCTION.finditer(masked):
-        rest = _filter_end(table, request[found.end() :])
-        compares = ANY_OPERATOR.search(_masked(rest)) or ABSENT.match(rest)
-        if found[0].lower().startswith(("where", "whose", "having")) or (compares and _names_column(table, rest)):
-            return rest
-    for name in sorted(table.header, key=len, reverse=True):
-        bare = re.search(rf"(?<![\w-]){re.escape(name)}\s*(?:>|<|=|!=|≥|≤)", masked, re.I) if name.strip() else None
-        if bare:
-            return _filter_end(table, request[bare.start() :])
-    return ""
-
-
-def _filter_end(table: Table, text: str) -> str:
-    """Return the filter at the beginning of the text, without what the request goes on to say."""
-    masked = _masked(text)
-    end = TAIL.search(masked)
-    names = "|".join(re.escape(name) for name in table.header if name.strip())
-    grouped = re.search(rf"\s+(?:by|per|for each)\s+(?:{names})\W*$", masked, re.I) if names else None
-    text = text[: min(found.start() for found in (end, grouped) if found)] if end or grouped else text
-    text = re.sub(r"[\s?.!,;]+$", "", text)
-    return re.sub(r"\s+(?:in|from|of)\s+(?:the\s+file\s+)?[\"'`]?\S*" + re.escape(table.name) + r"[\"'`]?$", "", text)
-
-
-def implied_condition(table: Table, request: str) -> tuple[str, str]:
-    """Return the words such as "with status open" or "have no city", and the filter they stand for; or two empty texts."""
-    for name in sorted(filter(str.strip, table.header), key=len, reverse=True):
-        column = re.escape(name)
-        absent = re.search(
-            rf"\b(?:with|have|has|having)\s+(?:(?:a|an)\s+)?(?:no|empty|missing|blank)\s+{column}(?![\w-])"
-            rf"|\bwithout\s+(?:(?:a|an|any)\s+)?{column}(?![\w-])(?!\s+\w+\s*$)",
-            request,
-            re.I,
-        )
-        if absent:
-            return absent[0], f"{name} is missing"
-        beside = re.search(
-            rf"\b(?:with|have|has|having)\s+(?:the\s+)?{column}\s+(?P<value>\"[^\"]+\"|'[^']+'|[\w.$€£%-]+)(?=\W*$|\s+in\s)",
-            request,
-            re.I,
-        )
-        if beside and beside["value"].casefold() not in NO_VALUE:
-            return beside[0], f"{name} = {beside['value']}"
-    return "", ""
-
-
-def _names_column(table: Table, text: str) -> bool:
-    return any(text.casefold().startswith(name.casefold()) for name in table.header)
 
 
 def _masked(text: str) -> str:

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-import asked  # noqa: E402
+from asked import Asked, compares, understood  # noqa: E402
 from command import Problem, Result, count, fitting, run, shown  # noqa: E402
-from conditions import condition, stated_filter  # noqa: E402
+from conditions import condition  # noqa: E402
 from groups import grouped  # noqa: E402
-from leftover import GROUPING, PLAIN, refuse_leftover  # noqa: E402
-from reading import Table, open_table  # noqa: E402
+from reading import Table, column_named, open_table  # noqa: E402
 
 
 def count_rows(values: Mapping[str, str]) -> Result:
     """Read the file once and count."""
     source = open_table(values["file"], values.get("delimiter", "auto"))
-    values, where = stated_filter(source, values)
+    asked = understood(source, values)
+    where = " and ".join(asked.filters)
     test = condition(source, where) if where else None
-    by, _ = asked.group(source, asked.question(source, values.get("request", ""), where))
-    refuse_leftover(source, values, where, GROUPING if by is not None else ())
-    if by is not None:
-        return grouped(source, by, [], where, test, [])
-    if not where:
-        _refuse_values(source, values.get("request", ""))
+    if "by" in values and not asked.columns:
+        return grouped(source, column_named(source, values["by"]), [], where, test, [])
+    _refuse_values(source, values, asked)
     rows = matching = 0
     for batch in source.batches():
         rows += len(batch)
@@ -49,15 +45,16 @@ def count_rows(values: Mapping[str, str]) -> Result:
     }
 
 
-def _refuse_values(source: Table, request: str) -> None:
-    """Raise `Problem` if the request counts the values of a column: "how many regions" is not the number of rows."""
-    named = re.search(r"\b(?:how many|number of|count(?: the)?)\s+(?:distinct |different |unique )?(.+)", request, re.I)
-    place = asked.leading(source, asked.question(source, named[1], "")) if named else None
-    if place is not None and source.header[place].casefold() not in PLAIN:
-        name = shown(source.header[place])
+def _refuse_values(source: Table, values: Mapping[str, str], asked: Asked) -> None:
+    """Raise `Problem` if the request counts something else than rows: "how many regions", "how many apples"."""
+    if asked.columns:
+        name = shown(source.header[asked.columns[0]])
         raise Problem(f"{name} is a column: ask for distinct {name} values, for the number of rows by {name}, "
                       f"or for rows where {name} = VALUE")  # fmt: skip
+    if values.get("request") and not asked.rows and asked.filters and not compares(values["request"]):
+        raise Problem(f'I do not understand "{shown(values["request"])}" in this request: rows are counted; to choose '
+                      f"some, write for example: how many rows where {shown(asked.filters[0])}")  # fmt: skip
 
 
 if __name__ == "__main__":
-    sys.exit(run(count_rows, positional=["file"], options=["where", "request", "delimiter"]))
+    sys.exit(run(count_rows, positional=["file"], options=["where", "by", "request", "delimiter"]))

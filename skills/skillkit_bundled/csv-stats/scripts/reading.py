@@ -59,6 +59,7 @@ class Table:
     first_ragged: int = 0
     undecodable: int = 0
     characters: int = 0
+    cells: dict[str, set[int]] = field(default_factory=dict)  # the columns that hold a text, once they were asked for
 
     def batches(self) -> Iterator[list[Row]]:
         """Yield rows of equal width, some thousand at a time, so that memory does not grow with the file."""
@@ -217,14 +218,19 @@ def _lines(stream: TextIO, table: Table) -> Iterator[str]:
     yield END
 
 
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_]+", " ", name.casefold()).strip()
+
+
 def column_named(table: Table, text: str) -> int:
-    """Return the position of a column; capitals and spaces around the name do not matter."""
+    """Return the position of a column; capitals, underscores and a plural do not matter."""
     wanted = text.strip()
     if wanted in table.header:
         return table.header.index(wanted)
-    folded = [name.casefold() for name in table.header]
-    if wanted.casefold() in folded:
-        return folded.index(wanted.casefold())
+    folded = [_folded(name) for name in table.header]
+    for form in (_folded(wanted), _folded(wanted).removesuffix("s")):
+        if form in folded:
+            return folded.index(form)
     names = ", ".join(shown(name) for name in table.header[:20])
     more = ", ..." if len(table.header) > 20 else ""
     raise Problem(f"{table.name} has no column {wanted!r}; its columns: {names}{more}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -12,28 +11,26 @@ from itertools import islice
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-import asked  # noqa: E402
+from asked import Asked, understood, vague  # noqa: E402
 from columns import number  # noqa: E402
 from command import Result, count, fitting, run, shown, table, whole  # noqa: E402
-from conditions import condition, stated_filter  # noqa: E402
-from leftover import NUMBER_WORDS, ORDERING, SUPERLATIVE, refuse_leftover, refuse_vague  # noqa: E402
+from conditions import condition  # noqa: E402
 from reading import Row, Table, column_named, is_missing, open_table  # noqa: E402
 
 MOST_ROWS = 1_000
 LONGEST_CELL = 500
 SHOWN_ROWS = 50
 SHOWN_COLUMNS = 12
-SORTING = re.compile(r"\b(?:sort|order|rank)ed\b", re.I)
+FLAGS = ["largest", "ascending", "last"]
 
 
 def rows(values: Mapping[str, str]) -> Result:
     """Count the matching rows and return the first, or with `sort` the most extreme ones."""
     source = open_table(values["file"], values.get("delimiter", "auto"))
-    values, where = stated_filter(source, values)
+    asked = understood(source, values)
+    where = " and ".join(asked.filters)
     test = condition(source, where) if where else None
-    request = values.get("request", "")
-    order = _order(source, values, request.replace(where, " ") if where else request)
-    _refuse(source, values, where, order)
+    order = _order(source, values, asked)
     counts = {"rows": 0, "matching": 0}
 
     def matching() -> Iterator[Row]:
@@ -45,13 +42,15 @@ def rows(values: Mapping[str, str]) -> Result:
 
     chosen = _chosen(matching(), order, source.decimal_comma)
     columns = [column_named(source, name) for name in values.get("columns", "").split(",") if name.strip()]
-    columns = columns or list(range(len(source.header)))
+    columns = columns or asked.columns or list(range(len(source.header)))
     header = [source.header[place] for place in columns]
     records = [[row[place][:LONGEST_CELL] for place in columns] for row in chosen]
     if where:
         size = f"{counts['matching']:,} of {count(counts['rows'], 'row')} match {shown(where)}"
     else:
         size = count(counts["rows"], "row")
+    if order.place is not None:
+        size += f", the {'smallest' if order.ascending else 'largest'} {shown(source.header[order.place])} first"
     lines = [f"{shown(source.name)}: {size}"]
     if records:
         lines += ["", *_table(header, records)]
@@ -79,33 +78,19 @@ class Order:
     last: bool = False  # without a column: the last rows of the file
 
 
-def _order(source: Table, values: Mapping[str, str], request: str) -> Order:
-    """Return the order of the arguments, else the one that a request such as "top 5 by amount" asks for."""
-    number_of_rows = re.search(
-        r"\b(?:top|first|bottom|last|lowest|highest|largest|smallest)\s+(\d{1,4})\b", request, re.I
-    )
-    one = re.search(
-        r"\b(?:first|last|top|bottom|lowest|highest|largest|smallest)\s+(?:row|record|line|entry)\b", request, re.I
-    )
-    default = int(number_of_rows[1]) if number_of_rows else 1 if one else 10
-    limit = min(whole(values, "limit", default or 10), MOST_ROWS)
-    smallest = bool(re.search(r"\b(?:bottom|lowest|smallest|least|ascending)\b", request, re.I))
+def _order(source: Table, values: Mapping[str, str], asked: Asked) -> Order:
+    """Return the order of the arguments; the largest without a column to sort by are a problem.
+
+    A single column that the request names is the one: "who has the highest salary".
+    """
+    limit = min(whole(values, "limit", 10), MOST_ROWS)
     if "sort" in values:
-        return Order(limit, column_named(source, values["sort"]), "ascending" in values or smallest)
-    by = re.search(r"\b(?:by|with the (?:highest|largest|most|lowest|smallest|least))\s+(.+)$", request, re.I)
-    place = asked.leading(source, by[1]) if by else None
-    last = place is None and bool(re.search(r"\b(?:last|bottom|tail)\b", request, re.I))
-    return Order(limit, place, smallest, last)
-
-
-def _refuse(source: Table, values: Mapping[str, str], where: str, order: Order) -> None:
-    """Raise `Problem` if the request says more than the filter, the order and the number of rows."""
-    request = values.get("request", "")
-    text = request.replace(where, " ") if where else request
-    if order.place is None:
-        refuse_vague(source, values, SUPERLATIVE.search(text) or SORTING.search(text))
-    numbers = [str(order.limit), *(NUMBER_WORDS if "limit" in values else ())]
-    refuse_leftover(source, values, where, [*ORDERING, *numbers])
+        return Order(limit, column_named(source, values["sort"]), "ascending" in values)
+    if len(asked.columns) == 1 and {"largest", "ascending"} & set(values):
+        return Order(limit, asked.columns.pop(), "ascending" in values)
+    if "largest" in values or ("ascending" in values and "last" not in values):
+        raise vague(source, values, "largest" if "largest" in values else "smallest")
+    return Order(limit, last="last" in values)
 
 
 def _chosen(found: Iterator[Row], order: Order, decimal_comma: bool) -> list[Row]:
@@ -151,4 +136,4 @@ def _numeric(header: list[str], records: list[Row]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(run(rows, ["file"], ["where", "sort", "limit", "columns", "request", "delimiter"], ["ascending"]))
+    sys.exit(run(rows, ["file"], ["where", "sort", "limit", "columns", "request", "delimiter"], FLAGS))

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
-import asked  # noqa: E402
+from asked import understood, vague  # noqa: E402
 from columns import MOST_DISTINCT, Column, figure, shrink_to_fit  # noqa: E402
 from command import Problem, Result, count, fitting, run, shown, table  # noqa: E402
-from conditions import Predicate, condition, stated_filter  # noqa: E402
+from conditions import Predicate, condition  # noqa: E402
 from groups import grouped  # noqa: E402
-from leftover import GROUPING, SUPERLATIVE, refuse_leftover, refuse_vague  # noqa: E402
 from reading import Table, column_named, open_table  # noqa: E402
 from rows import rows  # noqa: E402
 
 MOST_SHOWN = 200  # columns in the result
+FIGURES = ["mean", "median", "sum", "min", "max", "stdev", "missing", "distinct"]
 
-DESCRIBING = re.compile(r"\b(?:summar|descri|statistic|stats|overview|columns?\b|types?\b|figures?\b)", re.I)
-VAGUE = re.compile(r"\b(?:sum|standard deviation|stdev|std)\b", re.I)  # not in the table of all columns
-AGE = re.compile(r"\b(?:oldest|newest)\b", re.I)  # the smallest or largest date; of numbers one cannot tell which
 WORDS = {"mean": "average", "median": "median", "sum": "total", "min": "lowest", "max": "highest"}
 
 
 def summary(values: Mapping[str, str]) -> Result:
     """Read the file once and describe its columns, or answer the one figure that the request asks for."""
     source = open_table(values["file"], values.get("delimiter", "auto"))
-    values, where = stated_filter(source, values)
-    request = values.get("request", "")
+    asked = understood(source, values)
+    where = " and ".join(asked.filters)
     test = condition(source, where) if where else None
-    by, text = asked.group(source, asked.question(source, request, where))
-    by = column_named(source, values["by"]) if "by" in values else by
     places = [column_named(source, name) for name in values.get("column", "").split(",") if name.strip()]
-    places = places or asked.columns(source, text)
-    wanted = asked.measures(text)
-    if not places and by is None:
-        refuse_vague(source, values, SUPERLATIVE.search(text) or VAGUE.search(text))
-    refuse_leftover(source, values, where, GROUPING if by is not None else (), measured=True)
-    if by is not None:
-        return grouped(source, by, places, where, test, wanted)
-    if request and where and not wanted and "column" not in values and not DESCRIBING.search(request):
+    places = list(dict.fromkeys([*places, *asked.columns]))
+    wanted = [figure for figure in FIGURES if figure in values.get("figure", "").split(",")]
+    if wanted and wanted != ["missing"] and not places:
+        raise vague(source, values, WORDS.get(wanted[0], wanted[0]))
+    if "by" in values:
+        return grouped(source, column_named(source, values["by"]), places, where, test, wanted)
+    if (asked.filters or asked.rows) and not (wanted or {"column", "describe", "where"} & set(values)):
         return rows(values)  # "price > 10 in sales.csv" asks for rows
-    return _described(source, places, where, test, wanted if places else [], AGE.search(text))
+    return _described(source, places, where, test, wanted if places else [])
 
 
 def _described(
@@ -52,15 +45,12 @@ def _described(
     where: str,
     test: Predicate | None,
     wanted: list[str],
-    age: re.Match[str] | None = None,
 ) -> Result:
     places = places or list(range(len(source.header)))
     distinct = min(MOST_DISTINCT, 10 * MOST_DISTINCT // len(places))
     columns = [Column(source.header[place], source.decimal_comma, most_distinct=distinct) for place in places]
     rows, matching = _read(source, columns, places, test)
     records = [column.as_json() for column in columns[:MOST_SHOWN]]
-    if age and any(record["type"] != "date" for record in records):
-        raise Problem(f'"{age[0]}" is understood of dates; say lowest or highest {shown(columns[0].name)}')
     return {
         "answer": _answer(source, rows, matching, where, columns, records, wanted),
         "file": source.name,
@@ -145,4 +135,11 @@ def _columns_table(columns: list[Column], records: list[Result]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run(summary, positional=["file"], options=["column", "by", "where", "request", "delimiter"]))
+    sys.exit(
+        run(
+            summary,
+            positional=["file"],
+            options=["figure", "column", "by", "where", "request", "delimiter"],
+            flags=["describe"],
+        )
+    )

@@ -26,6 +26,7 @@ class Usage:
     total: int = 0
     on_disk: int = 0
     files: int = 0
+    larger: int = 0  # files of more than the size that was asked for
     largest: list[tuple[int, str]] = field(default_factory=list)
     folders: dict[str, tuple[int, int]] = field(default_factory=dict)
     kinds: dict[str, tuple[int, int]] = field(default_factory=lambda: defaultdict(lambda: (0, 0)))
@@ -43,7 +44,7 @@ class Usage:
         return notes
 
 
-def measure(root: str, top: int) -> Usage:
+def measure(root: str, top: int, larger: int = -1) -> Usage:
     """Walk the folder from the bottom up without following links."""
     usage = Usage()
     seen: set[tuple[int, int]] = set()
@@ -65,7 +66,7 @@ def measure(root: str, top: int) -> Usage:
                 if (status.st_dev, status.st_ino) in seen:
                     continue
                 seen.add((status.st_dev, status.st_ino))
-            _count(usage, path, status, top)
+            _count(usage, path, status, top, larger)
             size += status.st_size
             files += 1
         usage.folders[parent] = (size, files)
@@ -86,13 +87,16 @@ def _regular(usage: Usage, parent: str, names: list[str]) -> Iterator[tuple[str,
             yield path, status
 
 
-def _count(usage: Usage, path: str, status: os.stat_result, top: int) -> None:
+def _count(usage: Usage, path: str, status: os.stat_result, top: int, larger: int) -> None:
     usage.total += status.st_size
     usage.on_disk += getattr(status, "st_blocks", 0) * 512
     usage.files += 1
     kind = PurePath(path).suffix.lower() or "(no extension)"
     size, files = usage.kinds[kind]
     usage.kinds[kind] = (size + status.st_size, files + 1)
+    if status.st_size <= larger:
+        return
+    usage.larger += 1
     heapq.heappush(usage.largest, (status.st_size, path))
     if len(usage.largest) > top:
         heapq.heappop(usage.largest)
@@ -114,7 +118,8 @@ def usage(values: Mapping[str, str]) -> Result:
     name = values["path"]
     folder(name)
     top = min(whole(values, "top", 10), MOST_TOP)
-    found = measure(name, top)
+    larger = whole(values, "larger", 0, minimum=0) if "larger" in values else -1
+    found = measure(name, top, larger)
     files = sorted(found.largest, key=lambda item: (-item[0], item[1]))
     below = [(path, *sizes) for path, sizes in found.folders.items() if path != name]
     folders = heapq.nsmallest(top, below, key=lambda item: (-item[1], item[0]))
@@ -124,6 +129,8 @@ def usage(values: Mapping[str, str]) -> Result:
     lines = [
         f"{shown(name)}: {size_text(found.total)} in {count(found.files, 'file')} ({size_text(found.on_disk)} on disk)"
     ]
+    if larger >= 0:
+        lines.append(f"{count(found.larger, 'file')} larger than {size_text(larger)}")
     if files:
         lines += [
             "",
@@ -134,10 +141,10 @@ def usage(values: Mapping[str, str]) -> Result:
                 100,
             ),
         ]
-    if folders:
+    if folders and larger < 0:
         rows = [[size_text(size), f"{number:,}", _below(path, name)] for path, size, number in folders]
         lines += ["", table(["size", "files", "largest folders"], rows, ["size", "files"], 100)]
-    if len(kinds) > 1:
+    if len(kinds) > 1 and larger < 0:
         rows = [[size_text(size), f"{number:,}", kind] for kind, size, number in kinds]
         lines += ["", table(["size", "files", "kind"], rows, ["size", "files"])]
     notes = found.notes()
@@ -161,4 +168,4 @@ def _below(path: str, root: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run(usage, positional=["path"], options=["top"]))
+    sys.exit(run(usage, positional=["path"], options=["top", "larger"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from command import Problem
@@ -27,7 +26,6 @@ NAMED_MONTH = re.compile(rf"(?:(?:last|in)\s+)?(?P<month>{'|'.join(MONTHS)})(?:\
 DAY_OF_MONTH = re.compile(rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?P<month>{'|'.join(MONTHS)})\s+(?P<year>\d{{4}})")
 ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}(?::\d{2})?(?:z|[-+]\d{2}:?\d{2})?)?")
 SIMPLE = re.compile(r"yesterday|today|midnight|the beginning|the start|ever|all time|always")
-UNMISTAKABLE = [ISO, AGO, LAST_N, LAST, THIS, re.compile("yesterday|today")]
 PHRASES = [ISO, AGO, LAST_N, LAST, THIS, DAY_OF_MONTH, SIMPLE, NAMED_DAY, NAMED_MONTH]
 
 
@@ -45,26 +43,6 @@ def moment(text: str, now: datetime) -> datetime | None:
             except (ValueError, OverflowError):
                 break
     raise Problem(f"{text!r} is not a time I know; write for example: last week, 3 days ago, yesterday, 2026-01-31")
-
-
-def since_phrase(request: str) -> str:
-    """Return the time that a request names as its beginning, or ""; "since" with no time behind is a problem."""
-    named = phrase(request, "since|after") or phrase(request, "in|during|over|from|on|within|of")
-    unknown = re.search(r"\bsince\s+(.{1,40})", " ".join(request.split()))
-    if unknown and not named:
-        moment(unknown[1], datetime.now().astimezone())
-    return named or phrase(request, "", UNMISTAKABLE)
-
-
-def phrase(request: str, words: str, patterns: Sequence[re.Pattern[str]] = PHRASES) -> str:
-    """Return the first time that a request names behind one of `words` (none: anywhere), or ""."""
-    text = " ".join(request.lower().split())
-    for found in re.finditer(rf"\b(?:{words})\s+" if words else r"\b", text):
-        for pattern in patterns:
-            named = pattern.match(text, found.end())
-            if named and not text[named.end() : named.end() + 1].isalnum():
-                return named[0]
-    return ""
 
 
 def _resolved(pattern: re.Pattern[str], found: re.Match[str], now: datetime) -> datetime | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections import Counter
@@ -27,7 +28,7 @@ ENVIRONMENT = {
     "LC_ALL": "C",
 }
 START = "\x1e"
-FIELDS = ["%H", "%aN", "%aE", "%aI", "%s"]
+FIELDS = ["%H", "%aN", "%aE", "%aI", "%s", "%cI"]
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class Commit:
     email: str
     date: str
     subject: str
+    committed: str
     changes: list[tuple[str, int, int]] = field(default_factory=list)
 
 
@@ -86,16 +88,23 @@ def _reason(folder: Path, stderr: bytes) -> str:
     return first.removeprefix("fatal: ")
 
 
-def commits(folder: Path, since: datetime | None, until: datetime | None, author: str, below: bool) -> Iterator[Commit]:
-    """Yield the commits of the current branch, newest first; merges are left out."""
-    words = ["log", "-z", "--no-merges", "--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature",
+def commits(
+    folder: Path, since: datetime | None, until: datetime | None, author: str, below: bool, merges: bool = False
+) -> Iterator[Commit]:
+    """Yield the commits of the current branch, newest first; merges are left out unless `merges`.
+
+    `--since` would stop at the first older commit, behind which there may be newer ones: clocks differ, and branches are
+    rebased. A git without `--since-as-filter` (before 2.37) gives all commits, and the older ones are left out here.
+    """
+    words = ["log", "-z", *([] if merges else ["--no-merges"]), "--no-color",
+             "--no-ext-diff", "--no-textconv", "--no-show-signature",
              "-M", "--numstat", "--date-order", f"--format={START}{'%x1f'.join(FIELDS)}%x1f"]  # fmt: skip
     if since:
-        words.append(f"--since={since.isoformat(timespec='seconds')}")
+        words += [f"--since-as-filter={since.isoformat(timespec='seconds')}"] if _filters(folder) else []
     if until:
         words.append(f"--until={until.isoformat(timespec='seconds')}")
     if author:
-        words += ["--fixed-strings", "--regexp-ignore-case", f"--author={author}"]
+        words += _authors(folder, author)
     words += ["HEAD", "--", *(["."] if below else [])]
     with tempfile.TemporaryFile() as errors:
         with subprocess.Popen(
@@ -107,10 +116,30 @@ def commits(folder: Path, since: datetime | None, until: datetime | None, author
             stderr=errors,
         ) as process:
             assert process.stdout is not None
-            yield from _parsed(_split(process.stdout))
+            for commit in _parsed(_split(process.stdout)):
+                if not since or not commit.committed or datetime.fromisoformat(commit.committed) >= since:
+                    yield commit
         if process.returncode:
             errors.seek(0)
             raise Problem(_reason(folder, errors.read()))
+
+
+def _authors(folder: Path, text: str) -> list[str]:
+    """Return the options that choose the commits of the authors that `text` names; an unknown one is a problem."""
+    names = [name for name in re.split(r",\s*(?:and\s+)?|\s+(?:and|or)\s+", text.strip()) if name]
+    exactly = ["--fixed-strings", "--regexp-ignore-case"]
+    for name in names:
+        if not ask(folder, "log", "-1", "--format=%H", *exactly, f"--author={name}", "HEAD"):
+            raise Problem(
+                f"nobody called {name!r} has committed here; name an author by a part of name or mail address"
+            )
+    return [*exactly, *(f"--author={name}" for name in names)]
+
+
+def _filters(folder: Path) -> bool:
+    """Return whether git knows `--since-as-filter`."""
+    version = re.search(r"(\d+)\.(\d+)", ask(folder, "version"))
+    return version is not None and (int(version[1]), int(version[2])) >= (2, 37)
 
 
 def _split(stream: IO[bytes]) -> Iterator[str]:
@@ -132,8 +161,8 @@ def _parsed(parts: Iterator[str]) -> Iterator[Commit]:
             if current:
                 yield current
             fields = text[1:].split("\x1f")
-            identity, name, email, date, subject = (fields + [""] * 5)[:5]
-            current = Commit(identity, name, email, date, subject)
+            identity, name, email, date, subject, committed = (fields + [""] * len(FIELDS))[: len(FIELDS)]
+            current = Commit(identity, name, email, date, subject, committed)
             text = fields[-1].lstrip("\n")
         if current is None or text.count("\t") < 2:
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +10,6 @@ from datetime import datetime
 sys.dont_write_bytecode = True  # the skill's folder stays as it was installed
 
 from command import (  # noqa: E402
-    Problem,
     Result,
     count,
     fitting,
@@ -21,7 +19,7 @@ from command import (  # noqa: E402
     table,
     whole,
 )
-from dates import moment, phrase, since_phrase  # noqa: E402
+from dates import moment  # noqa: E402
 from history import Author, Commit, ask, commits  # noqa: E402
 
 SINCE = "last week"
@@ -38,14 +36,8 @@ def summary(values: Mapping[str, str]) -> Result:
     folder = existing_folder(name)
     inside = ask(folder, "rev-parse", "--show-prefix")
     now = datetime.now().astimezone()
-    request = values.get("request", "")
-    left_out = re.search(r"\b(?:exclud(?:e|ing)|except|without|not by|other than|ignoring)\b[^,;?]*", request, re.I)
-    if left_out:
-        raise Problem(
-            f'I do not understand "{shown(left_out[0].strip())}": commits cannot be left out; name an author or a date'
-        )
-    asked = values.get("since") or since_phrase(request) or SINCE
-    asked_until = values.get("until") or phrase(request, "until|before|till")
+    asked = values.get("since") or SINCE
+    asked_until = values.get("until")
     since = moment(asked, now)
     until = moment(asked_until, now) if asked_until else None
     limit = whole(values, "limit", 20, minimum=0)
@@ -151,4 +143,4 @@ def _answer(name: str, when: str, history: _History, authors: list[Author]) -> l
 
 
 if __name__ == "__main__":
-    sys.exit(run(summary, positional=["path"], options=["since", "until", "author", "limit", "request"]))
+    sys.exit(run(summary, positional=["path"], options=["since", "until", "author", "limit"]))

@@ -19,7 +19,7 @@ PLAIN = words_of("""
     file find for from get give got has have how i in inside is it item items its json jsonl key keys list look many may me
     my need of on out please print query read return s say see select show some tell that the their them there these
     they this those to under us value values want was we were what whats where which who whose will with would you your
-    name named called property element elements record records object objects does do""")
+    named called property element elements record records object objects does do""")
 QUOTED = re.compile(r"`([^`]+)`(?!\w)|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 
 
@@ -148,12 +148,16 @@ def _named(document: Json, asked: str) -> str:
     words += [name for name in paths if " " in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", asked)]
     dotted_first = sorted(words, key=lambda word: " " not in word and "." not in word)
     chosen = next((paths[word.casefold()] for word in dotted_first if word.casefold() in paths), "")
+    if not chosen:  # "the names": the one key "name"
+        ends = {word.casefold().removesuffix("s") for word in words}
+        alike = {path for path in paths.values() if re.sub(r"\W", "", path.rpartition(".")[2]).casefold() in ends}
+        chosen = alike.pop() if len(alike) == 1 else ""
     return chosen.removesuffix("[]")
 
 
 def _quoted(key: str) -> str:
     name, brackets = (key[:-2], "[]") if key.endswith("[]") else (key, "")
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' + brackets
+    return brackets if not name else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' + brackets
 
 
 def _paths(document: Json) -> Iterator[tuple[str, ...]]:
