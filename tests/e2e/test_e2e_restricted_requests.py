@@ -42,13 +42,13 @@ def test_a_restricted_request_is_answered_as_it_is_restricted(files, skillkit_cl
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("how many people are from Oslo in people.csv", ['"Oslo"', "where city = Oslo"]),
+        ("how many people are not from Oslo in people.csv", ['"not"', "the columns are name, age, city"]),
         ("list the open orders in data.json", ['"open"', "orders[?status=='open']"]),
         ("which orders in data.json are open", ['"open"', "orders[?status=='open']"]),
-        ("total price of apples and pears in sales.csv", ['"apples pears"', "where name = apples"]),
-        ("average price of sales.csv excluding east", ['"excluding east"', "where region != east"]),
-        ("the oldest person in people.csv", ['"oldest"', "highest age"]),
-        ("how many words are in notes.txt excluding cat", ['"excluding cat"', "not understood"]),
+        ("total price of apples and pears in sales.csv", ['"name"', "the columns are name, price, region"]),
+        ("average price of sales.csv excluding east", ['"excluding"', "the columns are name, price, region"]),
+        ("the oldest person in people.csv", ['"oldest"', "the columns are name, age, city"]),
+        ("how many words are in notes.txt excluding cat", ['"excluding", "cat"', "not understood"]),
         ("how often does the word occur in notes.txt", ["does not state word"]),
         ("how big is nowhere", ["nowhere"]),
     ],

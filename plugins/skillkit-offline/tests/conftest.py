@@ -9,12 +9,12 @@ from skillkit_core.skills import ActionArg, SkillAction
 from skillkit_core.tools import Tool
 
 
-def action(skill, name, description, *, about="", keywords=(), examples=(), order=None, **args):
+def action(skill, name, description, *, about="", keywords=(), words=(), telling=(), examples=(), order=None, **args):
     """One skill action as a tool, annotated as the skills plugin annotates it."""
     declared = tuple(
         ActionArg(
             arg,
-            **{k: tuple(v) if k == "enum" else v for k, v in facts.items() if k != "x-fill"},
+            **{k: tuple(v) if k == "enum" else v for k, v in facts.items() if not k.startswith("x-")},
         )
         for arg, facts in args.items()
     )
@@ -23,6 +23,8 @@ def action(skill, name, description, *, about="", keywords=(), examples=(), orde
         "action": name,
         "skill_description": about,
         "keywords": list(keywords),
+        "words": list(words),
+        "telling": list(telling),
         "examples": list(examples),
         "args": args,
     }
@@ -75,15 +77,17 @@ ACTIONS = tuple(
                 "describe",
                 "Describe the columns of a table: type, average, median, smallest and largest value.",
                 **TABLE,
+                words=["describe", "table", "column", "columns", "average", "median", "mean"],
                 order=0,
                 file=FILE,
-                column={"description": "One column"},
+                column={"description": "One column", "x-words": ["of", "column", "of the"]},
             ),
             action(
                 "table-tools",
                 "count",
                 "Count how many rows a table has, or match a filter.",
                 **TABLE,
+                words=["count", "how many", "how many rows", "count the rows"],
                 order=1,
                 file=FILE,
                 where={"description": "A filter"},
@@ -93,6 +97,7 @@ ACTIONS = tuple(
                 "filter",
                 "Show the rows of a table that match a filter, sorted, the top ones.",
                 **TABLE,
+                words=["rows", "table"],
                 order=2,
                 file=FILE,
                 where={},

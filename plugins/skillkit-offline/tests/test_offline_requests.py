@@ -45,7 +45,7 @@ RUNS = [
         {"file": "sales.csv", "limit": 4, "sort": "price"},
     ),
     ("average of price in 'my report.csv'", "table-tools describe", {"file": "my report.csv", "column": "price"}),
-    ("describe my report.csv", "table-tools describe", {"file": "my report.csv"}),
+    ("describe 'my report.csv'", "table-tools describe", {"file": "my report.csv"}),
     ("describe the table data/2024/q1.csv", "table-tools describe", {"file": "data/2024/q1.csv"}),
     ("what is 15% of 80", "number-crunch evaluate", {"expression": WHOLE}),
     ("What's 12.5% of 2,340?", "number-crunch evaluate", {"expression": WHOLE}),
@@ -96,7 +96,7 @@ RUNS = [
         {"since": "2026-01-01", "until": "2026-02-01"},
     ),
     ("commits by Ada in the last 3 days", "repo-history history", {"author": "Ada", "since": "last 3 days"}),
-    ("which commits changed src since last month", "repo-history history", {"since": "last month"}),
+    ("which commits changed src since last month", "repo-history history", {"path": "src", "since": "last month"}),
     ("git history of src since monday", "repo-history history", {"path": "src", "since": "monday"}),
     (
         "git history since last week, include merges",

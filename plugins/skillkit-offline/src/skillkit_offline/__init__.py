@@ -13,18 +13,15 @@ if TYPE_CHECKING:
     from .filling import Filled as Filled, fill as fill
     from .ranking import Candidate as Candidate, rank as rank
 
-__all__ = ["Candidate", "Choice", "Filled", "OfflineAdapter", "Verdict", "choose", "fill", "rank"]
-
 _HOME = {
     "Candidate": "ranking",
     "Choice": "choice",
     "Filled": "filling",
     "OfflineAdapter": "adapter",
     "Verdict": "choice",
-    "choose": "choice",
-    "fill": "filling",
-    "rank": "ranking",
 }
+_HOME |= {"choose": "choice", "fill": "filling", "rank": "ranking"}
+__all__ = ["Candidate", "Choice", "Filled", "OfflineAdapter", "Verdict", "choose", "fill", "rank"]
 
 
 def __getattr__(name: str) -> Any:
@@ -33,7 +30,3 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,8 @@ class OfflineAdapter(LLMAdapter):
     It answers the newest user message with one call of a skill's deterministic action, and the result of that call with its
     text. Where nothing fits, or the action failed, it says so and ends with ``StopReason.refusal``, so that the run's exit
     code is 1. ``tool_choice`` is respected: ``none`` calls nothing, a name allows that tool alone, ``required`` asks for no
-    minimum likeness. Nothing is sent anywhere, so ``on_request`` and ``on_response`` are never called.
-
-    Args:
-        host: gives the workspace (``host.cwd``), where file names are looked up; without one nothing is looked up.
-        provider: name of the provider it is made for.
-        base_url, api_key, headers, options: accepted as for every adapter, and unused.
+    minimum. Nothing is sent anywhere: ``on_request`` and ``on_response`` are never called, and the settings are unused.
+    ``host`` gives the workspace (``host.cwd``), where file names are looked up.
     """
 
     api = "offline"
@@ -77,25 +74,18 @@ class OfflineAdapter(LLMAdapter):
             return
         text = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
         tools, required = _allowed(request)
-        choice = choose(text, tools, self._cwd(), required=required)
+        cwd: Path | str | None = getattr(self.host, "cwd", None)
+        choice = choose(text, tools, None if cwd is None else Path(cwd), required=required)
         if choice.verdict is Verdict.run and choice.candidate is not None and choice.filled is not None:
             yield from _called(choice.candidate.tool, choice.filled.args)
         else:
             yield from _said(refusal_of(choice, tools), StopReason.refusal)
 
-    def _cwd(self) -> Path | None:
-        cwd: Path | str | None = getattr(self.host, "cwd", None)
-        return None if cwd is None else Path(cwd)
-
 
 def _closing_results(messages: Sequence[LLMMessage]) -> list[ToolResultMessage]:
     """The tool results at the end of the conversation, in order."""
-    out: list[ToolResultMessage] = []
-    for message in reversed(messages):
-        if not isinstance(message, ToolResultMessage):
-            break
-        out.append(message)
-    return out[::-1]
+    closing = takewhile(lambda m: isinstance(m, ToolResultMessage), reversed(messages))
+    return [m for m in closing if isinstance(m, ToolResultMessage)][::-1]
 
 
 def _allowed(request: LLMRequest) -> tuple[tuple[Tool, ...], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,47 +24,39 @@ def refusal_of(choice: Choice, tools: Sequence[Tool]) -> str:
     """Why nothing ran, and what to say instead."""
     if choice.verdict is Verdict.incomplete:
         return _incomplete(choice)
-    if choice.verdict is Verdict.several:
-        lines = [
-            "Offline, one request at a time is understood; this one asks for several, so nothing ran. Ask for each alone:"
-        ]
-        return "\n".join([*lines, *_listed([c.tool for c in choice.candidates])])
     if choice.verdict is Verdict.tie:
-        lines = ["Several skills fit this request alike, so nothing ran. Say which one, or use one of its own words:"]
-        return "\n".join([*lines, *_listed([c.tool for c in choice.candidates])])
-    against = next((c.against for c in choice.candidates if c.against), "")
-    first = "No skill fits this request, so nothing ran" + (f" ({visible(against)})." if against else ".")
+        first = "Several skills fit this request alike, so nothing ran. Say which one, or use one of its own words:"
+        return "\n".join([first, *_listed([c.tool for c in choice.candidates])])
+    first = f"No skill fits this request, so nothing ran{_not_understood(choice)}."
     actions = [t for t in tools if is_action(t)]
     if not actions:
         return f"{first} No skill with a deterministic action is installed (`skillkit skills list`)."
     near = [c.tool for c in choice.candidates]
     heading = "The nearest are:" if near else "Offline, these can be asked for:"
     more = "Offline, skills are chosen by their words; a model (`--model`, `--provider`) understands more."
-    return "\n".join([first, heading, *_listed(near or _one_per_skill(actions)), more])
+    return "\n".join(
+        [first, heading, *_listed(near or list({skill_of(t): t for t in reversed(actions)}.values())[::-1]), more]
+    )
 
 
-def _one_per_skill(actions: Sequence[Tool]) -> list[Tool]:
-    first: dict[str, Tool] = {}
-    for tool in actions:
-        first.setdefault(skill_of(tool), tool)
-    return list(first.values())
+def _not_understood(choice: Choice) -> str:
+    """The words that were not understood, and by which action."""
+    words = ", ".join(f'"{visible(word, 40)}"' for word in dict.fromkeys(choice.unused[:_MOST_LISTED]))
+    by = f" by {visible(label(choice.candidate.tool))}" if choice.candidate else ""
+    return f": not understood{by}: {words}" if words else ""
 
 
 def _listed(tools: Sequence[Tool]) -> list[str]:
     lines = []
     for tool in tools[:_MOST_LISTED]:
-        lines.append(f"  {visible(label(tool))}: {_purpose(tool)}")
+        purpose = visible(tool.description.split(". ")[0].strip().rstrip("."), 160) or "(no description)"
+        lines.append(f"  {visible(label(tool))}: {purpose}")
         examples = examples_of(tool)
         if examples:
             lines.append(f"    for example: {visible(examples[0])}")
     if len(tools) > _MOST_LISTED:
         lines.append(f"  and {len(tools) - _MOST_LISTED} more: skillkit skills list")
     return lines
-
-
-def _purpose(tool: Tool) -> str:
-    """The first sentence of what the action does."""
-    return visible(tool.description.split(". ")[0].strip().rstrip("."), 160) or "(no description)"
 
 
 def _incomplete(choice: Choice) -> str:
@@ -84,7 +77,7 @@ def _incomplete(choice: Choice) -> str:
 
 def _command(tool: Tool, args: Mapping[str, Any], missing: Sequence[str]) -> str:
     words = ["skillkit", "run", "--skill", skill_of(tool), action_of(tool)]
-    given = {a.name: args[a.name] for a in arguments_of(tool) if a.name in args and not a.whole}
+    given = {a.name: args[a.name] for a in arguments_of(tool) if a.name in args and a.fill != "request"}
     for name, value in given.items():
         shown = value if isinstance(value, str) else json.dumps(value)
         words += [f"--{name}"] if value is True else [f"--{name}", shown]
@@ -98,33 +91,23 @@ def answer_of(results: Sequence[ToolResultMessage]) -> str:
 
 
 def _answer(result: ToolResultMessage) -> str:
-    text = result.text.strip()
-    details = result.details
-    if not result.is_error and isinstance(details, Mapping) and isinstance(details.get("answer"), str):
-        return str(details["answer"])
+    text, details = result.text.strip(), result.details
     if result.is_error:
         return text or "the action failed and said nothing"
-    whole = _object(text)
-    if whole is not None:
-        return str(whole["answer"]) if isinstance(whole.get("answer"), str) else text
-    place = text.find("\n{")
-    while place >= 0:
+    if isinstance(details, Mapping) and isinstance(details.get("answer"), str):
+        return str(details["answer"])
+    for place in (0, *(found.start() + 1 for found in re.finditer(r"\n(?=\{)", text))):
         data = _object(text[place:])
         if data is not None:
-            before = text[:place].rstrip()
             answer = data.get("answer")
-            before = before.removeprefix("answer:").lstrip()
+            before = text[:place].rstrip().removeprefix("answer:").lstrip()
             return before or (answer if isinstance(answer, str) else text)
-        place = text.find("\n{", place + 1)
     return text
 
 
 def _object(text: str) -> Mapping[str, Any] | None:
-    text = text.strip()
-    if not (text.startswith("{") and text.endswith("}")):
-        return None
     try:
-        value = json.loads(text)
+        value = json.loads(text) if text.startswith("{") and text.endswith("}") else None
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from skillkit_core.tools import Tool
 
-from .words import split_words, stem
+from .request import parse, tokens
+from .words import FUNCTION, normal, split_words, stem, word_set
 
-__all__ = [
-    "Argument",
-    "action_of",
-    "arguments_of",
-    "examples_of",
-    "is_action",
-    "label",
-    "most_prominent",
-    "prominence",
-    "skill_of",
-    "texts",
-    "vocabulary",
-]
+__all__ = ["Argument", "Phrase", "action_of", "arguments_of", "examples_of", "is_action", "label", "prominence"]
+__all__ += ["Words", "skill_of", "texts", "words_of"]
+
+Phrase = tuple[str, ...]  # the tokens of one or more neighbouring words
+
+# Words that introduce the value of an argument whose author declared none, by the argument's name.
+_COUNT = "top|first|last|limit|limited to|largest|biggest|smallest|most|newest|oldest"
+_SEARCH = "for|containing|contain|contains|matching|named|called|word|phrase|term"
+_SORT = "by|sort by|sorted by|order by|ordered by"
+_USUAL = {
+    **dict.fromkeys(("limit", "top", "count", "n", "number", "first", "head", "max-results"), _COUNT),
+    **dict.fromkeys(("since", "after", "from", "start"), "since|after|from|starting|between"),
+    **dict.fromkeys(("until", "before", "to", "end"), "until|before|till|to|up to|and"),
+    **dict.fromkeys(("sort", "order", "sort-by", "order-by"), _SORT),
+    **dict.fromkeys(("where", "filter", "condition"), "where|whose|having|with|if|for which"),
+    **dict.fromkeys(("depth", "level", "levels", "max-depth"), "depth|level|levels|levels deep|deep"),
+    **dict.fromkeys(
+        ("output", "out", "dest", "destination", "target"), "to|into|as|save to|save as|save it as|saved as|save it to"
+    ),
+    **dict.fromkeys(("author", "committer"), "by|author"),
+    **dict.fromkeys(("pattern", "query", "text", "term", "search", "phrase", "word", "name", "regex"), _SEARCH),
+    **dict.fromkeys(("min", "minimum", "min-size"), "over|above|more than|larger than|at least|minimum"),
+    **dict.fromkeys(("max", "maximum", "max-size"), "under|below|less than|smaller than|at most|maximum"),
+}
+_DATES = frozenset({"since", "after", "from", "start", "until", "before", "to", "end"})
+_FILES = frozenset(map(stem, word_set("file path filename folder dir root repo repository document input source")))
+_OUTPUTS = frozenset({"output", "out", "dest", "destination", "target"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +46,17 @@ class Argument:
 
     Attributes:
         type: string, integer, number, boolean, file, json or array.
-        whole: the argument takes the whole request (``x-fill: request``).
-        words: the normalised words of the name.
+        fill: ``request``: it takes the whole request; ``rest``: what nothing else accounts for; ``date``: a date; ``quoted``: a
+            quotation or a pattern such as ``*.jpg``, too; else empty.
+        phrases: what introduces its value, or switches it on (``x-words``), as it is spelled.
+        own: the words of its name, as stems.
+        after: what follows its number (``x-after``).
+        values: what states a value by itself, with the value (``x-values``).
+        until: what ends its value (``x-until``).
+        units: what a unit behind a number multiplies it by (``x-units``).
+        endings: of the files that it takes, any if empty (``x-endings``).
+        file: it is a file or folder, by its type or its name.
+        output: it names a file that is written.
     """
 
     name: str
@@ -41,11 +65,18 @@ class Argument:
     default: Any = None
     enum: tuple[Any, ...] = ()
     description: str = ""
-    position: int | None = None
     minimum: float | None = None
     maximum: float | None = None
-    whole: bool = False
-    words: tuple[str, ...] = ()
+    fill: str = ""
+    own: Phrase = ()
+    phrases: tuple[Phrase, ...] = ()
+    after: tuple[Phrase, ...] = ()
+    values: tuple[tuple[Phrase, Any], ...] = ()
+    until: tuple[Phrase, ...] = ()
+    units: Mapping[str, float] = field(default_factory=dict)
+    endings: tuple[str, ...] = ()
+    file: bool = False
+    output: bool = False
 
 
 def is_action(tool: Tool) -> bool:
@@ -69,33 +100,45 @@ def label(tool: Tool) -> str:
 
 
 def examples_of(tool: Tool) -> list[str]:
-    """Requests that the action answers, in its author's order."""
+    """Requests that the skill answers, in its author's order."""
     return texts(tool.annotations.get("examples"))
 
 
 def prominence(tool: Tool) -> int:
-    """Place of the action in its skill, lower is more the skill's main one.
-
-    ``annotations["order"]`` where it is given; else an action that is named after its skill comes before the others.
-    """
+    """Place of the action in its skill (``annotations["order"]``), lower is more the skill's main one."""
     order = tool.annotations.get("order")
-    if isinstance(order, int) and not isinstance(order, bool):
-        return order
-    return 0 if set(split_words(action_of(tool))) <= set(split_words(skill_of(tool))) else 1
+    return order if isinstance(order, int) else 0
 
 
-def most_prominent(tools: Sequence[Tool]) -> Tool | None:
-    """The one main action among ``tools``; ``None`` where several are."""
-    best = min((prominence(t) for t in tools), default=0)
-    main = [t for t in tools if prominence(t) == best]
-    return main[0] if len(main) == 1 else None
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of an action, as stems where nothing else is said.
+
+    Attributes:
+        telling: a request that means the action says one of these: its ``telling`` words, else the names of skill and action
+            and the skill's keywords.
+        spelled: its ``words``, for which the action has a use as they are spelled ("commits", and not "commit").
+        stems: names, and without words of its own all telling ones, for which it has a use in any form.
+        known: of an action without words of its own: the words of its description.
+    """
+
+    telling: frozenset[Phrase] = frozenset()
+    spelled: frozenset[Phrase] = frozenset()
+    stems: frozenset[Phrase] = frozenset()
+    known: frozenset[str] = frozenset()
 
 
-def vocabulary(tool: Tool) -> frozenset[str]:
-    """Stems of the words by which skill and action describe themselves; the examples' words are data of somebody's."""
-    spoken = [skill_of(tool), action_of(tool), tool.description, *texts(tool.annotations.get("skill_description"))]
-    spoken += texts(tool.annotations.get("keywords"))
-    return frozenset(stem(word) for text in spoken for word in split_words(text))
+def words_of(tool: Tool) -> Words:
+    """The words of the action."""
+    own = texts(tool.annotations.get("words"))
+    name = (stem(normal(skill_of(tool))),)
+    telling = {name, *_phrases(texts(tool.annotations.get("telling")), stem)}
+    if len(telling) == 1:
+        telling |= {(stem(word),) for word in split_words(label(tool))}
+        telling |= {*_phrases(texts(tool.annotations.get("keywords")), stem)}
+    known = () if own else map(stem, split_words(tool.description))
+    used = {name, *((stem(word),) for word in split_words(action_of(tool)))} if own else telling
+    return Words(frozenset(telling), frozenset(_phrases(own)), frozenset(used), frozenset(known))
 
 
 def texts(value: Any) -> list[str]:
@@ -106,38 +149,60 @@ def texts(value: Any) -> list[str]:
 
 
 def arguments_of(tool: Tool) -> tuple[Argument, ...]:
-    """The arguments: positional ones first, then in the order they were declared."""
-    declared = tool.annotations.get("args")
-    declared = declared if isinstance(declared, Mapping) else {}
-    properties = tool.parameters.get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
-    required = tool.parameters.get("required")
-    required = required if isinstance(required, (list, tuple)) else ()
+    """The arguments: positional ones first, then in the order they were declared. Secret ones are left out."""
+    declared, properties = _mapping(tool.annotations.get("args")), _mapping(tool.parameters.get("properties"))
+    required = texts(tool.parameters.get("required"))
     found = [
         _argument(name, {**_mapping(properties.get(name)), **_mapping(declared.get(name))}, name in required)
         for name in {**properties, **declared}
         if not _mapping(declared.get(name)).get("secret")
     ]
-    return tuple(sorted(found, key=lambda a: (a.position is None, a.position or 0)))
+    places = {name: facts.get("position") for name, facts in declared.items() if isinstance(facts, Mapping)}
+    return tuple(sorted(found, key=lambda a: (places.get(a.name) is None, places.get(a.name) or 0)))
 
 
 def _argument(name: str, facts: Mapping[str, Any], required: bool) -> Argument:
-    kind = facts.get("type")
     enum = facts.get("enum")
-    position = facts.get("position")
+    kind = facts.get("type")
+    if not isinstance(kind, str):
+        kind = "json" if kind is None and not enum else "string"
+    words = tuple(split_words(name))
+    plain = "-".join(words)
+    usual = _USUAL.get(plain, "").split("|")
+    by_nature = {"date": plain in _DATES, "quoted": _USUAL.get(plain) == _SEARCH}
+    fill = _text(facts.get("x-fill")) or next((f for f, fits in by_nature.items() if fits and kind == "string"), "")
+    by_name = bool(words) and stem(words[-1]) in _FILES | _OUTPUTS and kind in ("string", "array") and not enum
     return Argument(
         name,
-        kind if isinstance(kind, str) else ("json" if kind is None and not enum else "string"),
+        kind,
         facts.get("required") is True or required,
         facts.get("default"),
         tuple(enum) if isinstance(enum, (list, tuple)) else (),
         _text(facts.get("description")),
-        position if isinstance(position, int) and not isinstance(position, bool) else None,
         _bound(facts.get("minimum")),
         _bound(facts.get("maximum")),
-        facts.get("x-fill") == "request",
-        tuple(split_words(name)),
+        fill,
+        tuple(map(stem, words)),
+        _phrases(texts(facts["x-words"]) if "x-words" in facts else usual),
+        _phrases(texts(facts.get("x-after")) if "x-words" in facts else usual),
+        _values(facts),
+        _phrases(texts(facts.get("x-until"))),
+        {stem(u): float(factor) for u, factor in _mapping(facts.get("x-units")).items()},
+        tuple(e.lower() for e in texts(facts.get("x-endings"))),
+        kind == "file" or by_name,
+        plain in _OUTPUTS,
     )
+
+
+def _values(facts: Mapping[str, Any]) -> tuple[tuple[Phrase, Any], ...]:
+    """The words that the author gives for values, else the allowed values in their own letters."""
+    members = [m for m in facts.get("enum") or () if isinstance(m, str) and len(m) > 1 and m not in FUNCTION]
+    said = _mapping(facts.get("x-values")) or {member: member for member in members}
+    return tuple((p, value) for value, words in said.items() for p in _phrases(texts(words)))
+
+
+def _phrases(said: Iterable[str], form: Callable[[str], str] = str) -> tuple[Phrase, ...]:
+    return tuple(p for p in (tuple(form(t) for t in tokens(parse(text)) if t) for text in said) if p)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -149,4 +214,4 @@ def _text(value: Any) -> str:
 
 
 def _bound(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return float(value) if isinstance(value, (int, float)) else None

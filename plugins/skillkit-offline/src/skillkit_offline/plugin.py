@@ -33,13 +33,8 @@ def register_models(register: Callable[[ModelDefinition], None]) -> None:
     """Offer the model ``offline/offline``: free, text and tools, no window."""
     from skillkit_core.models import ModelCost, ModelDefinition
 
+    name = "offline (no model: skills chosen by their words)"
+    can = frozenset({"text", "tool_use"})
     register(
-        ModelDefinition(
-            "offline",
-            "offline",
-            "offline",
-            display_name="offline (no model: skills chosen by their words)",
-            cost=ModelCost(0.0, 0.0),
-            capabilities=frozenset({"text", "tool_use"}),
-        )
+        ModelDefinition("offline", "offline", "offline", display_name=name, cost=ModelCost(0.0, 0.0), capabilities=can)
     )

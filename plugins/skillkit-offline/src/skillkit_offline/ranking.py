@@ -1,143 +1,145 @@
-"""The ranking: which skill action a request means, best first, and why."""
+"""The ranking: which skill action a request resembles, best first, by BM25F and the likeness to the skill's examples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from skillkit_core.tools import Tool
 
-from .descriptors import action_of, label, skill_of
-from .index import Index, Match, index_of
-from .request import Kind, Request, parse, visible
-from .terms import AMOUNT, Term, changing_verbs, file_endings, terms_of
-from .words import ASKING, FUNCTION, normal, split_words, stem
+from .descriptors import examples_of, is_action, skill_of, texts
+from .request import Kind, Request, clean, parse
+from .words import FUNCTION, normal, split_words, stem
 
-__all__ = ["Candidate", "coverage", "rank"]
+__all__ = ["Candidate", "rank"]
 
+# Weight of what an action says of itself.
+_WEIGHTS = {"skill": 1.5, "action": 1.5, "keywords": 2.5, "words": 2.5, "examples": 1.5}
+_K1 = 1.2
+_B = 0.5  # how much the length of what an action says counts
+_BACKGROUND = 10  # skills that one imagines beside the installed ones, so that three skills weigh words as thirty do
 _EXAMPLE = 0.7  # share of what is left to 1 that a request equal to an example adds
 _ALIKE = 0.5  # likeness from which an example alone makes a candidate
-_OTHER_KIND = 0.5  # what is left of the score of a skill that is named after another kind of file
-_LEADS = 0.3  # the same for a request that begins with the action's name ("count the rows")
-_NAMED = 0.5  # the same for a request that says the skill's name
+_NAMED = 0.5  # share of what is left to 1 that the skill's name adds
+_LONGEST_FIELD = 30_000
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One skill action that a request may mean.
+    """One skill action that a request may mean, with a score from 0 to 1, comparable within one ranking.
 
-    Attributes:
-        tool: the action's tool.
-        score: 0 to 1, comparable within one ranking.
-        reasons: what speaks for it, in words.
-        coverage: share of the request, by weight of its words, that the action knows.
-        named: the request says the skill's name as it is written.
-        against: what forbids it, in words; empty when nothing does.
-        matched: the terms that request and action share, with how firmly the action says them.
-        anchored: it shares a word of its name or its keywords, or is alike.
-        alike: it is much like an example, or the request says the skill's name.
+    ``named``: the request says the skill's name. ``alike``: it does, or it is much like an example; ``exact``: all but its data.
     """
 
     tool: Tool
     score: float
-    reasons: tuple[str, ...] = ()
-    coverage: float = 0.0
     named: bool = False
-    against: str = ""
-    matched: Mapping[str, float] = field(default_factory=dict)
-    anchored: bool = False
     alike: bool = False
+    exact: bool = False
 
 
 def rank(request_text: str, tools: Sequence[Tool]) -> list[Candidate]:
     """The skill actions among ``tools`` that share anything with the request, best first.
 
     Pure and deterministic: equal scores are ordered by the tool's name. Tools that belong to no skill are never listed.
-    Linear in the number of matching actions; the index of a tuple of tools is built once.
     """
-    index = index_of(tools)
-    said = _said(parse(request_text))
-    out = [_candidate(index, number, match, said) for number, match in index.match(said.request).items()]
+    index, request = _index_of(tools), parse(request_text)
+    terms = _terms(request)
+    whole = sum(index.idf(t) * w for t, w in terms.items()) or 1.0
+    scores: dict[int, float] = defaultdict(float)
+    for term, weight in terms.items():
+        for number, frequency in index.postings.get(term, ()):
+            scores[number] += weight * index.idf(term) / whole * frequency / (_K1 + frequency)
+    said = f" {' '.join(stem(w) for p in request.pieces if p.kind is Kind.word for w in split_words(p.text))} "
+    out = []
+    for number, score in scores.items():
+        tool = index.tools[number]
+        words = [stem(w) for w in split_words(skill_of(tool))]
+        named = len(words) > 1 and f" {' '.join(words)} " in said
+        likeness = index.likeness(number, terms)
+        rest = (1 - score) * (1 - _EXAMPLE * min(1.0, likeness)) * (1 - _NAMED * named)
+        out.append(Candidate(tool, round(1 - rest, 6), named, named or likeness >= _ALIKE, likeness > 0.999))
     return sorted(out, key=lambda c: (-c.score, c.tool.name))
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What every candidate is held against.
+class _Index:
+    """An immutable index of the skill actions among ``tools``."""
 
-    Attributes:
-        stems: the request's words as one text with a space at both ends, for finding names in it.
-        spelled: its words as they are written.
-        leads: stems of the first word, and of the first that does not merely ask ("show the rows": show, rows).
-        endings: of the files that it names.
-        changes: verbs that ask for a change.
-    """
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.tools = tuple(t for t in tools if is_action(t))
+        self.postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        self._examples: dict[str, list[dict[str, float]]] = {}
+        documents = [_document(t) for t in self.tools]
+        mean = sum(sum(d.values()) for d in documents) / max(1, len(documents))
+        owners: dict[str, set[str]] = defaultdict(set)
+        for number, document in enumerate(documents):
+            norm = 1 - _B + _B * sum(document.values()) / (mean or 1.0)
+            for term, count in document.items():
+                self.postings[term].append((number, count / norm))
+                owners[term].add(skill_of(self.tools[number]))
+        skills = len({skill_of(t) for t in self.tools}) + _BACKGROUND
+        self._idf = {t: math.log(1 + (skills - len(n) + 0.5) / (len(n) + 0.5)) for t, n in owners.items()}
+        self._unseen = math.log(1 + (skills - 0.5) / 1.5)  # as a word that one skill says
 
-    request: Request
-    terms: tuple[Term, ...]
-    stems: str
-    spelled: frozenset[str]
-    leads: frozenset[str]
-    endings: frozenset[str]
-    changes: tuple[str, ...]
+    def idf(self, term: str) -> float:
+        """How telling a term is here."""
+        return self._idf.get(term, self._unseen)
 
+    def likeness(self, number: int, terms: dict[str, float]) -> float:
+        """Return the likeness to the most similar example of the action's skill, from 0 to 1."""
+        skill = skill_of(self.tools[number])
+        if skill not in self._examples:
+            self._examples[skill] = [_terms(parse(e)) for e in examples_of(self.tools[number])]
+        mine = self._weight(terms, terms)
+        return max(
+            (2 * self._weight(terms, e) / (mine + self._weight(e, e) or 1.0) for e in self._examples[skill]),
+            default=0.0,
+        )
 
-def _said(request: Request) -> _Said:
-    words = [normal(p.text) for p in request.pieces if p.kind is Kind.word]
-    stems = [stem(part) for word in words for part in split_words(word)]
-    terms = tuple(terms_of(request))
-    weak = FUNCTION if any(t.term == AMOUNT for t in terms) else FUNCTION | ASKING
-    leads = {next((w for w in words if w not in without), "") for without in (FUNCTION, weak)}
-    return _Said(
-        request,
-        terms,
-        f" {' '.join(stems)} ",
-        frozenset(words),
-        frozenset(stem(w) for w in leads),
-        file_endings(request),
-        tuple(changing_verbs(request)),
-    )
-
-
-def _candidate(index: Index, number: int, match: Match, said: _Said) -> Candidate:
-    tool = index.tools[number]
-    name = normal(skill_of(tool))
-    named = name in said.spelled and not name.isalpha()
-    words = [stem(w) for w in split_words(name)]
-    in_words = named or (len(words) > 1 and f" {' '.join(words)} " in said.stems)
-    leads = any(stem(w) in said.leads for w in split_words(action_of(tool)))
-    other_kind = bool(said.endings and index.kinds[number]) and said.endings.isdisjoint(index.kinds[number])
-    rest = (1 - match.bm25) * (1 - _EXAMPLE * match.likeness) * (1 - _NAMED * in_words) * (1 - _LEADS * leads)
-    unspoken = [v for v in said.changes if stem(v) not in index.leads[number]]
-    alike = match.likeness >= _ALIKE or in_words
-    return Candidate(
-        tool,
-        round((1 - rest) * (_OTHER_KIND if other_kind else 1), 6),
-        tuple(_reasons(match, in_words)),
-        coverage(index, said.terms, match.matched),
-        named,
-        f'{label(tool)} does not speak of "{unspoken[0]}"' if unspoken else "",
-        match.matched,
-        alike or not index.anchors[number].isdisjoint(match.matched),
-        alike,
-    )
+    def _weight(self, terms: dict[str, float], among: dict[str, float]) -> float:
+        return sum(self.idf(t) * weight for t, weight in terms.items() if t in among)
 
 
-def _reasons(match: Match, named: bool) -> Iterator[str]:
-    yield f"words: {', '.join(sorted(match.matched))}"
-    if match.likeness >= 0.3:
-        yield f'like its example "{visible(match.example)}"'
-    if named:
-        yield "the request says the skill's name"
+def _terms(request: Request) -> dict[str, float]:
+    """The content words of a text and the endings of its files, with what each counts."""
+    out: dict[str, float] = {}
+    for piece in request.pieces:
+        if piece.kind is Kind.word:
+            for part in split_words(piece.text):
+                if part not in FUNCTION:
+                    out[stem(part)] = 1.0
+        elif piece.kind in (Kind.file, Kind.glob) and "." in piece.text.strip("./"):
+            out[stem(normal(piece.text.rpartition(".")[2]))] = 0.9
+        elif piece.kind is Kind.number and piece.unit:
+            out[stem("percent") if piece.unit == "%" else stem(normal(piece.unit))] = 1.0
+        elif piece.kind is Kind.symbol and piece.text in "+-*/^×÷":
+            out[piece.text] = 0.5
+    return out
 
 
-def coverage(
-    index: Index, terms: Sequence[Term], matched: Mapping[str, float], explained: frozenset[int] = frozenset()
-) -> float:
-    """Share of the request that is known: its matched terms, and the pieces that became arguments."""
-    whole = known = 0.0
-    for term in terms:
-        weight = index.idf(term)
-        whole += weight
-        known += weight if term.place in explained else weight * matched.get(term.term, 0.0)
-    return known / whole if whole else 0.0
+def _document(tool: Tool) -> dict[str, float]:
+    """The terms of all that the action says of itself, weighted."""
+    out: dict[str, float] = defaultdict(float)
+    for text in (tool.description, *texts(tool.annotations.get("skill_description"))):
+        for word in split_words(clean(text[:_LONGEST_FIELD])):
+            if word not in FUNCTION:
+                out[stem(word)] += 1
+    for name, weight in _WEIGHTS.items():
+        for text in texts(tool.annotations.get(name)):
+            for term in _terms(parse(text)):
+                out[term] += weight
+    return out
+
+
+_recent: list[tuple[Sequence[Tool], _Index]] = []
+
+
+def _index_of(tools: Sequence[Tool]) -> _Index:
+    """The index of ``tools``, kept for the last few tuples: the same set of tools is the identical tuple."""
+    found = next((index for known, index in list(_recent) if known is tools and isinstance(tools, tuple)), None)
+    if found is None:
+        found = _Index(tools)
+        _recent[:] = [(tools, found), *_recent[:3]]
+    return found

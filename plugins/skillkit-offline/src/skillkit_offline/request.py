@@ -8,27 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from .words import UNITS, normal, stem
+from .words import normal, stem
 
-__all__ = ["LIMIT", "Kind", "Piece", "Request", "clean", "parse", "visible"]
+__all__ = ["LIMIT", "Kind", "Piece", "Request", "clean", "parse", "tokens", "visible"]
 
 LIMIT = 20_000  # characters that are read; what is longer is passed on whole, but nothing behind this is looked at
 _LONGEST_NUMBER = 300
 
 
-class Kind(StrEnum):
-    """What a piece of a request is."""
-
-    word = "word"
-    number = "number"
-    quoted = "quoted"
-    option = "option"
-    assignment = "assignment"
-    file = "file"
-    glob = "glob"
-    url = "url"
-    date = "date"
-    symbol = "symbol"
+# What a piece of a request is.
+Kind = StrEnum("Kind", ["word", "number", "quoted", "option", "assignment", "file", "glob", "date", "symbol"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +28,7 @@ class Piece:
         kind: what it is.
         text: its characters; for quotations without the quotation marks.
         start, end: where it is in the request's text.
-        stem: words and numbers: the form that is compared; else empty.
+        stem: words: the form that is compared; else empty.
         value: numbers: the number. options and assignments: the value's text, ``None`` without one.
         name: options and assignments: the name.
         unit: numbers: the ending or sign that was written with it ("%", "km").
@@ -97,7 +86,6 @@ _AMOUNT = r"(?:\d{1,6}|a|an|one|two|three|four|five|six|seven|eight|nine|ten|twe
 _SCAN = re.compile(
     rf"""
       (?P<option>(?<!\S)--(?P<oname>[A-Za-z][\w-]{{0,63}})(?:=(?P<ovalue>"[^"\n]{{0,500}}"|'[^'\n]{{0,500}}'|\S+))?(?!\S))
-    | (?P<url>\bhttps?://\S+)
     | "(?P<q1>[^"\n]{{1,500}})" | “(?P<q2>[^”\n]{{1,500}})” | «(?P<q3>[^»\n]{{1,500}})» | `(?P<q4>[^`\n]{{1,500}})`
     | (?<![\w'])'(?P<q5>[^'\n]{{1,500}})'(?!\w) | (?<!\w)‘(?P<q6>[^’\n]{{1,500}})’(?!\w)
     | (?P<date>(?<![\w./-])(?:
@@ -122,15 +110,11 @@ _INSIDE = re.compile(
 )
 _NEVER_IN_NAMES = frozenset("[]{}<>|=;\"'`$")  # unquoted in a request they are part of an expression
 _SITES = frozenset({"com", "org", "net", "io", "ai"})
-_COUNTED = """two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-    nineteen twenty"""
-_SMALL = {word: number for number, word in enumerate(_COUNTED.split(), 2)} | {
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "hundred": 100,
-    "dozen": 12,
-}
+_COUNTED = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
+)
+_SMALL = {word: number for number, word in enumerate(f"{_COUNTED} nineteen twenty".split(), 2)}
+_SMALL |= {"thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "dozen": 12}
 
 
 @lru_cache(maxsize=256)
@@ -143,6 +127,19 @@ def parse(text: str) -> Request:
     return Request(text, tuple(pieces))
 
 
+def tokens(request: Request) -> list[str]:
+    """The words by which the pieces are compared with declared ones, as they are spelled; empty for data."""
+    out = []
+    for piece in request.pieces:
+        if piece.kind is Kind.number and piece.unit:
+            out.append("percent" if piece.unit == "%" else normal(piece.unit))
+        elif piece.kind in (Kind.word, Kind.symbol) or (piece.kind is Kind.number and piece.text.isalpha()):
+            out.append(normal(piece.text).replace("’", "'"))
+        else:
+            out.append("")
+    return out
+
+
 def _pieces(found: re.Match[str]) -> list[Piece]:
     start, end = found.span()
     group = found.lastgroup or ""
@@ -151,8 +148,6 @@ def _pieces(found: re.Match[str]) -> list[Piece]:
     if found["assignment"]:
         value = found["avalue"].rstrip(",;.!?") or found["avalue"]
         return [Piece(Kind.assignment, found[0], start, end, value=_unquoted(value), name=found["aname"])]
-    if found["url"]:
-        return [Piece(Kind.url, found[0].rstrip(".,;!?)"), start, end)]
     if found["date"]:
         return [Piece(Kind.date, found[0], start, end)]
     if group.startswith("q"):
@@ -161,9 +156,7 @@ def _pieces(found: re.Match[str]) -> list[Piece]:
 
 
 def _unquoted(value: str | None) -> str | None:
-    if value and len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
-        return value[1:-1]
-    return value
+    return value[1:-1] if value and len(value) > 1 and value[0] in "\"'" and value[-1] == value[0] else value
 
 
 def _run(run: str, start: int) -> list[Piece]:
@@ -185,22 +178,15 @@ def _run(run: str, start: int) -> list[Piece]:
 def _data_kind(core: str) -> Kind | None:
     if not core or len(core) > 1_000 or any(c in _NEVER_IN_NAMES for c in core):
         return None
-    if (
-        ("*" in core or ("?" in core and "." in core))
-        and re.search(r"[A-Za-z./]", core)
-        and not re.match(r"[\d(]", core)
-    ):
+    starred = "*" in core or ("?" in core and "." in core)
+    if starred and re.search(r"[A-Za-z./]", core) and not re.match(r"[\d(]", core):
         return Kind.glob
-    if core in (".", ".."):
-        return Kind.file
     if "/" in core or "\\" in core:
         return Kind.file if _is_path(core) else None
     if _EXTENSION.fullmatch(core) and not _ABBREVIATION.fullmatch(core):
         ending = core.rpartition(".")[2]
-        if ending.lower() in _SITES or not (ending.islower() or ending.isupper()):
-            return None
-        return Kind.file
-    return Kind.file if re.fullmatch(r"\.[A-Za-z][\w.-]{1,63}", core) else None
+        return Kind.file if ending.lower() not in _SITES and (ending.islower() or ending.isupper()) else None
+    return Kind.file if core in (".", "..") or re.fullmatch(r"\.[A-Za-z][\w.-]{1,63}", core) else None
 
 
 def _is_path(core: str) -> bool:
@@ -208,9 +194,7 @@ def _is_path(core: str) -> bool:
     if (core.startswith(("./", "../", "~/", "/")) and len(core) > 1) or (core.endswith("/") and core[0].isalpha()):
         return True
     parts = [p for p in re.split(r"[/\\]", core) if p]
-    if not parts or (not core[0].isalnum() and core[0] not in "._"):
-        return False
-    if re.fullmatch(r"[\d.,+*/^%()x-]+", core) or all(p.lower() in UNITS for p in parts):
+    if not parts or not (core[0].isalnum() or core[0] in "._") or re.fullmatch(r"[\d.,+*/^%()x-]+", core):
         return False
     return len(parts) > 2 or bool(_EXTENSION.fullmatch(parts[-1]))
 
@@ -218,23 +202,18 @@ def _is_path(core: str) -> bool:
 def _inside(run: str, start: int) -> list[Piece]:
     out: list[Piece] = []
     for found in _INSIDE.finditer(run):
-        begin, end = start + found.start(), start + found.end()
-        text = found[0]
-        if found["number"]:
+        begin, end, text = start + found.start(), start + found.end(), found[0]
+        number = re.match(r"(\d{1,12}(?:\.\d{1,12})?)([A-Za-z°]{1,5})$", text)
+        if found["number"] or (text.isdigit() and text.isascii()):
             out.append(_number(text, begin, end))
-        elif found["word"]:
-            number = re.match(r"(\d{1,12}(?:\.\d{1,12})?)([A-Za-z°]{1,5})$", text)
-            if number and number[2].lower() in UNITS:
-                out.append(_number(number[1], begin, end, number[2]))
-            elif text.isdigit() and text.isascii():
-                out.append(_number(text, begin, end))
-            elif text.lower() in _SMALL:
-                out.append(Piece(Kind.number, text, begin, end, stem(text.lower()), _SMALL[text.lower()]))
-            else:
-                word = normal(text).replace("’", "'").removesuffix("'s")
-                out.append(Piece(Kind.word, text, begin, end, stem(word)))
-        else:
+        elif number:
+            out.append(_number(number[1], begin, end, number[2]))
+        elif found["symbol"]:
             out.append(Piece(Kind.symbol, text, begin, end))
+        elif text.lower() in _SMALL:
+            out.append(Piece(Kind.number, text, begin, end, value=_SMALL[text.lower()]))
+        else:
+            out.append(Piece(Kind.word, text, begin, end, stem(normal(text).replace("’", "'").removesuffix("'s"))))
     return out
 
 
@@ -245,4 +224,4 @@ def _number(text: str, start: int, end: int, unit: str = "") -> Piece:
     digits = found["sign"] + found["digits"].replace(",", "")
     value: int | float = float(digits + found["rest"]) if found["rest"] else int(digits)
     sign = text[0] if text[0] in "$€£" else ""
-    return Piece(Kind.number, text, start, end, text, value, unit=unit or ("%" if text.endswith("%") else sign))
+    return Piece(Kind.number, text, start, end, value=value, unit=unit or ("%" if text.endswith("%") else sign))

@@ -12,10 +12,9 @@ from .descriptors import Argument
 from .request import visible
 from .words import normal, stem
 
-__all__ = ["IllTyped", "enum_member", "typed"]
+__all__ = ["IllTyped", "typed"]
 
-_INTEGER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,300})")
-_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,300})?(?:\.\d{1,300})?%?")
+_NUMBER = re.compile(r"[-+]?(?=\.?\d)(?:\d{1,3}(?:,\d{3})+|\d{1,300})?(?:\.\d{1,300})?%?")
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -30,15 +29,15 @@ def typed(argument: Argument, value: Any) -> Any:
         IllTyped: it is none.
     """
     if argument.enum:
-        member = enum_member(argument, value)
-        if member is None:
+        text = normal(str(value)).strip()
+        same = [m for m in argument.enum if text == normal(str(m))]
+        same += [m for m in argument.enum if isinstance(m, str) and stem(text) == stem(normal(m))]
+        if not same:
             wanted = ", ".join(str(e) for e in argument.enum)
             raise IllTyped(f"{argument.name} must be one of {wanted}, not {visible(str(value), 60)!r}")
-        return member
+        return same[0]
     kind = argument.type
-    if kind == "integer":
-        return _bounded(argument, _integer(argument, value))
-    if kind == "number":
+    if kind in ("integer", "number"):
         return _bounded(argument, _number(argument, value))
     if kind == "boolean":
         if isinstance(value, bool):
@@ -58,43 +57,22 @@ def typed(argument: Argument, value: Any) -> Any:
     raise IllTyped(f"{argument.name} is of the unknown type {visible(kind, 30)!r}")
 
 
-def enum_member(argument: Argument, value: Any) -> Any:
-    """The allowed value that the text means, in the allowed spelling, or ``None``."""
-    text = normal(str(value)).strip()
-    for member in argument.enum:
-        if text == normal(str(member)):
-            return member
-    for member in argument.enum:
-        if isinstance(member, str) and stem(text) == stem(normal(member)):
-            return member
-    return None
-
-
-def _integer(argument: Argument, value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value.strip().replace(",", ""))
-    raise IllTyped(f"{argument.name} must be a whole number, not {visible(str(value), 60)!r}")
-
-
 def _number(argument: Argument, value: Any) -> int | float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
     text = str(value).strip()
-    if text.strip("+-%") and _NUMBER.fullmatch(text):
+    if isinstance(value, str) and _NUMBER.fullmatch(text):
         plain = text.rstrip("%").replace(",", "")
-        number = float(plain) if "." in plain else int(plain)
-        if math.isfinite(number):
-            return number
-    raise IllTyped(f"{argument.name} must be a number, not {visible(text, 60)!r}")
+        value = float(plain) if "." in plain or "%" in text else int(plain)
+    if isinstance(value, bool) or not isinstance(value, (int, float) if argument.type == "number" else int):
+        wanted = "a whole number" if argument.type == "integer" else "a number"
+        raise IllTyped(f"{argument.name} must be {wanted}, not {visible(text, 60)!r}")
+    return int(value) if isinstance(value, int) else float(value)
 
 
 def _bounded(argument: Argument, value: int | float) -> int | float:
-    if argument.minimum is not None and value < argument.minimum:
-        raise IllTyped(f"{argument.name} must be at least {argument.minimum:g}, not {visible(str(value), 40)}")
-    if argument.maximum is not None and value > argument.maximum:
-        raise IllTyped(f"{argument.name} must be at most {argument.maximum:g}, not {visible(str(value), 40)}")
+    low, high = argument.minimum, argument.maximum
+    if (low is not None and value < low) or (high is not None and value > high) or not math.isfinite(value):
+        bound = f"at least {low:g}" if low is not None and value < low else f"at most {high or math.inf:g}"
+        raise IllTyped(f"{argument.name} must be {bound}, not {visible(str(value), 40)}")
     return value
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["ASKING", "CHANGING", "FUNCTION", "UNITS", "normal", "split_words", "stem", "word_set"]
+__all__ = ["EMPTY", "FUNCTION", "normal", "split_words", "stem", "word_set"]
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -14,86 +14,29 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# Words that restrict nothing: a request means the same with them and without. All others have to be used by an action.
+EMPTY = word_set(
+    """a all am an and any are as at be been being can check could did display do does find for from get give got had has
+    have having hello hey hi i in into is just kindly let list may me might my need of ok okay on our out please
+    pls print s say see shall she should show so some tell thank thanks that the their there this to us want was
+    we were what what's which whose with within would yes you your"""
+)
+
 # Words that carry no subject: the request is not about them.
-FUNCTION = word_set(
-    """a about above across again also am an and any anyone are aren't as at back be because been before being between
-    both but by can can't could couldn't did didn't do does doesn't doing don't down each either else ever every few
-    for from further had has have having he hello her here hers hey hi him his how i if in into is isn't it its just
-    kindly let like may me might mine more most much my myself now of off oh ok okay on once only onto or other our
-    ours out over own per please pls quite rather really s shall she should so some such t than thank thanks
-    that the their them then there these they thing this those through thus to too under until up upon us use used
-    using very via was wasn't we were what when where whether which while who whom whose why will with within
-    without won't would yes yet you your yours"""
-)
-
-# Words that ask, whatever is asked: they count a little.
-ASKING = word_set(
-    """all answer anything available check contain contains everything find get give go got help inside know
-    list look lot make many me need new number one print put return run say see show something take tell there try
-    want whole work"""
-)
-
-# Verbs that change things, make something new or want thought. Led by one, a request runs only an action that is led by it too.
-CHANGING = word_set(
-    """add advise append archive buy cancel change clean clear clone commit compose compress copy create crop cut
-    delete deploy destroy download draw drop edit email encrypt erase explain fix improve insert install invent kill
-    merge modify move open overwrite paint paraphrase pay play plot post publish push reboot recommend refactor
-    remind remove rename replace reply reset resize restart restore revert review rewrite schedule sell send shred
-    sing start stop submit suggest sync teach tidy transfer translate trash turn tweet undo uninstall unzip update
-    upgrade upload wipe write zip"""
-)
-
-# Units of measure as they are written after a number.
-UNITS = word_set(
-    """mm cm m km meter meters metre metres kilometer kilometers kilometre kilometres inch inches in ft foot feet yd
-    yard yards mi mile miles mg g kg gram grams kilogram kilograms kilo kilos lb lbs pound pounds oz ounce ounces
-    stone ton tons tonne tonnes ml cl l liter liters litre litres gal gallon gallons pint pints cup cups tbsp tsp c
-    f k celsius fahrenheit kelvin degree degrees mph kph kmh kmph knot knots s sec secs second seconds min mins
-    minute minutes h hr hrs hour hours day days week weeks month months year years b kb mb gb tb kib mib gib byte
-    bytes bit bits kilobyte kilobytes megabyte megabytes gigabyte gigabytes j kj joule joules cal kcal calorie
-    calories w kw watt watts kwh hp pa bar psi atm acre acres hectare hectares ha usd eur gbp"""
+FUNCTION = EMPTY | word_set(
+    """about above across again also anyone aren't back because before between both but by can't couldn't didn't doesn't
+    doing don't down each either else ever every few further he her here hers him his how if isn't it its like
+    mine more most much myself now off oh once only onto or other ours over own per quite rather really such t
+    than them then these they thing those through thus too under until up upon use used using very via wasn't when
+    where whether while who whom why will without won't yet yours"""
 )
 
 # One spelling for what people write in several ways; both sides of a comparison go through it.
-_SAME = {
-    "avg": "mean",
-    "average": "mean",
-    "dir": "folder",
-    "directory": "folder",
-    "directories": "folder",
-    "repo": "repository",
-    "repos": "repository",
-    "pct": "percent",
-    "percentage": "percent",
-    "percentages": "percent",
-    "md": "markdown",
-    "mkd": "markdown",
-    "txt": "text",
-    "yml": "yaml",
-    "htm": "html",
-    "jpg": "jpeg",
-    "py": "python",
-    "js": "javascript",
-    "ts": "typescript",
-    "pic": "picture",
-    "pics": "picture",
-    "photo": "picture",
-    "photos": "picture",
-    "image": "picture",
-    "images": "picture",
-    "doc": "document",
-    "docs": "document",
-    "biggest": "largest",
-    "greatest": "largest",
-    "compute": "calculate",
-    "dupe": "duplicate",
-    "dupes": "duplicate",
-    "identical": "duplicate",
-    "toc": "outline",
-    "headline": "heading",
-    "headlines": "heading",
-    "info": "information",
-}
+_SPELLINGS = """mean: avg average; folder: dir directory directories; repository: repo repos; percent: pct percentage
+    percentages; markdown: md mkd; text: txt; yaml: yml; html: htm; jpeg: jpg; python: py; javascript: js;
+    typescript: ts; picture: pic pics photo photos image images; document: doc docs; largest: biggest
+    greatest; calculate: compute"""
+_SAME = {word: s.split(":")[0].strip() for s in _SPELLINGS.split(";") for word in s.split(":")[1].split()}
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -152,30 +95,15 @@ def _plural(word: str) -> str:
     return word
 
 
-_ENDINGS = (
-    # ending, what replaces it, letters that must stay before it
-    ("ization", "iz", 3),
-    ("isation", "iz", 3),
-    ("ational", "at", 3),
-    ("ation", "at", 3),
-    ("ator", "at", 3),
-    ("izer", "iz", 3),
-    ("iser", "iz", 3),
-    ("ical", "ic", 3),
-    ("ness", "", 4),
-    ("ing", "", 3),
-    ("ise", "iz", 4),
-    ("ize", "iz", 4),
-    ("ed", "", 3),
-    ("ly", "", 4),
-    ("er", "", 5),
-)
+# Ending, what replaces it, how many letters must stay before it.
+_ENDINGS = """ization iz 3|isation iz 3|ational at 3|ation at 3|ator at 3|izer iz 3|iser iz 3|ical ic 3
+ness  4|ing  3|ise iz 4|ize iz 4|ed  3|ly  4|er  5""".replace("\n", "|").split("|")
 
 
 def _ending(word: str) -> str:
-    for ending, replacement, least in _ENDINGS:
+    for ending, replacement, least in (line.split(" ") for line in _ENDINGS):
         before = len(word) - len(ending)
-        if before >= least and word.endswith(ending) and _VOWEL.search(word, 0, before):
+        if before >= int(least) and word.endswith(ending) and _VOWEL.search(word, 0, before):
             word = word[:before] + replacement
             if ending in ("ing", "ed", "er") and word[-1] == word[-2] and word[-1] in "bdgmnprt":
                 word = word[:-1]

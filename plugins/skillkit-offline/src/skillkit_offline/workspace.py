@@ -10,7 +10,6 @@ from pathlib import Path
 __all__ = ["Workspace"]
 
 _MOST_ENTRIES = 5_000
-_MOST_LOOKS = 2_000
 
 
 class Workspace:
@@ -18,22 +17,19 @@ class Workspace:
 
     def __init__(self, cwd: Path | None) -> None:
         self.cwd = cwd
-        self._known: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
         """Whether ``name``, taken from the workspace, is a file or directory. A name that no system allows is not."""
         if self.cwd is None or not name or len(name) > 1_000 or name.startswith("~"):
             return False
-        known = self._known.get(name)
-        if known is None:
-            if len(self._known) >= _MOST_LOOKS:
-                return False
-            try:
-                known = os.path.lexists(self.cwd / name)
-            except (OSError, ValueError):
-                known = False
-            self._known[name] = known
-        return known
+        try:
+            return os.path.lexists(self.cwd / name)
+        except (OSError, ValueError):
+            return False
+
+    def folder(self, name: str) -> bool:
+        """Whether ``name`` is a folder that is there."""
+        return self.has(name) and self.cwd is not None and (self.cwd / name).is_dir()
 
     def near(self, name: str) -> str | None:
         """The entry of the same directory that is spelled most like the missing ``name``, or ``None``."""
