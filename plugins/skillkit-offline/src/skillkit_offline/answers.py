@@ -33,10 +33,9 @@ def refusal_of(choice: Choice, tools: Sequence[Tool]) -> str:
         return f"{first} No skill with a deterministic action is installed (`skillkit skills list`)."
     near = [c.tool for c in choice.candidates]
     heading = "The nearest are:" if near else "Offline, these can be asked for:"
+    shown = near or list({skill_of(t): t for t in reversed(actions)}.values())[::-1]  # the first of each skill
     more = "Offline, skills are chosen by their words; a model (`--model`, `--provider`) understands more."
-    return "\n".join(
-        [first, heading, *_listed(near or list({skill_of(t): t for t in reversed(actions)}.values())[::-1]), more]
-    )
+    return "\n".join([first, heading, *_listed(shown), more])
 
 
 def _not_understood(choice: Choice) -> str:
@@ -51,9 +50,7 @@ def _listed(tools: Sequence[Tool]) -> list[str]:
     for tool in tools[:_MOST_LISTED]:
         purpose = visible(tool.description.split(". ")[0].strip().rstrip("."), 160) or "(no description)"
         lines.append(f"  {visible(label(tool))}: {purpose}")
-        examples = examples_of(tool)
-        if examples:
-            lines.append(f"    for example: {visible(examples[0])}")
+        lines += [f"    for example: {visible(example)}" for example in examples_of(tool)[:1]]
     if len(tools) > _MOST_LISTED:
         lines.append(f"  and {len(tools) - _MOST_LISTED} more: skillkit skills list")
     return lines

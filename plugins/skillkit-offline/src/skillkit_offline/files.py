@@ -28,11 +28,8 @@ def fill_files(work: Filling) -> None:
 
     A file of another kind than the argument declares is left unused, and so is one more than the action takes.
     """
-    wanting = [a for a in work.open() if a.file and not a.fill]
-    if not wanting:
-        return
-    outputs = [a for a in wanting if a.output]
-    inputs = [a for a in wanting if not a.output]
+    outputs = [a for a in work.open() if a.file and not a.fill and a.output]
+    inputs = [a for a in work.open() if a.file and not a.fill and not a.output]
     found = _outputs(work, outputs, _named(work))
     if inputs and not found:
         found = _here(work) or _there(work)

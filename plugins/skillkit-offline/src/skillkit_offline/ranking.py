@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,14 +11,24 @@ from skillkit_core.tools import Tool
 
 from .descriptors import examples_of, is_action, skill_of, texts
 from .request import Kind, Request, clean, parse
-from .words import FUNCTION, normal, split_words, stem
+from .words import FUNCTION, normal, split_words, stem, word_set
 
 __all__ = ["Candidate", "rank"]
 
-# Weight of what an action says of itself.
-_WEIGHTS = {"skill": 1.5, "action": 1.5, "keywords": 2.5, "words": 2.5, "examples": 1.5}
+# Weight of what an action says of itself, and how much its length counts (BM25F's w and b).
+_FIELDS = {
+    "skill": (1.5, 0.0),
+    "action": (1.5, 0.0),
+    "keywords": (2.5, 0.3),
+    "words": (2.5, 0.3),
+    "examples": (1.5, 0.6),
+}
+_FIELDS |= {"skill_description": (1.0, 0.5), "description": (1.0, 0.5)}
+_ASKING = word_set(  # words that count a little
+    """all answer anything available check contain contains everything find get give go got help inside know list look lot
+    make many need new number one print put return run say see show something take tell try want whole work"""
+)
 _K1 = 1.2
-_B = 0.5  # how much the length of what an action says counts
 _BACKGROUND = 10  # skills that one imagines beside the installed ones, so that three skills weigh words as thirty do
 _EXAMPLE = 0.7  # share of what is left to 1 that a request equal to an example adds
 _ALIKE = 0.5  # likeness from which an example alone makes a candidate
@@ -72,12 +82,15 @@ class _Index:
         self.postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
         self._examples: dict[str, list[dict[str, float]]] = {}
         documents = [_document(t) for t in self.tools]
-        mean = sum(sum(d.values()) for d in documents) / max(1, len(documents))
+        mean = {f: sum(d[f].total() for d in documents) / (sum(1 for d in documents if d[f]) or 1) for f in _FIELDS}
         owners: dict[str, set[str]] = defaultdict(set)
         for number, document in enumerate(documents):
-            norm = 1 - _B + _B * sum(document.values()) / (mean or 1.0)
-            for term, count in document.items():
-                self.postings[term].append((number, count / norm))
+            frequency: dict[str, float] = defaultdict(float)
+            for name, (weight, b) in _FIELDS.items():
+                for term, count in document[name].items():
+                    frequency[term] += weight * count / (1 - b + b * document[name].total() / mean[name])
+            for term, value in frequency.items():
+                self.postings[term].append((number, value))
                 owners[term].add(skill_of(self.tools[number]))
         skills = len({skill_of(t) for t in self.tools}) + _BACKGROUND
         self._idf = {t: math.log(1 + (skills - len(n) + 0.5) / (len(n) + 0.5)) for t, n in owners.items()}
@@ -108,8 +121,8 @@ def _terms(request: Request) -> dict[str, float]:
     for piece in request.pieces:
         if piece.kind is Kind.word:
             for part in split_words(piece.text):
-                if part not in FUNCTION:
-                    out[stem(part)] = 1.0
+                if part not in FUNCTION or part in _ASKING:
+                    out[stem(part)] = 0.3 if part in _ASKING else 1.0
         elif piece.kind in (Kind.file, Kind.glob) and "." in piece.text.strip("./"):
             out[stem(normal(piece.text.rpartition(".")[2]))] = 0.9
         elif piece.kind is Kind.number and piece.unit:
@@ -119,17 +132,13 @@ def _terms(request: Request) -> dict[str, float]:
     return out
 
 
-def _document(tool: Tool) -> dict[str, float]:
-    """The terms of all that the action says of itself, weighted."""
-    out: dict[str, float] = defaultdict(float)
-    for text in (tool.description, *texts(tool.annotations.get("skill_description"))):
-        for word in split_words(clean(text[:_LONGEST_FIELD])):
-            if word not in FUNCTION:
-                out[stem(word)] += 1
-    for name, weight in _WEIGHTS.items():
-        for text in texts(tool.annotations.get(name)):
-            for term in _terms(parse(text)):
-                out[term] += weight
+def _document(tool: Tool) -> dict[str, Counter[str]]:
+    """The terms of what the action says of itself, by field."""
+    said = {name: texts(tool.annotations.get(name)) for name in _FIELDS} | {"description": [tool.description]}
+    out = {name: Counter(t for text in said[name] for t in _terms(parse(text))) for name in list(_FIELDS)[:-2]}
+    for name in list(_FIELDS)[-2:]:
+        words = (w for text in said[name] for w in split_words(clean(text[:_LONGEST_FIELD])))
+        out[name] = Counter(stem(w) for w in words if w not in FUNCTION or w in _ASKING)
     return out
 
 

@@ -40,16 +40,13 @@ def typed(argument: Argument, value: Any) -> Any:
     if kind in ("integer", "number"):
         return _bounded(argument, _number(argument, value))
     if kind == "boolean":
-        if isinstance(value, bool):
-            return value
         known = _BOOLEANS.get(normal(str(value)).strip())
         if known is None:
             raise IllTyped(f"{argument.name} must be true or false, not {visible(str(value), 60)!r}")
         return known
     if kind == "array":
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            return [str(v) for v in value]
-        return [part.strip() for part in str(value).split(",") if part.strip()]
+        parts = str(value).split(",") if isinstance(value, str) or not isinstance(value, Sequence) else map(str, value)
+        return [part.strip() for part in parts if part.strip()]
     if kind == "json":
         return _json(argument, value)
     if kind in ("string", "file"):

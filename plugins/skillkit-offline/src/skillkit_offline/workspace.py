@@ -20,10 +20,10 @@ class Workspace:
 
     def has(self, name: str) -> bool:
         """Whether ``name``, taken from the workspace, is a file or directory. A name that no system allows is not."""
-        if self.cwd is None or not name or len(name) > 1_000 or name.startswith("~"):
-            return False
         try:
-            return os.path.lexists(self.cwd / name)
+            return (
+                self.cwd is not None and 0 < len(name) <= 1_000 and name[0] != "~" and os.path.lexists(self.cwd / name)
+            )
         except (OSError, ValueError):
             return False
 
