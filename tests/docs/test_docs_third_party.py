@@ -240,7 +240,7 @@ def test_a_package_of_skills_that_setuptools_builds_has_its_skills_and_an_empty_
     assert not env.json("plugins", "doctor")["problems"]
     project = source / "pyproject.toml"
     project.write_text(project.read_text().split("[tool.setuptools.package-data]")[0])
-    env.run("rm", "-rf", "build", cwd=source)
+    env.run("rm", "-rf", "build", "src/acme_skills.egg-info", cwd=source)  # which remember what was packed
     env.run(*install, str(source))
     (problem,) = env.json("plugins", "doctor")["problems"]
     assert problem["message"] == "the package 'acme_skills' of acme-skills has no SKILL.md in it"
