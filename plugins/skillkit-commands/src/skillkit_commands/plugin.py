@@ -6,22 +6,32 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
+from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command
 
 if TYPE_CHECKING:
+    from skillkit_core import Host
+
     from .command import SlashCommand, SlashCommandSet
 
 PROJECT_FOLDERS = (".skillkit/commands", ".claude/commands")
 
 
+class Hooks:
+    """The hook of the family."""
+
+    @hookspec
+    def register_slash_commands(
+        self, register: Callable[[SlashCommand | SlashCommandSet], None], host: Host, config: Any
+    ) -> None:
+        """Offer slash commands to every front end: ``register(SlashCommand(...))`` or ``register(SlashCommandSet(...))``."""
+
+
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
     """Define ``register_slash_commands`` and its registry ``slash_commands``."""
-    from . import hooks
-
     items = ("skillkit_commands.command:SlashCommand", "skillkit_commands.command:SlashCommandSet")
-    add(hooks, kinds={"slash_commands": items})
+    add(Hooks, kinds={"slash_commands": items})
 
 
 @hookimpl

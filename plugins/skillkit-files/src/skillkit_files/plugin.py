@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
+from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext, ToolSet
+    from skillkit_core import HandlerContext, Host, ToolSet
     from skillkit_core.events.types import SessionTreeEvent
+
+
+class Hooks:
+    """The hook of the family of filters."""
+
+    @hookspec
+    def register_file_filters(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer filters of what ``grep`` and ``glob`` find: ``register(Factory("name", "module:function"))``.
+
+        ``function(agent, tool)`` returns ``allows(path) -> bool`` for absolute paths. A filter leaves files out; it shows none
+        that would not be found without it.
+        """
 
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
     """Define ``register_file_filters`` and its registry ``file_filters``."""
-    from . import hooks
-
-    add(hooks, kinds={"file_filters": Factory})
+    add(Hooks, kinds={"file_filters": Factory})
 
 
 @hookimpl

@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
+from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext, ToolSet
+    from skillkit_core import HandlerContext, Host, ToolSet
     from skillkit_core.events.results import ToolCallEventResult
     from skillkit_core.events.types import ApprovalResolvedEvent, ToolCallEvent
+
+
+class Hooks:
+    """The hook of the family of rules that other plugins know."""
+
+    @hookspec
+    def register_permission_rules(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer rules that depend on the moment: ``register(Factory(name, create))``.
+
+        ``create`` makes a function ``(agent) -> [(origin, {"allow": [...], "ask": [...], "deny": [...]}), ...]``, which is
+        called for every tool call.
+        """
 
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
     """Define ``register_permission_rules`` and its registry ``permission_rules``."""
-    from . import hooks
-
-    add(hooks, kinds={"permission_rules": Factory})
+    add(Hooks, kinds={"permission_rules": Factory})
 
 
 @hookimpl

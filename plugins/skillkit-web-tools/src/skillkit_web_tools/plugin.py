@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
+from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import ConfigSection, Factory
 
 if TYPE_CHECKING:
     from skillkit_core import Host, Tool
 
 
+class Hooks:
+    """The hook of the family of search providers."""
+
+    @hookspec
+    def register_search_providers(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer search providers: ``register(Factory("acme", "acme.search:Acme"))``, made as ``create(host)``.
+
+        The object is a :class:`~skillkit_web_tools.search.SearchProvider`.
+        """
+
+
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
     """Define ``register_search_providers`` and its registry ``search_providers``."""
-    from . import hooks
-
-    add(hooks, kinds={"search_providers": Factory})
+    add(Hooks, kinds={"search_providers": Factory})
 
 
 @hookimpl
