@@ -1,0 +1,199 @@
+"""The connections of a host: made when an agent first runs, shared by its agents, ended with the host."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from skillkit_core import ToolError, UnknownName, UsageError
+
+from .config import McpConfig
+from .servers import Configured, configured_servers, server_of
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+    from .connection import Connection
+
+__all__ = ["Connections", "close", "connections_of", "kill"]
+
+_all: WeakKeyDictionary[Host, Connections] = WeakKeyDictionary()
+
+
+class Connections:
+    """The servers of one host on one event loop.
+
+    Attributes:
+        configured: every server, also those that cannot be used.
+        problems: why a server was not even tried, by name.
+        version: grows when a server comes or goes.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.loop = asyncio.get_running_loop()
+        self.config: McpConfig = host.config.section("mcp") or McpConfig()
+        try:
+            self.configured = configured_servers(host)
+        except UsageError as error:
+            host.note("mcp", str(error), stage="mcp", remedy=error.hint or "")
+            self.configured = []
+        self.problems: dict[str, str] = {}
+        self.version = 0
+        self._made: dict[str, Connection] = {}
+        self._off: set[str] = set()
+        self._said: set[str] = set()
+        for one in self.configured:
+            for problem in one.problems:
+                self.say(one.name, problem)
+
+    def say(self, name: str, problem: str) -> None:
+        """Tell ``plugins doctor`` once what is wrong with a server."""
+        text = f"MCP server {name!r}: {problem}"
+        if text not in self._said:
+            self._said.add(text)
+            self.host.note("mcp", text, stage="mcp")
+
+    def named(self, name: str) -> Configured:
+        """Return a server.
+
+        Raises:
+            UnknownName: there is none of that name.
+        """
+        found = next((one for one in self.configured if name in (one.name, one.short)), None)
+        if found is None:
+            raise UnknownName("MCP server", name, [one.name for one in self.configured])
+        return found
+
+    def is_on(self, one: Configured) -> bool:
+        """Return whether a server is used."""
+        return one.usable and one.name not in self._off
+
+    async def switch(self, one: Configured, on: bool) -> None:
+        """Use a server, or end it and leave it out, until the host ends."""
+        if on:
+            self._off.discard(one.name)
+        else:
+            self._off.add(one.name)
+            if (made := self._made.pop(one.name, None)) is not None:
+                await made.close()
+        self.version += 1
+
+    async def reconnect(self, one: Configured) -> None:
+        """End a server; it starts again when it is next needed."""
+        if (made := self._made.pop(one.name, None)) is not None:
+            await made.close()
+        self.problems.pop(one.name, None)
+        self.version += 1
+
+    async def connection(self, one: Configured) -> Connection:
+        """Return the connection to a server, made but perhaps not yet started.
+
+        Raises:
+            UsageError: the server cannot be used.
+        """
+        found = self._made.get(one.name)
+        if found is None:
+            if one.config is None:
+                raise UsageError("; ".join(one.problems), where=f"MCP server {one.name!r}")
+            server = await server_of(self.host, one)
+            from .connection import Connection
+            from .oauth import auth_for
+
+            found = self._made.setdefault(one.name, Connection(server, auth_for(self.host)))
+            self.version += 1
+        return found
+
+    async def start(self, seconds: float | None = None) -> None:
+        """Start all servers that are used, side by side, and wait until each is ready or has failed.
+
+        Args:
+            seconds: how long to wait; those that need longer come later.
+        """
+        waits: list[asyncio.Future[None]] = []
+        for one in self.configured:
+            if not self.is_on(one):
+                continue
+            try:
+                made = await self.connection(one)
+            except UsageError as error:
+                self.problems[one.name] = str(error)
+                self.say(one.name, f"{error.message}" + (f"; {error.hint}" if error.hint else ""))
+                continue
+            if made.state == "idle":
+                made.start().add_done_callback(lambda done, made=made: self._arrived(made))
+            waits += [made.start()] if made.state == "starting" else []
+        if waits:
+            await asyncio.wait(waits, timeout=self.config.wait if seconds is None else seconds)
+
+    def _arrived(self, made: Connection) -> None:
+        """Say what a server that has started lacks, or why it failed."""
+        name = made.server.name
+        if made.state == "failed":
+            self.say(name, made.problem or "it failed")
+        for tool, why in made.messages.left_out.items():
+            self.say(name, f"{tool} is left out: {why}")
+        for tool, keywords in made.messages.unchecked.items():
+            self.say(name, f"tool {tool!r}: nobody checks {', '.join(keywords)} in its arguments, but the server itself")
+        self.version += 1
+
+    def made(self) -> Iterable[Connection]:
+        """Return the connections that were made."""
+        return [self._made[name] for name in sorted(self._made)]
+
+    def get(self, name: str) -> Connection:
+        """Return a connection that was made.
+
+        Raises:
+            ToolError: the server is not used any more.
+        """
+        found = self._made.get(name)
+        if found is None:
+            raise ToolError(f"the MCP server {name!r} is not used any more")
+        return found
+
+    async def close(self) -> None:
+        """End all servers."""
+        made, self._made = list(self._made.values()), {}
+        await asyncio.gather(*(one.close() for one in made), return_exceptions=True)
+
+    def kill(self) -> None:
+        """End all processes without waiting."""
+        for one in self._made.values():
+            with contextlib.suppress(OSError):
+                one.kill()
+
+
+def connections_of(host: Host) -> Connections:
+    """Return the connections of a host on the running event loop."""
+    found = _all.get(host)
+    if found is None or found.loop is not asyncio.get_running_loop():
+        if found is not None:
+            found.kill()
+        found = _all[host] = Connections(host)
+    return found
+
+
+def known_connections(host: Host) -> Connections | None:
+    """Return the connections of a host, if any agent ran."""
+    return _all.get(host)
+
+
+async def close(host: Host) -> None:
+    """End the servers of a host."""
+    found = _all.pop(host, None)
+    if found is None:
+        return
+    if found.loop is asyncio.get_running_loop():
+        await found.close()
+    else:
+        found.kill()
+
+
+def kill(host: Host) -> None:
+    """End what is left of the servers of a host that closes without waiting."""
+    if (found := _all.pop(host, None)) is not None:
+        found.kill()

@@ -1,0 +1,76 @@
+"""The plugin ``mcp``: servers as tools, resources and slash commands, ``/mcp``, and ``skillkit mcp``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command, ConfigSection
+
+if TYPE_CHECKING:
+    from skillkit_core import BeforeAgentStartEvent, HandlerContext, Host, ToolCallEvent, ToolCallEventResult, ToolSet
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Offer the section ``mcp``."""
+    register(ConfigSection("mcp", "skillkit_mcp.config:McpConfig"))
+
+
+@hookimpl
+def register_tools(register: Callable[[ToolSet], None]) -> None:
+    """Offer the tools of servers."""
+    from skillkit_core.tools import ToolSet
+
+    register(ToolSet("mcp", "skillkit_mcp.tools:offered_tools"))
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """Offer ``skillkit mcp``."""
+    register(Command("mcp", "skillkit_mcp.cli:mcp", "List, import and log in to MCP servers; be one."))
+
+
+@hookimpl(optionalhook=True)
+def register_slash_commands(register: Callable[[Any], None]) -> None:
+    """Offer ``/mcp``, and a slash command for every prompt of a server."""
+    from .slash import COMMANDS
+
+    for command in COMMANDS:
+        register(command)
+
+
+@hookimpl(timeout=700)
+async def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) -> None:
+    """Start the servers, if there are any."""
+    from . import starting
+
+    if ctx.agent is not None and starting.any_server(ctx.agent.host):
+        await starting.start(ctx.agent.host)
+
+
+@hookimpl(phase="guard")
+def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+    """Ask before tools of servers."""
+    if "mcp" not in event.annotations:
+        return None
+    from .guard import ask
+
+    return ask(event, ctx)
+
+
+@hookimpl
+async def host_closing(host: Host) -> None:
+    """End the servers."""
+    from . import starting
+
+    await starting.close(host)
+
+
+@hookimpl
+def host_shutdown(host: Host) -> None:
+    """End what is left of the servers."""
+    from . import starting
+
+    starting.kill(host)

@@ -1,0 +1,2 @@
+"""Slash commands."""
+COMMANDS = ()

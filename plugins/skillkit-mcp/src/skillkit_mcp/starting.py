@@ -1,0 +1,48 @@
+"""What is asked in every run: are there servers at all? The SDK is imported only where there are."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from skillkit_core import UsageError
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["any_server", "close", "kill", "start"]
+
+_MANAGER = "skillkit_mcp.manager"
+
+
+def any_server(host: Host) -> bool:
+    """Return whether a server may have to be started."""
+    if host.config.raw("mcp.servers") or (host.config_dir / "mcp.json").exists():
+        return True
+    return host.trusted and (host.cwd / ".mcp.json").exists()
+
+
+async def start(host: Host) -> None:
+    """Start the servers of a host and wait until each is ready or has failed, at most ``mcp.wait`` seconds."""
+    from .manager import connections_of
+
+    try:
+        await connections_of(host).start()
+    except UsageError as error:
+        host.note("mcp", str(error), stage="mcp")
+
+
+async def close(host: Host) -> None:
+    """End the servers of a host."""
+    if _MANAGER in sys.modules:
+        from .manager import close as close_all
+
+        await close_all(host)
+
+
+def kill(host: Host) -> None:
+    """End the processes of a host without waiting."""
+    if _MANAGER in sys.modules:
+        from .manager import kill as kill_all
+
+        kill_all(host)
