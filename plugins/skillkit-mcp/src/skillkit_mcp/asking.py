@@ -78,7 +78,9 @@ def _question(name: str, field: Mapping[str, Any], required: bool) -> SurveyQues
     text = shortened(f"{label}: {about}" if isinstance(about, str) and about else str(label), 500)
     kind, default = field.get("type"), field.get("default")
     if kind == "boolean":
-        return SurveyQuestion(name, text, "confirm", default=default if isinstance(default, bool) else None, required=required)
+        return SurveyQuestion(
+            name, text, "confirm", default=default if isinstance(default, bool) else None, required=required
+        )
     items = field.get("items")
     if kind == "array" and isinstance(items, Mapping) and (options := _options(items)):
         return SurveyQuestion(name, text, "choices", options, required=required)
@@ -100,5 +102,7 @@ def _value(name: str, field: Mapping[str, Any], given: Any) -> Any:
         try:
             return int(given) if kind == "integer" else float(given)
         except ValueError:
-            raise UsageError(f"{shortened(name, 60)} must be {'a whole number' if kind == 'integer' else 'a number'}") from None
+            raise UsageError(
+                f"{shortened(name, 60)} must be {'a whole number' if kind == 'integer' else 'a number'}"
+            ) from None
     return given

@@ -75,7 +75,9 @@ class Connection:
         version: grows when the lists change.
     """
 
-    def __init__(self, server: Server, auth: Callable[[Connection], httpx2.Auth | None] = lambda connection: None) -> None:
+    def __init__(
+        self, server: Server, auth: Callable[[Connection], httpx2.Auth | None] = lambda connection: None
+    ) -> None:
         self.server = server
         self.tools: tuple[types.Tool, ...] = ()
         self.prompts: tuple[types.Prompt, ...] = ()
@@ -137,7 +139,9 @@ class Connection:
     def _start_again(self) -> asyncio.Future[None]:
         """Begin to connect, but not for ever again."""
         if self.state == "failed" and len([t for t in self._starts if monotonic() - t < _STARTS_WITHIN]) >= _STARTS:
-            raise ToolError(f"the MCP server {self.server.name!r} failed {_STARTS} times within a minute: {self.problem}")
+            raise ToolError(
+                f"the MCP server {self.server.name!r} failed {_STARTS} times within a minute: {self.problem}"
+            )
         return self.start()
 
     async def close(self) -> None:
@@ -278,7 +282,7 @@ class Connection:
             first = {tool.name: tool for tool in reversed(found)}
             for name in {tool.name for tool in found if first[tool.name] is not tool}:
                 self.messages.left_out[f"the second {shortened(name, 60)}"] = "another tool has the same name"
-            self.tools = tuple(first[name] for name in sorted(first))
+            self.tools = tuple(tool for tool in found if first[tool.name] is tool)
         if "prompts" in what and offers.prompts is not None:
             with contextlib.suppress(MCPError, ValidationError):
                 prompts: list[types.Prompt] = await self._pages(client.list_prompts, lambda r: r.prompts, 500)
@@ -442,7 +446,11 @@ class Connection:
                 opened = await ask_url(call.ui, self.server.name, params.message, params.url)
                 return types.ElicitResult(action="accept" if opened else "decline")
             answer = await ask_form(call.ui, self.server.name, params.message, params.requested_schema)
-            return types.ElicitResult(action="accept", content=answer) if answer is not None else types.ElicitResult(action="decline")
+            return (
+                types.ElicitResult(action="accept", content=answer)
+                if answer is not None
+                else types.ElicitResult(action="decline")
+            )
         except Exception as error:  # noqa: BLE001 - a front end that fails is nobody who answers
             log.warning("%s: the question could not be asked: %s", self.server.name, _flat(error))
             return types.ElicitResult(action="cancel")

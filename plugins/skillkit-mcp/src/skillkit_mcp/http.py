@@ -140,7 +140,9 @@ class GuardedClient(httpx2.AsyncClient):
         if response.is_success and response.status_code != 202 and kind in ("application/json", "text/plain"):
             return await self._one(response, number, request)
         if response.is_success or response.is_redirect:
-            return response if response.is_redirect or response.status_code == 202 else await self._odd(response, number)
+            return (
+                response if response.is_redirect or response.status_code == 202 else await self._odd(response, number)
+            )
         return await self._refused(response, number, request)
 
     async def _one(self, response: httpx2.Response, number: Any, request: httpx2.Request) -> httpx2.Response:
@@ -188,7 +190,9 @@ class GuardedClient(httpx2.AsyncClient):
             except (ValueError, RecursionError):
                 found = None
             if isinstance(found, dict) and isinstance(found.get("error"), dict):
-                told = self._messages.read(json.dumps({**found, "id": number, "jsonrpc": "2.0"}).encode(), frozenset((number,)))
+                told = self._messages.read(
+                    json.dumps({**found, "id": number, "jsonrpc": "2.0"}).encode(), frozenset((number,))
+                )
                 if told:
                     told[0]["error"]["message"] = f"HTTP {status}: {told[0]['error']['message']}"
                     self.problem = told[0]["error"]["message"]

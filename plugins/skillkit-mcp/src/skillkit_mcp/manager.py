@@ -137,7 +137,9 @@ class Connections:
         for tool, why in made.messages.left_out.items():
             self.say(name, f"{tool} is left out: {why}")
         for tool, keywords in made.messages.unchecked.items():
-            self.say(name, f"tool {tool!r}: nobody checks {', '.join(keywords)} in its arguments, but the server itself")
+            self.say(
+                name, f"tool {tool!r}: nobody checks {', '.join(keywords)} in its arguments, but the server itself"
+            )
         self.version += 1
 
     def made(self) -> Iterable[Connection]:

@@ -342,6 +342,8 @@ def _prompts(given: Any) -> Iterator[dict[str, Any]]:
 def _resources(given: Any, key: str) -> Iterator[dict[str, Any]]:
     for one in given if isinstance(given, list) else ():
         if isinstance(one, dict) and isinstance(one.get(key), str):
-            texts = {k: shortened(one[k], 500) for k in ("title", "description", "mimeType") if isinstance(one.get(k), str)}
+            texts = {
+                k: shortened(one[k], 500) for k in ("title", "description", "mimeType") if isinstance(one.get(k), str)
+            }
             name = one.get("name")
             yield {**texts, key: one[key], "name": shortened(name, 200) if isinstance(name, str) else one[key]}

@@ -55,7 +55,16 @@ _PLAIN: Mapping[str, Callable[[Any], bool]] = {
     "exclusiveMaximum": _number,
     "multipleOf": lambda v: _number(v) and v > 0,
     **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"),
+        (
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "minProperties",
+            "maxProperties",
+            "minContains",
+            "maxContains",
+        ),
         _count,
     ),
     **dict.fromkeys(("uniqueItems", "nullable", "deprecated", "readOnly", "writeOnly"), lambda v: isinstance(v, bool)),

@@ -26,7 +26,9 @@ _MAX_FILE = 1_000_000
 _HARMLESS = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # what other programs keep in the same shape, and what makes no difference here
-_IGNORED = frozenset({"description", "name", "icon", "timeout", "gallery", "version", "metadata", "tags", "sandboxEnabled"})
+_IGNORED = frozenset(
+    {"description", "name", "icon", "timeout", "gallery", "version", "metadata", "tags", "sandboxEnabled"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,9 @@ def read_file(path: Path, *, project: bool = False) -> dict[str, tuple[ServerCon
         servers = json.loads(data.decode("utf-8-sig")).get("mcpServers", {})
         return {str(name): parse_server(one, project=project) for name, one in servers.items()}
     except (ValueError, RecursionError, AttributeError) as error:
-        raise UsageError(f"is no file of MCP servers: {error}", where=str(path), hint='write {"mcpServers": {...}}') from None
+        raise UsageError(
+            f"is no file of MCP servers: {error}", where=str(path), hint='write {"mcpServers": {...}}'
+        ) from None
 
 
 def parse_server(data: Any, *, project: bool = False) -> tuple[ServerConfig | None, list[str]]:
@@ -154,7 +158,10 @@ def parse_server(data: Any, *, project: bool = False) -> tuple[ServerConfig | No
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        return None, [*problems, f"{where}: {first['msg']}" if where else str(first["msg"]).removeprefix("Value error, ")]
+        return None, [
+            *problems,
+            f"{where}: {first['msg']}" if where else str(first["msg"]).removeprefix("Value error, "),
+        ]
 
 
 async def server_of(host: Host, one: Configured) -> Server:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from skillkit_core import UsageError
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["any_server", "close", "kill", "start"]
+__all__ = ["any_server", "close", "kill", "leave_out", "start"]
 
 _MANAGER = "skillkit_mcp.manager"
+_left_out: WeakSet[Host] = WeakSet()
+
+
+def leave_out(host: Host) -> None:
+    """Start no server of a host: the host is a server itself, and may be among its own servers."""
+    _left_out.add(host)
 
 
 def any_server(host: Host) -> bool:
     """Return whether a server may have to be started."""
+    if host in _left_out:
+        return False
     if host.config.raw("mcp.servers") or (host.config_dir / "mcp.json").exists():
         return True
     return host.trusted and (host.cwd / ".mcp.json").exists()

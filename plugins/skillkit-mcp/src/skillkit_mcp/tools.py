@@ -154,14 +154,19 @@ async def list_resources(made: Connection, ctx: ToolContext | None = None) -> li
     """Return a line for each resource and each template of a server."""
     signal = ctx.signal if ctx is not None else None
     found = await made.request(lambda client: client.list_resources(), "the list of resources", signal=signal)
-    lines = [f"{one.uri}  {one.title or one.name}  {one.description or ''}".rstrip() for one in found.resources[:_LISTED]]
+    lines = [
+        f"{one.uri}  {one.title or one.name}  {one.description or ''}".rstrip() for one in found.resources[:_LISTED]
+    ]
     if len(found.resources) > _LISTED or found.next_cursor:
         lines.append(f"(the first {_LISTED} at most)")
     try:
         templates = await made.request(lambda client: client.list_resource_templates(), "the templates", signal=signal)
     except ToolError:
         return lines
-    return lines + [f"{one.uri_template}  (a template) {one.description or ''}".rstrip() for one in templates.resource_templates[:_LISTED]]
+    return lines + [
+        f"{one.uri_template}  (a template) {one.description or ''}".rstrip()
+        for one in templates.resource_templates[:_LISTED]
+    ]
 
 
 async def read_resource(made: Connection, uri: str, ctx: ToolContext | None = None) -> str:
