@@ -12,7 +12,14 @@ from skillkit_testkit.shared import find_shared
 
 HERE = Path(__file__).parent
 # what takes longest; each class has other cases that always run
-SLOW = {"start-slow-8s", "start-discover-silent", "id-mismatch", "http-drip", "http-sse-drop-and-resume", "size-50mb-result"}
+SLOW = {
+    "start-slow-8s",
+    "start-discover-silent",
+    "id-mismatch",
+    "http-drip",
+    "http-sse-drop-and-resume",
+    "size-50mb-result",
+}
 
 
 def cases():

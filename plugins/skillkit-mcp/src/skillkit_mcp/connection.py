@@ -338,13 +338,13 @@ class Connection:
             ToolError: there is no result; the text says why.
         """
 
-        async def progress(done: float, total: float | None, message: str | None) -> None:
+        async def told(progress: float, total: float | None, message: str | None) -> None:
             if on_progress is not None:
-                share = f"{done:g}/{total:g}" if total else f"{done:g}"
+                share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
                 on_progress(f"{share} {shortened(message or '', 500)}".rstrip() + "\n")
 
         async def send(client: Client) -> types.CallToolResult:
-            return await client.call_tool(tool, dict(args), progress_callback=progress)
+            return await client.call_tool(tool, dict(args), progress_callback=told)
 
         return await self.request(send, f"{tool!r}", signal=signal, ui=ui)
 
@@ -380,7 +380,7 @@ class Connection:
                 raise ToolError(f"{name}: the answer to {what} is malformed: {text}") from None
             except SkillKitError:
                 raise
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever the SDK raises is this request's failure
                 raise ToolError(f"{name}: {what} failed: {_flat(error)}") from None
         raise AssertionError("unreachable")
 

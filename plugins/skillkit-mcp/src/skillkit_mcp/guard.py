@@ -21,7 +21,7 @@ def ask(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None
     The answer is remembered for this definition of the tool: a server that describes it differently later is asked about again.
     """
     about = event.annotations.get("mcp")
-    if about is None:
+    if about is None or ctx.agent is None:
         return None
     host = ctx.agent.host
     definition = about["definition"]

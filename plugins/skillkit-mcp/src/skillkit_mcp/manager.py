@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -35,7 +36,7 @@ class Connections:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.loop = asyncio.get_running_loop()
-        self.config: McpConfig = host.config.section("mcp") or McpConfig()
+        self.config: McpConfig = host.config.section("mcp")
         try:
             self.configured = configured_servers(host)
         except UsageError as error:
@@ -124,12 +125,12 @@ class Connections:
                 self.say(one.name, f"{error.message}" + (f"; {error.hint}" if error.hint else ""))
                 continue
             if made.state == "idle":
-                made.start().add_done_callback(lambda done, made=made: self._arrived(made))
+                made.start().add_done_callback(partial(self._arrived, made))
             waits += [made.start()] if made.state == "starting" else []
         if waits:
             await asyncio.wait(waits, timeout=self.config.wait if seconds is None else seconds)
 
-    def _arrived(self, made: Connection) -> None:
+    def _arrived(self, made: Connection, ready: asyncio.Future[None]) -> None:
         """Say what a server that has started lacks, or why it failed."""
         name = made.server.name
         if made.state == "failed":

@@ -193,7 +193,7 @@ class MessageFilter:
     def _result(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         if method == "tools/call":
             return _call_result(result)
-        kept = {key: result[key] for key in ("nextCursor", "resultType", "ttlMs", "cacheScope") if key in result}
+        kept: dict[str, Any] = {key: result[key] for key in ("nextCursor", "resultType", "ttlMs", "cacheScope") if key in result}
         if not isinstance(kept.get("nextCursor", ""), str):
             del kept["nextCursor"]
         if method == "tools/list":
@@ -302,9 +302,9 @@ def _part(part: Any, room: int) -> dict[str, Any]:
             return _text(f"[{kind} of type {shortened(media_type, 60)}, {len(data) * 3 // 4:,} bytes, not shown]")
         return _text(f"[an {kind} that cannot be decoded]")
     if kind == "resource" and isinstance(inner := part.get("resource"), dict):
-        uri, text = shortened(str(inner.get("uri", "")), 500), inner.get("text")
-        if isinstance(text, str):
-            return _text(f"[resource {uri}]\n{plain(text[:room])}")
+        uri, held = shortened(str(inner.get("uri", "")), 500), inner.get("text")
+        if isinstance(held, str):
+            return _text(f"[resource {uri}]\n{plain(held[:room])}")
         return _text(f"[resource {uri}, {len(str(inner.get('blob') or '')) * 3 // 4:,} bytes, not shown]")
     if kind == "resource_link":
         about = ": ".join(shortened(str(part[key]), 500) for key in ("name", "description") if part.get(key))

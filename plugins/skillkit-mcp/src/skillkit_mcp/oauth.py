@@ -86,7 +86,7 @@ class _Tokens:
         return True
 
     async def get_tokens(self) -> OAuthToken | None:
-        tokens = _parsed(OAuthToken, self.kept.get("tokens"))
+        tokens: OAuthToken | None = _parsed(OAuthToken, self.kept.get("tokens"))
         for secret in (tokens.access_token, tokens.refresh_token) if tokens is not None else ():
             self._host.remember_secret(secret or "")
         return tokens
@@ -98,7 +98,8 @@ class _Tokens:
         self.keep(tokens=tokens.model_dump(mode="json", exclude_none=True), over=over)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return _parsed(OAuthClientInformationFull, self.kept.get("client"))
+        found: OAuthClientInformationFull | None = _parsed(OAuthClientInformationFull, self.kept.get("client"))
+        return found
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self.keep(client=client_info.model_dump(mode="json", exclude_none=True))

@@ -27,12 +27,14 @@ from skillkit_core import (
     ApprovalDecision,
     ApprovalRequest,
     Approver,
+    ImageBlock,
     Limits,
     LLMAdapter,
     LLMRequest,
     StopReason,
     StreamEvent,
     Survey,
+    TextBlock,
     TokenUsage,
     Tool,
     ToolExecutionUpdateEvent,
@@ -314,7 +316,7 @@ class SkillKitServer:
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(name=skill.name, description=shortened(skill.description, 1000), arguments=[argument])
-                for skill in self.host.skills
+                for skill in map(self.host.skills.get, self.host.skills)
             ]
         )
 
@@ -346,9 +348,9 @@ def _as_mcp(tool: Tool) -> types.Tool:
 def _content(result: ToolResultMessage) -> list[types.ContentBlock]:
     parts: list[types.ContentBlock] = []
     for block in result.content:
-        if block.type == "text":
+        if isinstance(block, TextBlock):
             parts.append(types.TextContent(text=block.text))
-        elif block.type == "image" and block.data:
+        elif isinstance(block, ImageBlock) and block.data:
             parts.append(types.ImageContent(data=block.data, mime_type=block.mime_type))
         else:
             parts.append(types.TextContent(text=f"[{block.type}, not shown]"))

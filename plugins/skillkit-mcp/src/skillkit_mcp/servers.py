@@ -96,21 +96,21 @@ def user_file(host: Host) -> Path:
 
 def configured_servers(host: Host) -> list[Configured]:
     """Return all servers by name; where a name is used twice the first wins: section, user's file, project's file."""
-    config: McpConfig = host.config.section("mcp") or McpConfig()
-    found: dict[str, tuple[str, str, Any, list[str]]] = {}
+    config: McpConfig = host.config.section("mcp")
+    found: dict[str, tuple[str, str, ServerConfig | None, list[str]]] = {}
     for name, one in config.servers.items():
         found[name] = "config", host.config.origin(f"mcp.servers.{name}") or "", one, []
     files = [("user", user_file(host))]
     if config.project_file and host.trusted:
         files.append(("project", host.cwd / ".mcp.json"))
     for origin, path in files:
-        for name, (one, problems) in read_file(path, project=origin == "project").items():
+        for name, (said, problems) in read_file(path, project=origin == "project").items():
             if name not in found:
-                found[name] = origin, str(path), one, problems
+                found[name] = origin, str(path), said, problems
     short = server_names(found)
     return [
-        Configured(name, short[name], origin, path, one, tuple(problems))
-        for name, (origin, path, one, problems) in sorted(found.items())
+        Configured(name, short[name], origin, place, said, tuple(problems))
+        for name, (origin, place, said, problems) in sorted(found.items())
     ]
 
 
@@ -170,7 +170,7 @@ async def server_of(host: Host, one: Configured) -> Server:
     Raises:
         UsageError: a variable is missing or may not be used.
     """
-    config: McpConfig = host.config.section("mcp") or McpConfig()
+    config: McpConfig = host.config.section("mcp")
     said = one.config
     assert said is not None
 

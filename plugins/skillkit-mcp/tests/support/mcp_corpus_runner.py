@@ -37,7 +37,7 @@ class Forked:
 
     def communicate(self, spec=None, timeout=None):
         if spec is not None:
-            self._output = tempfile.TemporaryFile()
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115
             self.pid = os.fork()
             if self.pid == 0:
                 self._client(spec)
