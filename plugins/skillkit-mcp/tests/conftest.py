@@ -3,7 +3,6 @@
 import asyncio
 import fcntl
 import inspect
-import json
 import os
 import shutil
 import subprocess
@@ -35,7 +34,7 @@ class Allow(Approver):
         asked: the requests.
     """
 
-    def __init__(self, decide=lambda request: "allow"):
+    def __init__(self, decide):
         self.asked = []
         self._decide = decide
 
@@ -52,9 +51,9 @@ class Client:
         shown: live output of calls.
     """
 
-    def __init__(self, host, ui=None, approver=None):
+    def __init__(self, host, ui, approver):
         self.host = host
-        self.approver = approver or Allow()
+        self.approver = approver
         self.ui = ui
         self.shown = []
 
@@ -85,10 +84,10 @@ class Client:
 def connect(make_host):
     """``connect({"time": {"command": ...}})`` gives a :class:`Client`; its servers end with the test."""
 
-    def make(servers, *, ui=None, approver=None, settings=None, **options):
+    def make(servers, *, ui=None, decide=lambda request: "allow", settings=None, **options):
         chosen = {"mcp.servers": servers, **(settings or {})}
         host = make_host(("mcp", skillkit_mcp.plugin), settings=chosen, **options)
-        return Client(host, ui, approver)
+        return Client(host, ui, Allow(decide))
 
     return make
 
@@ -148,7 +147,9 @@ def npm_servers(tmp_path_factory):
                 packages = [f"@modelcontextprotocol/server-{name}" for name in NPM]
                 command = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", folder, *packages]
                 run = subprocess.run(command, capture_output=True, text=True, timeout=240)
-                (folder / "done").write_text("" if run.returncode == 0 else (run.stderr or run.stdout or "failed")[-500:])
+                (folder / "done").write_text(
+                    "" if run.returncode == 0 else (run.stderr or run.stdout or "failed")[-500:]
+                )
             problem = (folder / "done").read_text() or None
     if problem is not None:
         reason = f"the reference servers cannot be installed: {problem}"
@@ -175,8 +176,3 @@ def alive():
         return found
 
     return find
-
-
-def write_json(path, data):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data))

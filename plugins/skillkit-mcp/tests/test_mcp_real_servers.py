@@ -107,7 +107,10 @@ async def test_the_filesystem_server_stays_in_its_folder(connect, npm_servers, t
 
 
 async def test_the_memory_server_keeps_what_it_is_told_for_all_agents_of_a_host(connect, npm_servers, tmp_path):
-    memory = {"command": str(npm_servers / "mcp-server-memory"), "env": {"MEMORY_FILE_PATH": str(tmp_path / "memory.json")}}
+    memory = {
+        "command": str(npm_servers / "mcp-server-memory"),
+        "env": {"MEMORY_FILE_PATH": str(tmp_path / "memory.json")},
+    }
     client = connect({"memory": memory})
     entity = {"name": "Bern", "entityType": "city", "observations": ["has bears"]}
     await client.call("mcp__memory__create_entities", entities=[entity])

@@ -193,7 +193,9 @@ class MessageFilter:
     def _result(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         if method == "tools/call":
             return _call_result(result)
-        kept: dict[str, Any] = {key: result[key] for key in ("nextCursor", "resultType", "ttlMs", "cacheScope") if key in result}
+        kept: dict[str, Any] = {
+            key: result[key] for key in ("nextCursor", "resultType", "ttlMs", "cacheScope") if key in result
+        }
         if not isinstance(kept.get("nextCursor", ""), str):
             del kept["nextCursor"]
         if method == "tools/list":
