@@ -1,0 +1,60 @@
+"""MCP with the whole distribution: servers in ``skillkit run``, and skills for an MCP client."""
+
+import json
+import os
+import sys
+
+from skillkit_testkit.turns import Call, Reply
+
+TIME = {"command": sys.executable, "args": ["-m", "mcp_server_time"]}
+ASK = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+
+
+def configure(home, **server):
+    home.config_dir.mkdir(parents=True, exist_ok=True)
+    (home.config_dir / "mcp.json").write_text(json.dumps({"mcpServers": {"time": {**TIME, **server}}}))
+
+
+def test_a_model_calls_a_server_in_a_run_of_the_command_line(skillkit_cli, skillkit_home, llm_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
+    configure(skillkit_home, alwaysAllow=["convert_time"])
+    run = ("run", "--provider", "openai", "--base-url", llm_server.openai_url, "--model", "m", "--json", "--events")
+    llm_server.script(Reply(tool_calls=[Call("mcp__time__convert_time", ASK)]), Reply(text="21:00 in Tokyo."))
+    events = skillkit_cli(*run, "Noon UTC in Tokyo?").ok().json_lines
+    ended = next(event for event in events if event.get("type") == "tool_execution_end")
+    assert "21:00" in json.dumps(ended) and ended["outcome"] == "ok"
+    assert any(tool.name == "mcp__time__get_current_time" for tool in llm_server.requests[0].tools)
+    llm_server.check()
+
+
+def test_a_call_that_nobody_approves_does_not_run(skillkit_cli, skillkit_home, llm_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
+    configure(skillkit_home)
+    run = ("run", "--provider", "openai", "--base-url", llm_server.openai_url, "--model", "m", "--json", "--events")
+    llm_server.script(Reply(tool_calls=[Call("mcp__time__convert_time", ASK)]), Reply(text="I may not."))
+    events = skillkit_cli(*run, "Noon UTC in Tokyo?").json_lines
+    ended = next(event for event in events if event.get("type") == "tool_execution_end")
+    assert ended["outcome"] == "denied" and "21:00" not in json.dumps(ended)
+
+
+def test_an_mcp_client_runs_actions_of_skills_and_gets_skills_as_prompts(skillkit_cli, skillkit_home):
+    import asyncio
+
+    from mcp import Client, StdioServerParameters
+
+    argv = [*skillkit_cli.argv, "mcp", "serve"]
+    server = StdioServerParameters(command=argv[0], args=argv[1:], env=dict(os.environ), cwd=skillkit_home.cwd)
+
+    async def main():
+        async with Client(server) as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            result = await client.call_tool("calculate__evaluate", {"expression": "17% of 2400"})
+            prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
+            prompt = await client.get_prompt("csv-stats", {"arguments": "of sales.csv"})
+            return tools, result, prompts, prompt
+
+    tools, result, prompts, prompt = asyncio.run(main())
+    assert "calculate__evaluate" in tools and "bash" not in tools
+    assert not result.is_error and "408" in result.content[0].text
+    assert "calculate" in prompts
+    assert "csv-stats" in prompt.messages[0].content.text and "sales.csv" in prompt.messages[0].content.text
