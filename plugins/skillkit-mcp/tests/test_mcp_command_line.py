@@ -47,6 +47,9 @@ def test_servers_of_other_programs_are_imported_and_listed(skillkit_cli, skillki
     ]
     assert listed[0]["env"] == ["KEY"] and '"v"' not in json.dumps(listed)
     assert skillkit_cli("mcp", "import", str(file), "--json").json["servers"][0]["outcome"] == "exists"
+    assert json.loads((skillkit_home.config_dir / "mcp.json").read_text())["mcpServers"]["Fancy Name"]["env"] == {
+        "KEY": "v"
+    }
     text = skillkit_cli("mcp").ok().stdout
     assert "time" in text and "mcp_server_time" in text
 
@@ -62,8 +65,12 @@ def test_files_of_vs_code_have_comments_inputs_and_folders(skillkit_cli, skillki
     assert outcome["web"]["problems"] == ["set API_KEY and name it in mcp.variables"]
     assert "SSE" in outcome["old"]["problems"][0]
     kept = json.loads((skillkit_home.config_dir / "mcp.json").read_text())["mcpServers"]
-    assert kept["time"] == {"command": "uvx", "args": ["mcp-server-time", "--dir=."]}
-    assert kept["web"] == {"url": "https://example.org/mcp#a//b", "headers": {"Authorization": "Bearer ${API_KEY}"}}
+    assert kept["time"] == {"type": "stdio", "command": "uvx", "args": ["mcp-server-time", "--dir=."]}
+    assert kept["web"] == {
+        "type": "http",
+        "url": "https://example.org/mcp#a//b",
+        "headers": {"Authorization": "Bearer ${API_KEY}"},
+    }
     nothing = write(skillkit_home.cwd / "other.json", '{"a": 1}')
     result = skillkit_cli("mcp", "import", str(nothing))
     assert result.exit_code == 2 and "holds no MCP servers" in result.stderr
@@ -94,6 +101,17 @@ def test_a_wrong_section_names_its_file_and_key(skillkit_cli, skillkit_home):
     write(skillkit_home.config_dir / "config.yaml", "")
     broken = skillkit_cli("mcp", "list")
     assert broken.exit_code == 2 and "mcp.json" in broken.stderr and "Traceback" not in broken.stderr
+
+
+def test_values_of_variables_and_headers_are_not_shown(skillkit_cli, skillkit_home):
+    server = "{command: x, env: {API_KEY: sesame-open-1}}"
+    web = "{url: 'https://example.org', headers: {X-Key: sesame-open-2}}"
+    write(skillkit_home.config_dir / "config.yaml", f"mcp:\n  servers:\n    a: {server}\n    b: {web}\n")
+    shown = (
+        skillkit_cli("config", "show", "mcp").ok().stdout + skillkit_cli("config", "show", "mcp", "--json").ok().stdout
+    )
+    assert "API_KEY" in shown and "sesame" not in shown
+    assert "sesame" not in skillkit_cli("mcp", "list", "--json").ok().stdout
 
 
 def test_a_login_needs_a_server_over_http(skillkit_cli, skillkit_home):

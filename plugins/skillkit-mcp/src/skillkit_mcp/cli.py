@@ -165,16 +165,12 @@ def import_(
     FILE is that of Claude Desktop (claude_desktop_config.json), Claude Code or Cursor (mcp.json), or VS Code
     (.vscode/mcp.json, settings.json).
     """
-    from .importing import foreign_servers, write_servers
-    from .servers import read_file, user_file
+    from .importing import foreign_servers, kept_servers, write_servers
+    from .servers import user_file
 
     host: Host = ctx.obj.host
     path = user_file(host)
-    kept = {
-        name: config.model_dump(by_alias=True, exclude_defaults=True, mode="json")
-        for name, (config, _) in read_file(path).items()
-        if config is not None
-    }
+    kept = kept_servers(path)
     outcome: list[dict[str, Any]] = []
     for name, (config, problems) in foreign_servers(file).items():
         if only and name not in only:

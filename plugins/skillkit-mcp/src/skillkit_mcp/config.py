@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 __all__ = ["McpConfig", "ServerConfig"]
 
@@ -16,7 +16,7 @@ class ServerConfig(BaseModel):
 
     command: str | None = Field(None, min_length=1, description="The program, for a server over stdio.")
     args: tuple[str, ...] = Field((), description="Its arguments.")
-    env: dict[str, str] = Field({}, description="Variables beside those that every server gets.")
+    env: dict[str, SecretStr] = Field({}, description="Variables beside those that every server gets.")
     cwd: str | None = Field(None, description="Its folder; default: the workspace.")
     url: str | None = Field(None, pattern=r"\Ahttps?://", description="The endpoint, for a server over HTTP.")
     headers: dict[str, str] = Field({}, description="Headers of every request.")

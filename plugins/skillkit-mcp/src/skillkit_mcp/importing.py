@@ -11,9 +11,9 @@ from typing import Any
 from skillkit_core import UsageError
 from skillkit_core.settings.documents import write_whole
 
-from .servers import parse_server
+from .servers import TAKEN, parse_server, read_file
 
-__all__ = ["foreign_servers", "write_servers"]
+__all__ = ["foreign_servers", "kept_servers", "write_private", "write_servers"]
 
 _MAX_FILE = 5_000_000
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.S)
@@ -92,8 +92,17 @@ def _converted(one: Any) -> tuple[dict[str, Any] | None, list[str]]:
         problems.append(f"set {', '.join(sorted(needs - {'HOME'}))} and name it in mcp.variables")
     if config is None:
         return None, problems
-    kept = config.model_dump(by_alias=True, exclude_defaults=True, mode="json")
-    return kept, problems
+    return {key: value for key, value in converted.items() if key in TAKEN}, problems
+
+
+def kept_servers(path: Path) -> dict[str, Any]:
+    """Return the servers of our own file, as they are written there.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    read_file(path)
+    return dict(json.loads(path.read_text("utf-8-sig")).get("mcpServers", {})) if path.exists() else {}
 
 
 def write_servers(path: Path, servers: Mapping[str, Mapping[str, Any]]) -> None:

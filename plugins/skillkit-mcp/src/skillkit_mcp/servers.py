@@ -20,7 +20,7 @@ from .names import server_names
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["Configured", "Server", "configured_servers", "server_of", "user_file"]
+__all__ = ["TAKEN", "Configured", "Server", "configured_servers", "server_of", "user_file"]
 
 _MAX_FILE = 1_000_000
 _HARMLESS = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
@@ -29,6 +29,9 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _IGNORED = frozenset(
     {"description", "name", "icon", "timeout", "gallery", "version", "metadata", "tags", "sandboxEnabled"}
 )
+_DECISIONS = {"alwaysAllow", "autoApprove", "always_allow", "trustAnnotations", "trust_annotations"}
+TAKEN = {name for key, info in ServerConfig.model_fields.items() for name in (key, info.alias)} | _DECISIONS | {"type"}
+"""The keys of a server that count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +148,11 @@ def parse_server(data: Any, *, project: bool = False) -> tuple[ServerConfig | No
     if data.get("type") == "sse":
         return None, ["servers over SSE (before 2025) are not supported: use its streamable HTTP address"]
     problems = []
-    known = {name for key, info in ServerConfig.model_fields.items() for name in (key, info.alias)} | {"type"}
-    allow = {"alwaysAllow", "autoApprove", "always_allow"}
-    kept = {key: value for key, value in data.items() if key in known | allow}
-    if project and (given := sorted((allow | {"trustAnnotations", "trust_annotations"}) & set(kept))):
+    kept = {key: value for key, value in data.items() if key in TAKEN}
+    if project and (given := sorted(_DECISIONS & set(kept))):
         problems.append(f"a project cannot decide {', '.join(given)}: say it in your own configuration")
         kept = {key: value for key, value in kept.items() if key not in given}
-    if unknown := sorted(set(data) - set(kept) - _IGNORED - allow - {"trustAnnotations", "trust_annotations"}):
+    if unknown := sorted(set(data) - TAKEN - _IGNORED):
         problems.append(f"no effect here: {', '.join(map(str, unknown))}")
     try:
         return ServerConfig.model_validate(kept), problems
@@ -189,7 +190,7 @@ async def server_of(host: Host, one: Configured) -> Server:
             raise UsageError(f"it needs the variable {name}", where=f"MCP server {one.name!r}", hint=hint) from None
 
     env = {k: v for k, v in host.environ.items() if k in _HARMLESS or k.startswith("LC_")}
-    own = {name: await fill(text) for name, text in said.env.items()}
+    own = {name: await fill(text.get_secret_value()) for name, text in said.env.items()}
     headers = {name: await fill(text) for name, text in said.headers.items()}
     for name, value in (*own.items(), *headers.items()):
         if re.search(r"key|token|secret|password|auth|cookie", name, re.I):
