@@ -196,7 +196,7 @@ class Connection:
             transport: Any = self._transport
         else:
             assert server.url is not None
-            self._http = GuardedClient(self.messages, server.headers, self._auth(self))
+            self._http = GuardedClient(server.url, self.messages, server.headers, self._auth(self))
             await stack.enter_async_context(self._http)
             transport = streamable_http_client(
                 server.url, http_client=self._http, max_sse_event_size=2 * server.max_message

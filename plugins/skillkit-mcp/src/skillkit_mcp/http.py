@@ -11,6 +11,8 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 from mcp.shared._httpx_utils import next_request_within_origin
@@ -90,6 +92,7 @@ class GuardedClient(httpx2.AsyncClient):
     """Sends the requests of the SDK's transport.
 
     Args:
+        url: the server.
         messages: reads what the server sends.
         headers: headers of every request.
         auth: adds tokens.
@@ -100,13 +103,14 @@ class GuardedClient(httpx2.AsyncClient):
         login: the server asked for a login.
     """
 
-    def __init__(self, messages: MessageFilter, headers: Mapping[str, str], auth: httpx2.Auth | None = None) -> None:
+    def __init__(
+        self, url: str, messages: MessageFilter, headers: Mapping[str, str], auth: httpx2.Auth | None = None
+    ) -> None:
         super().__init__(
             headers={"User-Agent": f"skillkit/{__version__}", **headers, "Accept-Encoding": "identity"},
             auth=auth,
             timeout=httpx2.Timeout(30.0, read=300.0),
-            transport=_Network(messages.max_message),
-            trust_env=True,
+            transport=_Network(messages.max_message, proxy=_proxy(url)),
         )
         self.session_gone = self.login = False
         self.problem: str | None = None
@@ -239,6 +243,15 @@ class GuardedClient(httpx2.AsyncClient):
         if event.event not in ("", "message"):
             return []
         return self._messages.read(event.data.encode("utf-8", "replace"), only)
+
+
+def _proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for a server that is not on this machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 def _message_of(request: httpx2.Request) -> dict[str, Any]:
