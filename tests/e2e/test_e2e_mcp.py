@@ -37,6 +37,23 @@ def test_a_call_that_nobody_approves_does_not_run(skillkit_cli, skillkit_home, l
     assert ended["outcome"] == "denied" and "21:00" not in json.dumps(ended)
 
 
+def test_a_rule_permits_the_tools_of_a_server_and_a_denial_outweighs_always_allow(
+    skillkit_cli, skillkit_home, llm_server, monkeypatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
+    configure(skillkit_home)
+    run = ("run", "--provider", "openai", "--base-url", llm_server.openai_url, "--model", "m", "--json", "--events")
+    llm_server.script(Reply(tool_calls=[Call("mcp__time__convert_time", ASK)]), Reply(text="21:00 in Tokyo."))
+    events = skillkit_cli(*run, "--permit", "mcp__time", "Noon UTC in Tokyo?").ok().json_lines
+    assert next(event for event in events if event.get("type") == "tool_execution_end")["outcome"] == "ok"
+    configure(skillkit_home, alwaysAllow=["*"])
+    (skillkit_home.config_dir / "config.yaml").write_text("permissions:\n  deny: [mcp__time__convert_time]\n")
+    llm_server.script(Reply(tool_calls=[Call("mcp__time__convert_time", ASK)]), Reply(text="I may not."))
+    events = skillkit_cli(*run, "Noon UTC in Tokyo?").json_lines
+    ended = next(event for event in events if event.get("type") == "tool_execution_end")
+    assert ended["outcome"] in ("denied", "blocked") and "21:00" not in json.dumps(ended)
+
+
 def test_an_mcp_client_runs_actions_of_skills_and_gets_skills_as_prompts(skillkit_cli, skillkit_home):
     import asyncio
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl
-from skillkit_core.descriptors import Command, ConfigSection
+from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
     from skillkit_core import BeforeAgentStartEvent, HandlerContext, Host, ToolCallEvent, ToolCallEventResult, ToolSet
@@ -39,6 +39,12 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 
     for command in COMMANDS:
         register(command)
+
+
+@hookimpl(optionalhook=True)
+def register_permission_rules(register: Callable[[Factory], None]) -> None:
+    """Tell ``permissions`` which tools the user lets run without a question."""
+    register(Factory("mcp", "skillkit_mcp.guard:PermissionRules"))
 
 
 @hookimpl(timeout=700)
