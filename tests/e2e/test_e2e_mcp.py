@@ -75,3 +75,13 @@ def test_an_mcp_client_runs_actions_of_skills_and_gets_skills_as_prompts(skillki
     assert not result.is_error and "408" in result.content[0].text
     assert "calculate" in prompts
     assert "csv-stats" in prompt.messages[0].content.text and "sales.csv" in prompt.messages[0].content.text
+
+
+def test_trusting_a_folder_shows_its_servers_and_a_changed_file_is_asked_about_again(skillkit_cli, skillkit_home):
+    file = skillkit_home.cwd / ".mcp.json"
+    file.write_text('{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}')
+    assert "MCP server time: uvx mcp-server-time" in skillkit_cli("config", "trust").ok().stdout
+    assert [s["name"] for s in skillkit_cli("mcp", "list", "--json").ok().json] == ["time"]
+    file.write_text('{"mcpServers": {"time": {"command": "evil"}}}')
+    changed = skillkit_cli("mcp", "list", "--json").ok()
+    assert changed.json == [] and "config trust" in changed.stderr

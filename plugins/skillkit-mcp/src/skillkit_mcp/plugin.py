@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl
@@ -45,6 +46,18 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """Tell ``permissions`` which tools the user lets run without a question."""
     register(Factory("mcp", "skillkit_mcp.guard:PermissionRules"))
+
+
+@hookimpl
+def project_content(register: Callable[..., None], folder: str) -> None:
+    """Name the servers that a project brings."""
+    register(".mcp.json", partial(_described, folder))
+
+
+def _described(folder: str) -> list[str]:
+    from .servers import described
+
+    return described(folder)
 
 
 @hookimpl(timeout=700)

@@ -123,11 +123,11 @@ def read_file(path: Path, *, project: bool = False) -> dict[str, tuple[ServerCon
     Raises:
         UsageError: the file cannot be read.
     """
+    if not path.is_file():
+        return {}
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_FILE + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from None
     try:
@@ -139,6 +139,19 @@ def read_file(path: Path, *, project: bool = False) -> dict[str, tuple[ServerCon
         raise UsageError(
             f"is no file of MCP servers: {error}", where=str(path), hint='write {"mcpServers": {...}}'
         ) from None
+
+
+def described(folder: str) -> list[str]:
+    """Return a line for every server that the file of a project names: what would be started, or asked."""
+    try:
+        found = read_file(Path(folder, ".mcp.json"), project=True)
+    except UsageError as error:
+        return [f"MCP servers: {error.message}"]
+    lines = []
+    for name, (config, _) in found.items():
+        what = "cannot be used" if config is None else config.url or " ".join([config.command or "", *config.args])
+        lines.append(f"MCP server {name}: {what}")
+    return lines
 
 
 def parse_server(data: Any, *, project: bool = False) -> tuple[ServerConfig | None, list[str]]:
