@@ -22,9 +22,12 @@ if sys.dont_write_bytecode and sys.pycache_prefix is None:
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     shutil.rmtree(sys.pycache_prefix + tempfile.gettempdir(), ignore_errors=True)  # that of earlier tests' own modules
 
-# What runs in the background of a shell may ignore interrupts, and hands that on to the processes that tests interrupt.
+# What runs in the background of a shell may ignore interrupts, and under nohup hang-ups, and hands that on to the processes
+# that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Reading the certificates of the system is most of what making a client of an SDK costs, and tests make thousands.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
