@@ -64,7 +64,9 @@ def members() -> list[Member]:
     default = ROOT / "plugins" / "skillkit-default"
     found = [
         Member("skillkit-core", ROOT, ROOT / "tests" / "core", ["pytest", "hypothesis"], []),
-        Member("skillkit-default", default, ROOT / "tests" / "e2e", ["mcp-server-time", "pytest", "skillkit-testkit"], []),
+        Member(
+            "skillkit-default", default, ROOT / "tests" / "e2e", ["mcp-server-time", "pytest", "skillkit-testkit"], []
+        ),
     ]
     for folder in sorted([*ROOT.glob("plugins/*"), ROOT / "skills"]):
         if (folder / "tests").is_dir() and (folder / "pyproject.toml").is_file():
