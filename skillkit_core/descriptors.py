@@ -65,12 +65,16 @@ class Provider(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of the command line: its name, the import string of its click command, and one line of help."""
+    """A command of the command line: its name, the import string of its click command, and one line of help.
+
+    ``opens``: the program without a command runs this one at a terminal; of several, the first plugin's.
+    """
 
     name: str
     target: str
     help: str
     hidden: bool = False
+    opens: bool = False
 
 
 class ConfigSection(NamedTuple):

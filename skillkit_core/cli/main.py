@@ -178,7 +178,14 @@ def root(ctx: click.Context, /, **options: Any) -> None:
 
         logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s: %(message)s")
     if ctx.invoked_subcommand is None:
-        echo(ctx.get_help())
+        at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        name = next((e.name for e in ctx.obj.host.commands.entries() if e.item.opens), None) if at_terminal else None
+        command = cast(RootGroup, ctx.command).get_command(ctx, name) if name else None
+        if name and command is not None:
+            with command.make_context(name, [], parent=ctx) as opened:
+                command.invoke(opened)
+        else:
+            echo(ctx.get_help())
 
 
 def run(argv: Sequence[str]) -> int:

@@ -14,7 +14,10 @@ from skillkit_core.cli.output import columns, echo, escaped, style
 from skillkit_core.contracts.approver import Question
 from skillkit_core.errors import UsageError
 
-__all__ = ["APPROVALS", "Approvals", "DeferringApprover", "TerminalApprover", "approver_for", "confirm", "show_call"]
+__all__ = [
+    "APPROVALS", "Approvals", "DeferringApprover", "TerminalApprover", "approver_for", "call_lines", "confirm", "ends",
+    "hidden_line", "question_lines", "show_call",
+]  # fmt: skip
 
 APPROVALS = ("ask", "deny", "defer")
 Approvals = Literal["ask", "deny", "defer"]
@@ -116,59 +119,66 @@ def show_call(
 
     Returns: whether something of the arguments is hidden.
     """
+    lines, hidden = call_lines(tool, args, call_id, whole=whole)
+    for line in (*lines, *question_lines(questions)):
+        echo(line, err=True)
+    return hidden
+
+
+def call_lines(tool: str, args: Mapping[str, Any], call_id: str = "", *, whole: bool = False) -> tuple[list[str], bool]:
+    """Return what would run as lines for the terminal, and whether something of the arguments is hidden."""
     name, call_id = escaped(tool), f"{escaped(call_id)}  " if call_id else ""
     head = call_id + style(name, bold=True, stream=sys.stderr)
     text = escaped(json.dumps(args, ensure_ascii=False))
     room = columns() - len(call_id) - len(name) - 1 if sys.stderr.isatty() else LONGEST
-    hidden = False
     if len(text) <= room:
-        echo(f"{head} {text}", err=True)
-    else:
-        echo(head, err=True)
-        hidden = _show_arguments(args, len(text) > LONGEST and not whole, whole)
-    for question in questions:
-        owner = f" ({question.plugin})" if question.plugin else ""
-        for line in (question.text + owner).split("\n"):
-            echo(f"  {escaped(line)}", err=True)
-    return hidden
+        return [f"{head} {text}"], False
+    lines, hidden = _argument_lines(args, len(text) > LONGEST and not whole, whole)
+    return [head, *lines], hidden
 
 
-def _show_arguments(args: Mapping[str, Any], cut: bool, whole: bool) -> bool:
-    """Print each argument on lines of its own; return whether something is hidden, which it is only where ``cut``."""
+def question_lines(questions: Sequence[Question]) -> list[str]:
+    """Return what guards ask, with the plugin of each."""
+    texts = [question.text + (f" ({question.plugin})" if question.plugin else "") for question in questions]
+    return [f"  {escaped(line)}" for text in texts for line in text.split("\n")]
+
+
+def _argument_lines(args: Mapping[str, Any], cut: bool, whole: bool) -> tuple[list[str], bool]:
+    """Return each argument on lines of its own, and whether something is hidden, which it is only where ``cut``."""
     texts = [escaped(json.dumps({name: value}, ensure_ascii=False)[1:-1]) for name, value in args.items()]
-    first, left_out, last = _ends(texts, MOST if cut else len(texts))
+    first, left_out, last = ends(texts, MOST if cut else len(texts))
     longest = max(LEAST, LONGEST // max(1, len(first) + len(last)))
+    lines: list[str] = []
     hidden = bool(left_out)
     for place, text in enumerate((*first, *last)):
         if left_out and place == len(first):
-            _say_hidden(f"{left_out:,} arguments")
-        head, count, tail = _ends(text, longest if cut else len(text))
-        _print_wrapped(head, whole)
+            lines.append(hidden_line(f"{left_out:,} arguments"))
+        head, count, tail = ends(text, longest if cut else len(text))
+        lines += _wrapped(head, whole)
         if count:
             hidden = True
-            _say_hidden(f"{count:,} characters")
-            _print_wrapped(tail, whole)
-    return hidden
+            lines += [hidden_line(f"{count:,} characters"), *_wrapped(tail, whole)]
+    return lines, hidden
 
 
-def _ends(whole: Sequence[Any], most: int) -> tuple[Any, int, Any]:
+def ends(whole: Sequence[Any], most: int) -> tuple[Any, int, Any]:
     """Return head and tail of what is longer than ``most``, and between them how much is left out."""
     if len(whole) <= most:
         return whole, 0, whole[:0]
     return whole[: most // 2], len(whole) - most // 2 * 2, whole[-(most // 2) :]
 
 
-def _say_hidden(what: str) -> None:
-    echo("  " + style(f"... {what} are hidden ...", fg="yellow", stream=sys.stderr), err=True)
+def hidden_line(what: str) -> str:
+    """Return the line that stands for what is left out."""
+    return "  " + style(f"... {what} are hidden ...", fg="yellow", stream=sys.stderr)
 
 
-def _print_wrapped(text: str, whole: bool) -> None:
-    """Print a text so that no line of it begins where those of SkillKit begin."""
+def _wrapped(text: str, whole: bool) -> list[str]:
+    """Return a text in lines of which none begins where those of SkillKit begin."""
     width = max(20, columns() - 4) if sys.stderr.isatty() else len(text)
     parts = text.replace("\\n", "\\n\n").split("\n") if whole or text.count("\\n") <= LINES else [text]
     rows = [part[start : start + width] for part in parts for start in range(0, len(part), width)]
-    for place, row in enumerate(rows):
-        echo(f"{'    ' if place else '  '}{row}", err=True)
+    return [f"{'    ' if place else '  '}{row}" for place, row in enumerate(rows)]
 
 
 async def confirm(question: str) -> bool:

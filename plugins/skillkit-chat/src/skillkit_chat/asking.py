@@ -19,7 +19,7 @@ from .waiting import show_waiting
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host, SkillAction
 
-__all__ = ["ask"]
+__all__ = ["TITLE", "ask", "session_for"]
 
 MAX_REQUEST = 1_000_000  # characters that are read of stdin
 TITLE = 80  # characters of a request that name its session
@@ -39,7 +39,7 @@ async def ask(host: Host, options: Options) -> int:
     config = replace(config_for(host, options), approver=approver)
     values = parse_action_args(str(options.skill), action, options.words[1:]) if action is not None else None
     request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
-    session = await _session(host, options)
+    session = await session_for(host, options)
     agent = AgentRunner(config, host=host, session=session)
     try:
         opened = await agent.open()
@@ -98,7 +98,7 @@ def _action(host: Host, options: Options) -> SkillAction | None:
     return action
 
 
-async def _session(host: Host, options: Options) -> str | None:
+async def session_for(host: Host, options: Options) -> str | None:
     """What to hand to the agent as its session."""
     if options.no_session:
         return None

@@ -17,7 +17,7 @@ from .waiting import Again
 if TYPE_CHECKING:
     from skillkit_core import AgentConfig, Host
 
-__all__ = ["Options", "answering", "config_for", "keeps_sessions", "options_from"]
+__all__ = ["Options", "answering", "choosing", "config_for", "keeps_sessions", "options_from"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,7 +51,7 @@ class Options:
         return "ask" if TerminalApprover.possible() and not self.as_json else nobody
 
 
-_OPTIONS = (
+_CHOICES = (
     click.option("--model", "-m", metavar="NAME", help="Model that answers."),
     click.option("--provider", metavar="NAME", help="Provider that is asked."),
     click.option("--api", metavar="NAME", help="Wire protocol, where the provider speaks several."),
@@ -83,17 +83,26 @@ _OPTIONS = (
     ),
     click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="End after N rounds with the model."),
     click.option("--no-stream", is_flag=True, help="Ask the provider for whole answers."),
+)
+_OUTPUT = (
     click.option("-v", "--verbose", is_flag=True, help="Show tools, tokens and cost on stderr."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
     click.option("--events", is_flag=True, help="With --json: print every event as a JSON line first."),
 )
 
 
-def answering(function: F) -> F:
-    """The options of every command that lets a model answer; :func:`options_from` takes them."""
-    for option in reversed(_OPTIONS):
+def choosing(function: F) -> F:
+    """The options that say who answers, with what, and who is asked."""
+    for option in reversed(_CHOICES):
         function = option(function)
     return function
+
+
+def answering(function: F) -> F:
+    """The options of every command that lets a model answer once; :func:`options_from` takes them."""
+    for option in reversed(_OUTPUT):
+        function = option(function)
+    return choosing(function)
 
 
 def options_from(

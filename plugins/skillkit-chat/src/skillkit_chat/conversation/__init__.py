@@ -1,0 +1,1 @@
+"""``skillkit chat``: a conversation at the terminal."""

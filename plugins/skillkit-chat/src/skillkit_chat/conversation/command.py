@@ -1,0 +1,51 @@
+"""``skillkit chat``: what it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skillkit_core.errors import UsageError
+
+from ..cli import prepare
+from ..options import choosing, options_from
+
+__all__ = ["chat"]
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[REQUEST]")
+@click.option("--session", metavar="ID", help="Go on with this session: its id, or the start of it.")
+@click.option("--continue", "resume", is_flag=True, help="Go on with the latest session.")
+@click.option("--no-session", is_flag=True, help="Keep nothing on the disk.")
+@choosing
+@click.pass_context
+def chat(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, **given: Any) -> None:
+    """Work with an agent in a conversation at the terminal.
+
+    \b
+    skillkit chat
+    skillkit chat --continue
+    skillkit chat "what is in this folder?"
+
+    Type /help there for commands and keys.
+    """
+    if given["session"] is not None and not given["session"].strip():
+        raise UsageError("--session is empty", hint="name one of 'skillkit sessions list', or leave it out")
+    if (given["session"] is not None) + given["resume"] + given["no_session"] > 1:
+        raise UsageError("--session, --continue and --no-session exclude each other")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "a conversation needs a terminal", hint='for pipes and programs: skillkit run "...", skillkit rpc'
+        )
+    options = options_from(
+        ctx, skills_dirs=skills_dirs, allow_bash=allow_bash, verbose=False, as_json=False, events=False, **given
+    )
+    prepare(ctx.obj.host)
+    from .loop import converse
+
+    ctx.exit(asyncio.run(converse(ctx.obj.host, options)))

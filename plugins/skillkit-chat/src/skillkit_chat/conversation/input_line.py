@@ -1,0 +1,131 @@
+"""The line that a person types: its history, its completions, and the keys that make it longer or send it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer, ThreadedCompleter
+from prompt_toolkit.filters import Condition, has_completions, has_focus
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import BufferControl, Window
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.processors import HighlightIncrementalSearchProcessor
+from prompt_toolkit.widgets import SearchToolbar
+
+from skillkit_core.errors import UsageError
+
+from .mentions import pasted_file
+
+__all__ = ["InputLine", "history_in"]
+
+PROMPT = "› "
+_ROWS = 12  # of a long text; more of them scroll
+
+
+def history_in(folder: Path) -> History:
+    """Return the lines that were typed before, in a file that nobody else reads.
+
+    Raises:
+        UsageError: the file cannot be made.
+    """
+    path = folder / "chat_history"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        path.chmod(0o600)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}", hint="what you type is kept there") from None
+    return FileHistory(str(path))
+
+
+class InputLine:
+    """The line that a person types.
+
+    Attributes:
+        buffer: the text.
+        window: where the text stands.
+        search: the line that shows what Ctrl-R looks for.
+        keys: its keys.
+    """
+
+    def __init__(self, completer: Completer, history: History | None, cwd: Path, send: Callable[[str], None]) -> None:
+        self.buffer = Buffer(
+            completer=ThreadedCompleter(completer),
+            complete_while_typing=True,
+            history=history or InMemoryHistory(),
+            multiline=True,
+            name="line",
+        )
+        self._cwd, self._send = cwd, send
+        self.search = SearchToolbar(ignore_case=True)
+        control = BufferControl(
+            self.buffer,
+            search_buffer_control=self.search.control,
+            input_processors=[HighlightIncrementalSearchProcessor()],
+        )
+        self.window = Window(
+            control,
+            height=Dimension(min=1, max=_ROWS),
+            wrap_lines=True,
+            dont_extend_height=True,
+            get_line_prefix=lambda number, wrapped: [("class:prompt", "  " if number or wrapped else PROMPT)],
+        )
+        self.keys = self._bind()
+
+    def put_back(self, texts: list[str]) -> None:
+        """Put texts that were not said before what stands there now."""
+        now = [self.buffer.text] if self.buffer.text else []
+        self.buffer.text = "\n".join([*texts, *now])
+        self.buffer.cursor_position = len(self.buffer.text)
+
+    def keep(self) -> None:
+        """Move what stands there into the history."""
+        if self.buffer.text.strip():
+            self.buffer.append_to_history()
+        self.buffer.reset()
+
+    def _bind(self) -> KeyBindings:
+        keys = KeyBindings()
+        here = has_focus(self.buffer)
+        chosen = has_completions & Condition(
+            lambda: self.buffer.complete_state is not None and self.buffer.complete_state.current_completion is not None
+        )
+
+        @keys.add("enter", filter=here & ~chosen)
+        def _send(event: KeyPressEvent) -> None:
+            text = self.buffer.text
+            if self.buffer.document.text_before_cursor.endswith("\\"):
+                self.buffer.delete_before_cursor()
+                self.buffer.insert_text("\n")
+            elif text.strip():
+                self.keep()
+                self._send(text.strip())
+
+        @keys.add("enter", filter=here & chosen)
+        def _take(event: KeyPressEvent) -> None:
+            self.buffer.complete_state = None
+            if self.buffer.text.endswith("/"):
+                self.buffer.start_completion()
+
+        @keys.add("escape", "enter", filter=here)
+        @keys.add("c-j", filter=here)
+        def _newline(event: KeyPressEvent) -> None:
+            self.buffer.insert_text("\n")
+
+        @keys.add("escape", filter=here & has_completions)
+        def _close(event: KeyPressEvent) -> None:
+            self.buffer.cancel_completion()
+
+        @keys.add(Keys.BracketedPaste, filter=here)
+        def _paste(event: KeyPressEvent) -> None:
+            text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+            mention = pasted_file(text, self._cwd)
+            self.buffer.insert_text(f"{mention} " if mention else text)
+
+        return keys

@@ -1,0 +1,386 @@
+"""The conversation: what Enter does, what interrupts, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.patch_stdout import patch_stdout
+from rich.text import Text
+from skillkit_commands import Invocation, Prompt, SlashCommands
+
+from skillkit_core import AgentRunner, NoActiveRun, RunAborted, SkillKitError, UsageError
+from skillkit_core.cli.output import shorten
+
+from ..approval import approver_for
+from ..asking import TITLE, session_for
+from ..folders import keep_folders, say_missing
+from ..options import Options, config_for, keeps_sessions
+from ..resuming import as_before, last_answer
+from ..waiting import check_workspace
+from .completion import ChatCompleter
+from .input_line import InputLine, history_in
+from .mentions import images_in
+from .panels import KeyPanel
+from .paper import markdown, note
+from .person import PersonAnswers, PersonApproves
+from .progress import TICK, Progress
+from .recall import recall
+from .screen import Screen
+from .status import Status
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentResponse, Host
+
+__all__ = ["converse"]
+
+OWN = {"help": "Show commands and keys.", "clear": "Clear the screen.", "quit": "Leave; the session is kept."}
+KEYS = (
+    ("Enter", "send; while a run goes on: say it to the model as soon as it reads again"),
+    ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
+    ("Tab", "complete /commands, their arguments, and files after @; images that are named so are sent"),
+    ("Up, Down, Ctrl-R", "what was typed before; look for it"),
+    ("Esc, Ctrl-C", "interrupt; what waited comes back into the line"),
+    ("Ctrl-C twice, Ctrl-D", "leave"),
+    ("Ctrl-L, Ctrl-Z", "clear the screen; suspend"),
+)
+
+
+async def converse(host: Host, options: Options) -> int:
+    """Hold a conversation; return the exit code."""
+    kept = keeps_sessions(host, options)
+    session = await session_for(host, options) if kept or options.session or options.resume else None
+    person, asked = PersonAnswers(), options.approvals or "ask"
+    approver = PersonApproves(later=kept) if asked == "ask" else approver_for(asked, kept=kept)
+    config = replace(config_for(host, options), approver=approver, ui=person)
+    agent = AgentRunner(config, host=host, session=session)
+    try:
+        opened = await agent.open()
+        say_missing(host, opened)
+        await keep_folders(opened, options.skills_dirs)
+        if before := as_before(host, options, last_answer(opened)):
+            agent.configure(**before)
+        talk = Conversation(agent, kept)
+        person.screen = talk.screen
+        if isinstance(approver, PersonApproves):
+            approver.agent, approver.screen = agent, talk.screen
+        code = await talk.hold(" ".join(options.words).strip())
+    finally:
+        await agent.aclose()
+        await host.aclose()
+    return code
+
+
+class Conversation:
+    """One agent and the person at the terminal.
+
+    Attributes:
+        screen: the terminal.
+    """
+
+    def __init__(self, agent: AgentRunner, kept: bool) -> None:
+        self._agent, self._kept = agent, kept
+        self._commands = SlashCommands(agent)
+        history = history_in(agent.host.data_dir) if kept else None
+        self._line = InputLine(ChatCompleter(self._commands, OWN, agent.cwd), history, agent.cwd, self._entered)
+        self._line.buffer.on_text_changed += self._typed
+        self._status = Status(agent)
+        self.screen = Screen(self._line, self._live, self._status.text, self._keys())
+        self._progress = Progress(agent, self.screen, self._status)
+        self._work: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._next: list[str] = []  # said when what goes on now is over
+        self._interrupted = self._leaving = self._moved = False
+        agent.events.observe(self._see)
+
+    async def hold(self, request: str) -> int:
+        """Talk until the person leaves; return the exit code."""
+        loop = asyncio.get_running_loop()
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name)
+            loop.add_signal_handler(number, self._leave, 128 + number)
+        self._greet()
+        ticking = asyncio.create_task(self._tick())
+        try:
+            with patch_stdout(raw=True):
+                return await self.screen.app.run_async(pre_run=lambda: self._start(request))
+        except EOFError:
+            return 0
+        finally:
+            ticking.cancel()
+            self._keep_what_was_typed()
+            self._agent.abort("the person left")
+            for task in (*self._tasks, *([self._work] if self._work else [])):
+                with contextlib.suppress(asyncio.CancelledError, SkillKitError):
+                    await task
+            if self._kept and self._agent.messages:
+                self.screen.print(note(f"Go on with: skillkit chat --session {self._agent.session.id}"))
+
+    def _start(self, request: str) -> None:
+        if self._agent.suspension is not None:
+            self._begin(self._decide())
+            self._next += [request] if request else []
+        elif request:
+            self._entered(request)
+
+    def _greet(self) -> None:
+        from skillkit_core import __version__
+
+        self.screen.print(
+            Text.assemble((f"SkillKit {__version__}", "bold"), ("  /help shows commands and keys", "dim"))
+        )
+        self.screen.print(*recall(self._agent.session, self.screen.width))
+
+    # --- what a person types ----------------------------------------------------------------------------------
+
+    def _typed(self, buffer: Any) -> None:
+        self._leaving, self.screen.hint = False, ""
+
+    def _entered(self, text: str) -> None:
+        task = asyncio.create_task(self._enter(text))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _enter(self, text: str) -> None:
+        try:
+            if await self._own(text):
+                return
+            invocation = self._commands.match(text)
+            if invocation is not None:
+                await self._call(text, invocation)
+            else:
+                await self._say(text)
+        except SkillKitError as error:
+            self._wrong(error)
+            self._line.put_back([text])
+
+    async def _own(self, text: str) -> bool:
+        """Do what a command of the conversation itself says; return whether ``text`` is one."""
+        if text == "/help":
+            self._help()
+        elif text == "/clear":
+            self.screen.clear()
+        elif text in ("/quit", "/exit"):
+            self._leave()
+        else:
+            return False
+        return True
+
+    async def _call(self, text: str, invocation: Invocation) -> None:
+        if not self._busy:
+            self._begin(self._run_command(text, invocation))
+        elif invocation.command.while_running:
+            await self._run_command(text, invocation)
+        else:
+            raise UsageError(f"/{invocation.command.name} has to wait for the end of the run", hint="Esc interrupts it")
+
+    async def _run_command(self, text: str, invocation: Invocation) -> None:
+        self._progress.say(text)
+        self._moved = False
+        try:
+            answer = await self._commands.run(invocation)
+        except RunAborted:
+            self.screen.print(note("interrupted", "yellow"))
+            return
+        except SkillKitError as error:
+            self._wrong(error)
+            self._line.put_back([text])
+            return
+        if isinstance(answer, Prompt):
+            await self._ask(answer.text, shown=True)
+        elif answer:
+            self.screen.print(*[Text(line) for line in answer.split("\n")])
+        if self._moved:
+            self._status.begin()
+            self.screen.print(*recall(self._agent.session, self.screen.width))
+
+    async def _say(self, text: str) -> None:
+        """Say a text to the model: now, into the run that goes on, or after what goes on."""
+        images = images_in(text, self._agent.cwd)
+        if not self._busy:
+            self._begin(self._ask(text))
+            return
+        try:
+            self._progress.wait(await self._agent.steer(text, images=images), text)
+        except NoActiveRun:
+            self._next.append(text)
+
+    # --- runs -------------------------------------------------------------------------------------------------
+
+    @property
+    def _busy(self) -> bool:
+        return self._work is not None and not self._work.done()
+
+    def _begin(self, work: Any) -> None:
+        self._interrupted = False
+        self._work = asyncio.create_task(work)
+        self._work.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Report what nobody foresaw in one line, and go on with what was typed meanwhile."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.screen.print(note(f"Error: {type(error).__name__}: {' '.join(str(error).split())}", "red"))
+        waiting, self._next = self._next, []
+        if task.cancelled() or self._interrupted:
+            self._line.put_back(waiting)
+        elif waiting:
+            self._entered("\n".join(waiting))
+        self.screen.refresh()
+
+    async def _ask(self, text: str, *, shown: bool = False) -> None:
+        """Let the model answer a text."""
+        images = images_in(text, self._agent.cwd)
+        if not await self._may_deny_what_waits():
+            self._line.put_back([text])
+            return
+        if not shown:
+            self._progress.say(text)
+        if not self._status.title:
+            self._status.title = shorten(text, TITLE)
+            if self._kept:
+                await self._agent.session.append("session_info", {"title": self._status.title})
+        if not await self._run(lambda: self._agent.chat(text, images=images)):
+            self._line.put_back([text])
+
+    async def _decide(self) -> None:
+        """Ask about the calls that wait, and go on with them."""
+        waiting = self._agent.suspension
+        if waiting is not None:
+            check_workspace(waiting, self._agent.cwd)
+            self.screen.print(note("the session waits for a decision", "yellow"))
+            await self._run(lambda: self._agent.resume())
+
+    async def _run(self, work: Callable[[], Awaitable[AgentResponse]]) -> bool:
+        """Show a run; return whether what was said is part of the session."""
+        self._progress.begin()
+        try:
+            response = await work()
+        except RunAborted:
+            self._progress.end()
+            self.screen.print(note("interrupted", "yellow"))
+        except SkillKitError as error:
+            self._progress.end()
+            self._wrong(error)
+            return self._progress.heard
+        else:
+            self._progress.end()
+            self._tell(response)
+        finally:
+            self._take_back()
+        return True
+
+    def _tell(self, response: AgentResponse) -> None:
+        """Print what a run says beside its answer."""
+        if response.content and not self._progress.shown:
+            self.screen.write("\n" + markdown(response.content, self.screen.width - 1))
+        if response.outcome == "limit":
+            self.screen.print(note(response.reason, "yellow"))
+        elif response.outcome == "suspended":
+            self.screen.print(note("put off: another message denies what waits; --continue asks again", "yellow"))
+
+    async def _may_deny_what_waits(self) -> bool:
+        if self._agent.suspension is None:
+            return True
+        choices = {"d": "decide now", "y": "yes", "n": "no"}
+        answer = await self.screen.ask(
+            KeyPanel("Calls wait for a decision, and this message denies them. Say it?", choices)
+        )
+        if answer == "decide now":
+            await self._decide()
+        return answer == "yes" or (answer == "decide now" and self._agent.suspension is None)
+
+    def _take_back(self) -> None:
+        """Put into the line what no run has read and none will."""
+        queued = dict(self._progress.queued)
+        self._line.put_back([text for name, text in queued.items() if self._agent.cancel(name) == "cancelled"])
+
+    # --- keys, and leaving ------------------------------------------------------------------------------------
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("escape")
+        def _escape(event: KeyPressEvent) -> None:
+            if self._busy or self.screen.asking:
+                self._interrupt()
+
+        @keys.add("c-c")
+        @keys.add(Keys.SIGINT)
+        def _stop(event: KeyPressEvent) -> None:
+            self._interrupt()
+
+        @keys.add("c-d")
+        def _end(event: KeyPressEvent) -> None:
+            if self.screen.asking:
+                self._interrupt()
+            elif not self._line.buffer.text:
+                self._leave()
+            else:
+                self._line.buffer.delete()
+
+        return keys
+
+    def _interrupt(self) -> None:
+        """Interrupt what goes on; the second time, or where nothing goes on, leave."""
+        if self._busy and not self._interrupted:
+            self._interrupted = True
+            queued = dict(self._progress.queued)
+            unsaid = self._agent.abort("interrupted by the person")
+            self._line.put_back([queued.get(item.id, item.text) for item in unsaid])
+            if not self._agent.running and self._work is not None and not self.screen.decline():
+                self._work.cancel()
+            self.screen.hint = "interrupting; again leaves"
+        elif self._busy or self._leaving:
+            self._leave()
+        elif self._line.buffer.text:
+            self._line.keep()
+            self.screen.hint = "the line is in the history (Up); Ctrl-C leaves"
+            self._leaving = True
+        else:
+            self._leaving = True
+            self.screen.hint = "Ctrl-C again leaves"
+        self.screen.refresh()
+
+    def _leave(self, code: int = 0) -> None:
+        if self.screen.app.is_running and not self.screen.app.is_done:
+            self.screen.app.exit(result=code)
+
+    def _keep_what_was_typed(self) -> None:
+        """Move what was not said into the history, where Up finds it next time."""
+        self._line.put_back([*self._progress.queued.values(), *self._next])
+        self._line.keep()
+
+    # --- what is shown ----------------------------------------------------------------------------------------
+
+    def _live(self, width: int, rows: int) -> str:
+        return self._progress.live(width, rows)
+
+    def _see(self, event: Any) -> None:
+        if event.type in ("session_start", "session_tree") and len(event.agent_path) == 1:
+            self._moved = True
+
+    def _help(self) -> None:
+        rows = [(f"/{name}", told) for name, told in OWN.items()]
+        rows += [(f"/{c.name} {c.arguments}".rstrip(), c.help) for c in self._commands.all()]
+        wide = min(32, max(len(name) for name, _ in (*rows, *KEYS)))
+        lines = [Text(), Text("Commands", "bold")]
+        lines += [Text.assemble((f"  {name:{wide}}  ", "cyan"), told) for name, told in sorted(rows)]
+        lines += [Text(), Text("Keys", "bold")]
+        lines += [Text.assemble((f"  {name:{wide}}  ", "cyan"), told) for name, told in KEYS]
+        self.screen.print(*lines)
+
+    def _wrong(self, error: Exception) -> None:
+        self.screen.print(Text.assemble(("Error: ", "bold red"), note(" ".join(str(error).split()), "")))
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            if self._progress.busy:
+                self.screen.refresh()

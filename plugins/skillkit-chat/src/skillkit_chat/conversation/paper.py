@@ -1,0 +1,134 @@
+"""How texts look on the terminal: Markdown in whole blocks, diffs, and notes, in the colours that the terminal has."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from markdown_it import MarkdownIt
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import Heading, Markdown
+from rich.style import Style
+from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme
+from rich.text import Text
+from rich.theme import Theme
+
+from skillkit_core.cli.output import colourful, escaped, printable
+
+__all__ = ["WIDEST", "ansi", "diff", "fold", "markdown", "note", "one_line", "split"]
+
+WIDEST = 120
+"""Columns of running text: longer lines are hard to read."""
+
+# Only colours that people choose for their terminal, and no background, so that light and dark ones can be read.
+_THEME = Theme(
+    {
+        "markdown.code": "cyan",
+        "markdown.code_block": "none",
+        "markdown.h1": "bold underline",
+        "markdown.h2": "bold",
+        "markdown.h3": "bold",
+        "markdown.h4": "italic",
+        "markdown.item.bullet": "bold",
+        "markdown.item.number": "bold",
+        "markdown.block_quote": "italic",
+        "markdown.hr": "dim",
+        "markdown.link": "blue",
+        "markdown.link_url": "blue underline",
+        "markdown.table.border": "dim",
+        "markdown.table.header": "bold",
+    }
+)
+_COLOURS = {
+    "Token.Comment": Style(dim=True, italic=True),
+    "Token.Keyword": Style(color="magenta"),
+    "Token.Keyword.Type": Style(color="magenta"),
+    "Token.Operator.Word": Style(color="magenta"),
+    "Token.Name.Function": Style(color="blue"),
+    "Token.Name.Class": Style(color="blue"),
+    "Token.Name.Decorator": Style(color="blue"),
+    "Token.Name.Tag": Style(color="blue"),
+    "Token.Name.Builtin": Style(color="cyan"),
+    "Token.Literal.Number": Style(color="cyan"),
+    "Token.Literal.String": Style(color="green"),
+    "Token.Generic.Deleted": Style(color="red"),
+    "Token.Generic.Inserted": Style(color="green"),
+    "Token.Generic.Heading": Style(bold=True),
+}
+_CODE = ANSISyntaxTheme({token: _COLOURS.get(str(token), Style()) for token in ANSI_LIGHT})
+_BLOCKS = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+class _PlainHeading(Heading):
+    """A heading at the left, without a box."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        if self.tag in ("h1", "h2"):
+            yield Text("")
+        yield self.text
+
+
+class _Markdown(Markdown):
+    elements: ClassVar[dict[str, Any]] = {**Markdown.elements, "heading_open": _PlainHeading}
+
+
+def ansi(*parts: RenderableType, width: int) -> str:
+    """Return what the terminal gets for these parts."""
+    out = io.StringIO()
+    console = Console(
+        file=out, width=max(20, width), force_terminal=True, color_system="standard" if colourful() else None,
+        no_color=not colourful(), theme=_THEME, highlight=False, emoji=False, markup=False, legacy_windows=False,
+    )  # fmt: skip
+    console.print(*parts, sep="\n")
+    return out.getvalue()
+
+
+def markdown(text: str, width: int) -> str:
+    """Return Markdown as it looks on the terminal; nothing in it is obeyed."""
+    shown = _Markdown(printable(text), code_theme=_CODE, hyperlinks=False)  # type: ignore[arg-type]
+    lines = ansi(shown, width=min(width, WIDEST)).split("\n")
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def split(text: str) -> tuple[str, str]:
+    """Return the blocks of a Markdown text that no further text can change, and the rest."""
+    starts = [token.map[0] for token in _BLOCKS.parse(text) if token.level == 0 and token.map and token.nesting >= 0]
+    if len(starts) < 2:
+        return "", text
+    lines = text.splitlines(keepends=True)
+    return "".join(lines[: starts[-1]]), "".join(lines[starts[-1] :])
+
+
+def diff(text: str) -> list[Text]:
+    """Return the lines of a preview, those of a diff in colours, and what nobody sees escaped."""
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    return [
+        Text("  " + escaped(line.expandtabs(4)), "bold" if line[:3] in ("+++", "---") else styles.get(line[:1], ""))
+        for line in text.splitlines()
+    ]
+
+
+def note(text: str, style: str = "dim") -> Text:
+    """Return a line about what happens."""
+    return Text(printable(text), style)
+
+
+def one_line(text: str, width: int) -> str:
+    """Return a text on one line of at most ``width`` characters, with what nobody sees escaped."""
+    line = escaped(" ".join(text.split()))
+    return line if len(line) <= width else line[: max(1, width - 1)] + "…"
+
+
+def fold(text: str, width: int, head: int = 2, tail: int = 3) -> Iterator[Text]:
+    """Yield the first and last lines of an output, and between them how many are left out."""
+    lines = [line.rsplit("\r", 1)[-1] for line in text.rstrip().replace("\r\n", "\n").split("\n")]
+    left_out = len(lines) - head - tail
+    if left_out > 1:
+        lines[head : len(lines) - tail] = [f"… {left_out:,} more lines"]
+    for line in lines:
+        shown = printable(line.expandtabs(4))
+        yield Text(f"  │ {shown[: width - 5] + '…' if len(shown) > width - 4 else shown}", "dim")

@@ -1,0 +1,170 @@
+"""The person at the conversation: asked about calls and questions, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from skillkit_core import (
+    Answers,
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
+    Survey,
+    SurveyOption,
+    SurveyQuestion,
+    UserInterface,
+)
+from skillkit_core.cli.output import escaped, printable
+from skillkit_core.contracts.user_interface import NoticeLevel
+from skillkit_core.descriptors import load_object
+
+from ..approval import call_lines, ends, hidden_line, question_lines
+from .panels import KeyPanel, Panel, PickPanel, TextPanel
+from .paper import diff, note
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+
+    from .screen import Screen
+
+__all__ = ["PersonAnswers", "PersonApproves"]
+
+_LINES = 40  # of a preview; of a longer one head and tail are shown
+_LEVELS: Mapping[NoticeLevel, str] = {"info": "", "warning": "yellow", "error": "red"}
+
+
+class PersonApproves(Approver):
+    """Shows what a call would do and takes one key: yes, no, always where guards allow it, later where the session is kept.
+
+    Attributes:
+        agent: whose calls are asked about; set once it is made.
+        screen: where they are shown; set once it is made.
+    """
+
+    agent: AgentRunner
+    screen: Screen
+
+    def __init__(self, *, later: bool) -> None:
+        self._later = later
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Ask about one call."""
+        preview = await self._preview(request)
+        hidden = self._show(request, preview, whole=False)
+        sticky = bool(request.questions) and all(question.key is not None for question in request.questions)
+        while True:
+            choices = {"y": "yes", "n": "no"}
+            choices |= {"a": "always"} if sticky else {}
+            choices |= {"s": "show all"} if hidden else {}
+            choices |= {"l": "later"} if self._later else {}
+            answer = await self.screen.ask(KeyPanel(f"Run {request.tool_name}?", choices))
+            if answer != "show all":
+                break
+            hidden = self._show(request, preview, whole=True)
+        said = {"yes": "allowed", "always": "allowed, and from now on too", "later": "put off"}.get(answer, "denied")
+        self.screen.print(note(f"  {said}", "green" if answer in ("yes", "always") else "yellow"))
+        if answer in ("yes", "always"):
+            return ApprovalDecision("allow", "a person agreed", remember=answer == "always")
+        if answer == "later":
+            return ApprovalDecision("defer", "a person decides later")
+        return ApprovalDecision("deny", "a person said no")
+
+    async def _preview(self, request: ApprovalRequest) -> list[Text] | None:
+        """Return what the tool itself says a call would do, ``None`` where it says nothing."""
+        tool = self.agent.toolbox.get(request.tool_name)
+        target = tool.annotations.get("preview") if tool is not None else None
+        if target is None:
+            return None
+        try:
+            text = await load_object(target)(self.agent, request.tool_name, request.args)
+        except Exception as error:  # noqa: BLE001 - a tool's preview: the arguments are shown in its place
+            self.screen.print(note(f"  no preview: {type(error).__name__}: {' '.join(str(error).split())}", "yellow"))
+            return None
+        return diff(str(text)) if text else None
+
+    def _show(self, request: ApprovalRequest, preview: list[Text] | None, *, whole: bool) -> bool:
+        """Print what would run and what is asked; return whether something is hidden."""
+        who = "" if len(request.agent_path) == 1 else f"{request.agent_path[-1]} › "
+        if preview is None:
+            lines, hidden = call_lines(request.tool_name, request.args, whole=whole)
+            body: list[Text] = [Text.from_ansi(line) for line in lines]
+        else:
+            head, left_out, tail = ends(preview, len(preview) if whole else _LINES)
+            hidden = bool(left_out)
+            body = [Text(escaped(request.tool_name), "bold"), *head]
+            body += [Text.from_ansi(hidden_line(f"{left_out:,} lines")), *tail] if left_out else []
+        asked = [Text(line) for line in question_lines(request.questions)]
+        self.screen.print(Text(), *([note(f"{who}asks")] if who else []), *body, *asked)
+        return hidden
+
+
+class PersonAnswers(UserInterface):
+    """Asks the questions of a survey one after the other, and prints notices.
+
+    Attributes:
+        screen: where they are shown; set once it is made.
+    """
+
+    screen: Screen
+
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask; Esc declines the survey."""
+        single = len(survey.questions) == 1 and survey.text == survey.questions[0].text
+        head = [Text(printable(survey.title), "bold")]
+        if survey.text and not single:
+            head.append(Text(printable(survey.text)))
+        self.screen.print(Text(), *head)
+        given: dict[str, Any] = {}
+        for question in survey.questions:
+            answer = await self._answer(question)
+            if answer is None:
+                self.screen.print(note("  declined", "yellow"))
+                return None
+            if answer != "" or question.required:
+                given[question.id] = answer
+            self.screen.print(Text.assemble((f"  {printable(question.text)} ", "dim"), _said(question, answer)))
+        return survey.answer(given)
+
+    async def notify(self, text: str, level: NoticeLevel = "info") -> None:
+        """Print."""
+        self.screen.print(note(text, _LEVELS[level]))
+
+    async def _answer(self, question: SurveyQuestion) -> Any:
+        """Return an answer that fits the question, ``None`` for none."""
+        while True:
+            answer = await self.screen.ask(_panel(question))
+            if answer is None:
+                return None
+            if question.kind == "confirm":
+                answer = answer == "yes"
+            if answer in ("", ()) and question.default is not None:
+                return question.default
+            problem = question.problem(answer)
+            if problem is None:
+                return answer
+            self.screen.print(note(f"  the answer {problem}", "yellow"))
+
+
+def _panel(question: SurveyQuestion) -> Panel:
+    default = question.default
+    if question.kind == "confirm":
+        return KeyPanel(question.text, {"y": "yes", "n": "no"})
+    if question.kind in ("text", "secret"):
+        return TextPanel(
+            question.text, secret=question.kind == "secret", default=default if isinstance(default, str) else ""
+        )
+    chosen = default if isinstance(default, tuple) else (str(default),) if default is not None else ()
+    options: tuple[SurveyOption, ...] = question.options
+    return PickPanel(question.text, options, several=question.kind == "choices", chosen=chosen)
+
+
+def _said(question: SurveyQuestion, answer: Any) -> str:
+    """Return an answer as it is shown: a secret as nothing but its being there."""
+    if question.kind == "secret":
+        return "•••"
+    if isinstance(answer, bool):
+        return "yes" if answer else "no"
+    return printable(", ".join(answer) if isinstance(answer, tuple) else str(answer))

@@ -1,0 +1,255 @@
+"""The screen: what is finished stands above and is never drawn again. Below are what goes on, the input line, and the status.
+
+Nothing asks the terminal where its cursor is, so that no answer of it can come in between what a person types.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import (
+    AnyContainer,
+    BufferControl,
+    CompletionsMenu,
+    ConditionalContainer,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    VerticalAlign,
+    Window,
+)
+from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+from rich.console import RenderableType
+
+from skillkit_core.cli.output import colourful
+
+from .input_line import PROMPT, InputLine
+from .panels import Panel, TextPanel
+from .paper import ansi
+
+__all__ = ["Screen"]
+
+PAUSE = 0.5
+"""Seconds without a key before a question takes one: what a person was typing answers nothing."""
+_STYLE = Style.from_dict(
+    {
+        "prompt": "bold",
+        "key": "bold ansicyan",
+        "chosen": "ansicyan bold",
+        "hint": "dim",
+        "status": "dim",
+        "completion-menu": "bg:default fg:default",
+        "completion-menu.completion": "bg:default fg:default",
+        "completion-menu.completion.current": "bg:default fg:ansicyan noreverse bold",
+        "completion-menu.meta.completion": "bg:default fg:default dim",
+        "completion-menu.meta.completion.current": "bg:default fg:ansicyan noreverse",
+        "completion-menu.multi-column-meta": "bg:default fg:default",
+        "scrollbar.background": "bg:default",
+        "scrollbar.button": "bg:default",
+    }
+)
+_KEYS = {
+    "enter": "enter",
+    "up": "up",
+    "down": "down",
+    "backspace": "backspace",
+    "tab": "down",
+    "s-tab": "up",
+    " ": "space",
+}
+"""Keys of a terminal, and what a question calls them."""
+
+
+class Screen:
+    """The terminal of a conversation.
+
+    Args:
+        line: the input line.
+        live: returns what goes on, for a number of columns and rows.
+        status: returns the status line for a number of columns.
+        keys: keys of the conversation.
+    """
+
+    def __init__(
+        self,
+        line: InputLine,
+        live: Callable[[int, int], str],
+        status: Callable[[int], str],
+        keys: KeyBindings,
+    ) -> None:
+        self.line = line
+        self.hint = ""
+        self._panel: Panel | None = None
+        self._armed = False
+        self._turn = asyncio.Lock()
+        self._pressed = 0.0
+        self._text = Buffer(multiline=False, name="answer")
+        self._live, self._status = live, status
+        output = Vt100_Output.from_pty(sys.__stdout__ or sys.stdout)
+        output.enable_cpr = False
+        self.app: Application[int] = Application(
+            layout=self._layout(),
+            key_bindings=merge_key_bindings([line.keys, keys, self._keys()]),
+            style=_STYLE,
+            output=output,
+            color_depth=None if colourful() else ColorDepth.DEPTH_1_BIT,
+            erase_when_done=True,
+            min_redraw_interval=0.04,
+        )
+        self.app.ttimeoutlen = 0.05
+        self.app.timeoutlen = 0.2
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal."""
+        return self.app.output.get_size().columns
+
+    def print(self, *parts: RenderableType) -> None:
+        """Print parts above what goes on, once."""
+        self.write(ansi(*parts, width=self.width))
+
+    def write(self, text: str) -> None:
+        """Print a text for the terminal as it is above what goes on."""
+        if self.app.is_running:
+            self.app.renderer.erase()
+        self.app.output.write_raw(text.replace("\n", "\r\n"))
+        self.app.output.flush()
+        self.app.invalidate()
+
+    def clear(self) -> None:
+        """Clear the terminal."""
+        self.app.renderer.clear()
+
+    def refresh(self) -> None:
+        """Draw what goes on again."""
+        self.app.invalidate()
+
+    async def ask(self, panel: Panel) -> Any:
+        """Ask one question after the other; return the answer, ``None`` for none. A question that is cancelled goes away."""
+        async with self._turn:
+            self._panel, self._armed = panel, False
+            self._text.reset()
+            if isinstance(panel, TextPanel):
+                self._text.text = panel.default
+            self.app.layout.focus(self._question)
+            arming = asyncio.create_task(self._arm(panel))
+            try:
+                return await panel.answer
+            finally:
+                arming.cancel()
+                self._panel = None
+                self._text.reset()
+                self.app.layout.focus(self.line.buffer)
+                self.refresh()
+
+    @property
+    def asking(self) -> bool:
+        """Whether a question stands there."""
+        return self._panel is not None
+
+    def decline(self) -> bool:
+        """Take the question back without an answer; return whether there was one."""
+        if self._panel is None:
+            return False
+        self._panel.say(None)
+        return True
+
+    async def _arm(self, panel: Panel) -> None:
+        """Let the question take keys once nobody has typed for a moment."""
+        loop = asyncio.get_running_loop()
+        self._pressed = loop.time()
+        self.refresh()
+        while (left := self._pressed + PAUSE - loop.time()) > 0:  # noqa: ASYNC110 - the time until which to wait moves
+            await asyncio.sleep(left)
+        self._armed = True
+        if isinstance(panel, TextPanel):
+            self.app.layout.focus(self._text)
+        self.refresh()
+
+    def _layout(self) -> Layout:
+        asking = Condition(lambda: self._panel is not None)
+        text = Condition(lambda: isinstance(self._panel, TextPanel) and self._armed)
+        secret = Condition(lambda: isinstance(self._panel, TextPanel) and self._panel.secret)
+        live = FormattedTextControl(self._live_text)
+        self._question = Window(
+            FormattedTextControl(self._question_text, focusable=True, show_cursor=False),
+            dont_extend_height=True,
+            wrap_lines=True,
+        )
+        answer = Window(
+            BufferControl(self._text, input_processors=[ConditionalProcessor(PasswordProcessor(), secret)]),
+            height=1,
+            get_line_prefix=lambda number, wrapped: [("class:prompt", PROMPT)],
+        )
+        rows: list[AnyContainer] = [
+            ConditionalContainer(Window(live, dont_extend_height=True), Condition(lambda: bool(self._live_text()))),
+            ConditionalContainer(self._question, asking),
+            ConditionalContainer(answer, text),
+            ConditionalContainer(self.line.window, ~asking),
+            self.line.search,
+            CompletionsMenu(max_height=8),
+            Window(FormattedTextControl(self._status_text), height=1, style="class:status"),
+        ]
+        return Layout(HSplit(rows, align=VerticalAlign.TOP), focused_element=self.line.window)
+
+    def _live_text(self) -> StyleAndTextTuples:
+        size = self.app.output.get_size()
+        lines = self._live(size.columns, max(3, size.rows // 2 - 3))
+        return ANSI(lines).__pt_formatted_text__() if lines else []
+
+    def _question_text(self) -> StyleAndTextTuples:
+        if self._panel is None:
+            return []
+        return self._panel.lines() if self._armed else [("class:hint", "…")]
+
+    def _status_text(self) -> StyleAndTextTuples:
+        return [("bold", self.hint)] if self.hint else [("", self._status(self.width))]
+
+    def _keys(self) -> KeyBindings:
+        """Return the keys of questions, and those that change nothing but the screen."""
+        keys = KeyBindings()
+        asking = Condition(lambda: self._panel is not None)
+        waiting = Condition(lambda: self._panel is not None and not self._armed)
+        text = has_focus(self._text)
+
+        def early(event: KeyPressEvent) -> None:
+            self._pressed = asyncio.get_running_loop().time()
+            if event.data.isprintable():
+                self.line.buffer.insert_text(event.data)
+
+        def press(event: KeyPressEvent, key: str = "") -> None:
+            assert self._panel is not None
+            self._panel.press(key, event.data)
+
+        for key in (Keys.Any, *_KEYS):
+            keys.add(key, filter=waiting)(early)
+            keys.add(key, filter=asking & ~waiting & ~text)(functools.partial(press, key=_KEYS.get(key, "")))
+
+        @keys.add("enter", filter=text)
+        def _done(event: KeyPressEvent) -> None:
+            assert self._panel is not None
+            self._panel.say(self._text.text)
+
+        @keys.add("c-z", filter=~asking)
+        def _suspend(event: KeyPressEvent) -> None:
+            event.app.suspend_to_background()
+
+        @keys.add("c-l")
+        def _clear(event: KeyPressEvent) -> None:
+            self.clear()
+
+        return keys

@@ -1,0 +1,88 @@
+"""The status line: the model, what was used, how full the context is, and the title of the session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillkit_core import TokenUsage, UsageEvent
+from skillkit_core.cli.output import escaped
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+
+__all__ = ["Status", "short"]
+
+
+def short(number: int) -> str:
+    """Return a number in at most four characters and a letter: ``950``, ``12.3k``, ``1.2M``."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            value = number / size
+            return f"{value:.0f}{letter}" if value >= 100 else f"{value:.1f}{letter}"
+    return str(number)
+
+
+class Status:
+    """Counts what an agent and those below it use.
+
+    Attributes:
+        title: what the session is called; empty: nothing yet.
+    """
+
+    def __init__(self, agent: AgentRunner) -> None:
+        self._agent = agent
+        self.title = ""
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from what the open session says."""
+        session = self._agent.open_session
+        self._usage = session.usage if session is not None else TokenUsage()
+        self._cost = session.cost if session is not None else 0.0
+        titles = (
+            [e.data.get("title") for e in session.entries if e.type == "session_info"] if session is not None else []
+        )
+        self.title = next((str(title) for title in reversed(titles) if title), "")
+        self._context = 0
+
+    def used(self, event: UsageEvent) -> None:
+        """Count a request."""
+        self._usage += event.usage
+        self._cost += event.cost or 0.0
+        if event.purpose == "turn" and len(event.agent_path) == 1:
+            self._context = event.usage.total
+
+    def shortened(self, tokens: int) -> None:
+        """Take the context for ``tokens`` long."""
+        self._context = tokens
+
+    def text(self, width: int) -> str:
+        """Return the line; of a narrow terminal's the last parts are left out."""
+        target, choice = self._agent.target, self._agent.config
+        named = choice.model if isinstance(choice.model, str) or choice.model is None else choice.model.id
+        model = target.model.id if target is not None else named or choice.provider or "no model yet"
+        used = self._usage
+        parts = [escaped(model)]
+        if used.total:
+            parts.append(
+                f"↑{short(used.input + used.cache_read + used.cache_write)} ↓{short(used.output + used.reasoning)}"
+            )
+        if used.cache_read:
+            parts.append(f"{short(used.cache_read)} cached")
+        if self._cost:
+            parts.append(f"${self._cost:.4f}" if self._cost < 1 else f"${self._cost:.2f}")
+        window = target.model.context_window if target is not None else 0
+        if self._context:
+            parts.append(
+                f"{self._context / window:.0%} of {short(window)}" if window else f"context {short(self._context)}"
+            )
+        if self.title:
+            parts.append(escaped(self.title))
+        line = ""
+        for part in parts:
+            longer = f"{line} · {part}" if line else part
+            if len(longer) > width - 2:
+                room = width - 3 - len(line) - 3
+                return f"{line} · {part[:room]}…" if part is parts[-1] and room > 8 else line
+            line = longer
+        return line
