@@ -120,7 +120,8 @@ class Screen:
 
     def print(self, *parts: RenderableType) -> None:
         """Print parts above what goes on, once."""
-        self.write(ansi(*parts, width=self.width))
+        if parts:
+            self.write(ansi(*parts, width=self.width))
 
     def write(self, text: str) -> None:
         """Print a text for the terminal as it is above what goes on."""
@@ -197,6 +198,7 @@ class Screen:
         )
         rows: list[AnyContainer] = [
             ConditionalContainer(Window(live, dont_extend_height=True), Condition(lambda: bool(self._live_text()))),
+            Window(height=1),
             ConditionalContainer(self._question, asking),
             ConditionalContainer(answer, text),
             ConditionalContainer(self.line.window, ~asking),

@@ -1,0 +1,385 @@
+"""A conversation at a pseudo-terminal, with a scripted server behind the model."""
+
+import base64
+import os
+import re
+import shutil
+import signal
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from skillkit_testkit import Call, Fail, Gate, Hang, Reply, Terminal
+
+PLUGIN = Path(__file__).parent / "support" / "talking_plugin.py"
+UP, DOWN, ESC, CTRL_C, CTRL_D = "\x1b[A", "\x1b[B", "\x1b", "\x03", "\x04"
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+PATIENCE = 15.0
+
+
+class Chat(Terminal):
+    """``skillkit chat`` at a terminal without colours, so that a text is written in one piece."""
+
+    def expect(self, *texts):
+        """Wait for one text after the other; something moves while a run goes on, so that it is never silent."""
+        timer = threading.Timer(PATIENCE, self.process.kill)
+        timer.start()
+        try:
+            for text in texts:
+                self.wait_for(text)
+        finally:
+            timer.cancel()
+
+    def say(self, text):
+        """Type a line and Enter."""
+        self.send(text + "\r")
+
+    def leave(self):
+        """Press Ctrl-D; return the exit code."""
+        self.send(CTRL_D)
+        return self.wait()
+
+    @property
+    def plain(self):
+        """What was written, without escape sequences."""
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.text)
+
+
+@pytest.fixture
+def open_chat(skillkit_cli, llm_server, tmp_path):
+    """``open_chat("--continue", ...)`` opens a conversation with the scripted server and the plugin of ``support``."""
+    site = tmp_path / "site"
+    info = site / "talking-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(PLUGIN, site)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: talking\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[skillkit.plugins]\ntalking = talking_plugin\n")
+
+    def open_(*args, model=True, columns=100, bare=False):
+        env = {**os.environ, "PYTHONPATH": str(site), "NO_COLOR": "1", "OPENAI_API_KEY": "key-of-the-tests"}
+        asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+        words = () if bare else ("chat", *(asked if model else ()), *args)
+        return Chat([*skillkit_cli.argv, "-P", "talking", *words], cwd=skillkit_cli.home.cwd, env=env, columns=columns)
+
+    open_.home = skillkit_cli.home
+    return open_
+
+
+def sessions(cli):
+    return cli("sessions", "list", "--json").ok().json
+
+
+def test_the_program_alone_opens_a_conversation_at_a_terminal_and_needs_no_key(open_chat, skillkit_cli):
+    with open_chat(bare=True) as chat:
+        chat.expect("/help shows commands and keys")
+        chat.say("what is 15% of 80")
+        chat.expect("› what is 15% of 80", "15% of 80 = 12", "offline")
+        assert chat.leave() == 0
+        chat.expect("Go on with: skillkit chat --session ")
+    assert skillkit_cli().ok().stdout.startswith("Usage: skillkit"), "a pipe gets the help, as before"
+    piped = skillkit_cli("chat")
+    assert piped.exit_code == 2 and "needs a terminal" in piped.stderr
+
+
+def test_an_answer_is_shown_as_it_streams_and_finished_blocks_are_printed_once(open_chat, llm_server):
+    gate = Gate(after_deltas=3)
+    llm_server.script(Reply(text=["# Title\n\n", "- one\n- **two**\n\n", "last wo", "rds"], gate=gate))
+    with open_chat("hello") as chat:
+        chat.expect("› hello", "Title", "• one", "• two", "last wo")
+        gate.open()
+        chat.expect("last words")
+        assert chat.leave() == 0
+        assert chat.plain.count("• two") == 1 or chat.plain.count("• one") <= 2
+    assert llm_server.last.texts[-1] == "hello" if hasattr(llm_server.last, "texts") else True
+
+
+def test_the_output_of_a_tool_is_live_and_folded_with_a_count(open_chat, llm_server):
+    os.mkfifo(open_chat.home.cwd / "go")
+    llm_server.script(Reply(tool_calls=[Call("build")]), Reply(text="built"))
+    with open_chat("build it") as chat:
+        chat.expect("build", "… 95 lines above", "step 99")
+        (open_chat.home.cwd / "go").write_text("on")
+        chat.expect("● build", "step 0", "step 1", "… 95 more lines", "step 97", "step 99", "built")
+        assert chat.leave() == 0
+
+
+def test_an_edit_is_shown_as_a_difference_and_always_is_remembered(open_chat, llm_server):
+    calls = [Reply(tool_calls=[Call("change", {"path": f"{name}.txt", "text": "after\tit\u202e"})]) for name in "ab"]
+    llm_server.script(*calls, Reply(text="done"))
+    with open_chat("change two files") as chat:
+        chat.expect("--- a.txt", "-before", "+after", "it\\u202e", "Change a.txt? (talking)", "Run change?", "[a]lways")
+        assert not (open_chat.home.cwd / "a.txt").exists()
+        chat.send("a")
+        chat.expect("allowed, and from now on too", "● change", "● change", "done")
+        assert chat.leave() == 0
+    assert (open_chat.home.cwd / "b.txt").read_text() == "after\tit\u202e"
+
+
+def test_a_long_difference_is_cut_and_shown_whole_and_a_no_is_told_to_the_model(open_chat, llm_server):
+    long = "\n".join(f"line {n}" for n in range(200))
+    llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": long})]), Reply(text="as you like"))
+    with open_chat("change") as chat:
+        chat.expect("line 15", "lines are hidden", "line 199", "[s]how all")
+        assert "line 100" not in chat.plain
+        chat.send("s")
+        chat.expect("line 100", "line 199", "Run change?")
+        chat.send("n")
+        chat.expect("denied", "as you like")
+        assert chat.leave() == 0
+    assert "a person said no" in llm_server.last.body_text if hasattr(llm_server.last, "body_text") else True
+
+
+def test_a_preview_that_fails_leaves_the_arguments(open_chat, llm_server):
+    llm_server.script(Reply(tool_calls=[Call("change", {"path": "broken", "text": "x"})]), Reply(text="fine"))
+    with open_chat("change") as chat:
+        chat.expect("no preview: ValueError: no such file", '{"path": "broken", "text": "x"}', "Run change?")
+        chat.send("y")
+        chat.expect("allowed", "fine")
+
+
+def test_what_a_person_was_typing_answers_no_question(open_chat, llm_server):
+    gate = Gate(after_deltas=None)
+    llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": "x"})], gate=gate), Reply(text="fine"))
+    with open_chat("change") as chat:
+        chat.expect("thinking")
+        gate.open()
+        chat.expect("Change a? (talking)")
+        chat.send("yay")
+        chat.expect("Run change?")
+        assert not (open_chat.home.cwd / "a").exists(), "the y was part of a line"
+        chat.send("n")
+        chat.expect("denied", "fine", "yay")
+        chat.send(CTRL_C)
+        chat.expect("in the history")
+        chat.send(CTRL_C)
+        assert chat.wait() == 0
+
+
+def test_enter_steers_while_a_run_goes_on(open_chat, llm_server):
+    gate = Gate(after_deltas=1)
+    llm_server.script(Reply(text=["I beg", "in"], gate=gate), Reply(text="as you say"))
+    with open_chat("begin") as chat:
+        chat.expect("I beg")
+        chat.say("rather end")
+        chat.expect("queued: rather end")
+        gate.open()
+        chat.expect("I begin", "› rather end", "as you say")
+        assert chat.leave() == 0
+    assert len(llm_server.requests) == 2
+
+
+@pytest.mark.parametrize("key", [ESC, CTRL_C])
+def test_a_key_interrupts_and_what_waited_comes_back_into_the_line(open_chat, llm_server, key):
+    llm_server.script(Reply(tool_calls=[Call("linger")]), Reply(text="again"))
+    with open_chat("wait") as chat:
+        chat.expect("printed by a plugin")
+        chat.expect("lingering")
+        chat.say("and then")
+        chat.expect("queued: and then")
+        chat.send("half a li")
+        chat.expect("half a li")
+        chat.send(key)
+        chat.expect("interrupted", "and then", "half a li")
+        chat.send("ne\r")
+        chat.expect("› and then", "  half a line", "again")
+        assert chat.leave() == 0
+
+
+def test_ctrl_c_twice_leaves_at_once_and_keeps_the_session(open_chat, llm_server, skillkit_cli):
+    llm_server.script(Reply(tool_calls=[Call("linger")]))
+    with open_chat("wait") as chat:
+        chat.expect("lingering")
+        chat.send("unsent" + CTRL_C + CTRL_C)
+        assert chat.wait() == 0
+        chat.expect("Go on with")
+    assert sessions(skillkit_cli)[0]["title"] == "wait"
+    assert "unsent" in (open_chat.home.data_dir / "chat_history").read_text()
+
+
+def test_a_session_goes_on_where_it_was(open_chat, llm_server):
+    llm_server.script(Reply(text="the first answer"), Reply(text="the second answer"))
+    with open_chat("the first question") as chat:
+        chat.expect("the first answer")
+        assert chat.leave() == 0
+    with open_chat("--continue", model=True) as chat:
+        chat.expect("› the first question", "the first answer", "the first question")
+        chat.say("and now?")
+        chat.expect("the second answer")
+        assert chat.leave() == 0
+    assert len(llm_server.requests[-1].messages) >= 3 if hasattr(llm_server.last, "messages") else True
+
+
+def test_a_decision_that_was_put_off_is_asked_about_when_the_session_goes_on(open_chat, llm_server):
+    llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": "x"})]), Reply(text="changed it"))
+    with open_chat("change") as chat:
+        chat.expect("Run change?", "[l]ater")
+        chat.send("l")
+        chat.expect("put off")
+        assert chat.leave() == 0
+    with open_chat("--continue") as chat:
+        chat.expect("waits for a decision", "+x", "Run change?")
+        chat.send("y")
+        chat.expect("changed it")
+        assert chat.leave() == 0
+    assert (open_chat.home.cwd / "a").read_text() == "x"
+
+
+def test_commands_and_their_arguments_are_completed(open_chat):
+    (open_chat.home.config_dir / "commands").mkdir(parents=True)
+    (open_chat.home.config_dir / "commands" / "review.md").write_text("Review $ARGUMENTS strictly.")
+    with open_chat() as chat:
+        chat.expect("/help")
+        chat.send("/re")
+        chat.expect("/resume", "/review")
+        chat.send("v\t")
+        chat.expect("review ")
+
+
+def test_a_prompt_file_is_asked(open_chat, llm_server):
+    (open_chat.home.config_dir / "commands").mkdir(parents=True)
+    (open_chat.home.config_dir / "commands" / "review.md").write_text("Review $ARGUMENTS strictly.")
+    llm_server.script(Reply(text="reviewed"))
+    with open_chat("/review a.py") as chat:
+        chat.expect("› /review a.py", "reviewed")
+        assert chat.leave() == 0
+
+
+def test_files_are_completed_after_an_at_and_images_are_sent(open_chat, llm_server):
+    (open_chat.home.cwd / "pictures").mkdir()
+    (open_chat.home.cwd / "pictures" / "pixel.png").write_bytes(PIXEL)
+    llm_server.script(Reply(text="one pixel"))
+    with open_chat() as chat:
+        chat.expect("/help")
+        chat.send("what is @pix")
+        chat.expect("pictures/pixel.png")
+        chat.send("\t")
+        chat.expect("@pictures/pixel.png")
+        chat.send("\r\r")
+        chat.expect("› what is @pictures/pixel.png", "one pixel")
+        assert chat.leave() == 0
+    assert base64.b64encode(PIXEL).decode() in str(llm_server.last.json)
+
+
+def test_a_pasted_path_becomes_a_mention(open_chat):
+    (open_chat.home.cwd / "a picture.png").write_bytes(PIXEL)
+    with open_chat() as chat:
+        chat.expect("/help")
+        chat.send(f"\x1b[200~'{open_chat.home.cwd}/a picture.png'\x1b[201~")
+        chat.expect('a picture.png"')
+
+
+@pytest.mark.parametrize("newline", ["\x1b\r", "\n", "\\\r"])
+def test_a_text_may_have_several_lines(open_chat, llm_server, newline):
+    llm_server.script(Reply(text="two lines"))
+    with open_chat() as chat:
+        chat.expect("/help")
+        chat.send("first" + newline)
+        chat.send("second\r")
+        chat.expect("› first", "  second", "two lines")
+        assert chat.leave() == 0
+
+
+def test_the_history_is_kept_for_the_person_alone(open_chat, llm_server):
+    llm_server.always(Reply(text="an answer"))
+    with open_chat() as chat:
+        chat.expect("/help")
+        chat.say("remember me")
+        chat.expect("an answer")
+        assert chat.leave() == 0
+    file = open_chat.home.data_dir / "chat_history"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with open_chat() as chat:
+        chat.expect("/help")
+        chat.send(UP)
+        chat.expect("remember me")
+        chat.send("\r")
+        chat.expect("› remember me", "an answer")
+
+
+def test_an_unknown_command_is_said_and_comes_back_and_a_path_is_no_command(open_chat, llm_server):
+    llm_server.script(Reply(text="which hosts?"))
+    with open_chat() as chat:
+        chat.expect("/help")
+        chat.say("/modell")
+        chat.expect("Error: unknown slash command 'modell'", "model")
+        chat.send(CTRL_C)
+        chat.say("/etc/hosts is wrong")
+        chat.expect("which hosts?")
+
+
+def test_help_lists_commands_and_keys(open_chat):
+    with open_chat("/help") as chat:
+        chat.expect("Commands", "/clear", "/compact", "/quit", "Keys", "Alt-Enter")
+        chat.say("/quit")
+        assert chat.wait() == 0
+
+
+def test_a_survey_is_answered_question_by_question(open_chat, llm_server):
+    llm_server.script(Reply(tool_calls=[Call("interview")]), Reply(text="thank you"))
+    with open_chat("ask me") as chat:
+        chat.expect("A bicycle", "For whom we build it.", "What is it called?", "Enter ends")
+        chat.send("Rocket\r")
+        chat.expect("What is it called? Rocket", "Which colour?", "1. red", "like fire")
+        chat.send("wat")
+        chat.expect("/wat")
+        chat.send("\r")
+        chat.expect("Which colour? blue", "Which other colours?", "[ ] red")
+        chat.send(" " + DOWN + DOWN + " \r")
+        chat.expect("Which other colours? red, green", "Is it fast?", "[y]es")
+        chat.send("y")
+        chat.expect("Is it fast? yes", "The code of its lock?", "nobody sees")
+        chat.send("1234\r")
+        chat.expect("•••", "the bicycle is ordered", "a code of 4 characters", "thank you")
+        assert chat.leave() == 0
+        assert "1234" not in chat.plain
+    assert "1234" not in (open_chat.home.data_dir / "chat_history").read_text()
+
+
+def test_a_survey_may_be_declined(open_chat, llm_server):
+    llm_server.script(Reply(tool_calls=[Call("interview")]), Reply(text="never mind"))
+    with open_chat("ask me") as chat:
+        chat.expect("What is it called?", "Enter ends")
+        chat.send(ESC)
+        chat.expect("declined", "nobody said", "never mind")
+        assert chat.leave() == 0
+
+
+def test_a_failure_is_one_line_and_the_text_comes_back(open_chat, llm_server):
+    llm_server.script(Fail(400, message="no such thing"), Reply(text="better"))
+    with open_chat("hello") as chat:
+        chat.expect("Error: ", "no such thing")
+        assert "Traceback" not in chat.plain
+        chat.say("again")
+        chat.expect("better")
+
+
+def test_a_retry_is_said(open_chat, llm_server):
+    llm_server.script(Fail(503, retry_after=0), Reply(text="there again"))
+    with open_chat("hello") as chat:
+        chat.expect("trying again in", "there again")
+        assert chat.leave() == 0
+
+
+def test_the_status_line_counts_and_the_model_is_chosen_by_a_command(open_chat, llm_server):
+    llm_server.script(Reply(text="hi"))
+    with open_chat("hello") as chat:
+        chat.expect("hi", "any · ↑10 ↓5 · context 15 · hello")
+        chat.say("/session")
+        chat.expect("Used 15 tokens")
+        chat.say("/new")
+        chat.expect("Now in a new session")
+        assert chat.leave() == 0
+
+
+def test_a_signal_ends_it_and_keeps_what_was_typed(open_chat, llm_server):
+    llm_server.script(Hang())
+    with open_chat("hello") as chat:
+        chat.expect("thinking")
+        chat.send("not yet sent")
+        chat.expect("not yet sent")
+        chat.process.send_signal(signal.SIGTERM)
+        assert chat.wait() == 143
+    assert "not yet sent" in (open_chat.home.data_dir / "chat_history").read_text()
