@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer, ThreadedCompleter
+from prompt_toolkit.completion import CompleteEvent, Completer, ThreadedCompleter
 from prompt_toolkit.filters import Condition, has_completions, has_focus
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, Window
@@ -62,7 +64,7 @@ class InputLine:
             multiline=True,
             name="line",
         )
-        self._cwd, self._send = cwd, send
+        self._completer, self._cwd, self._send = completer, cwd, send
         self.search = SearchToolbar(ignore_case=True)
         control = BufferControl(
             self.buffer,
@@ -112,6 +114,15 @@ class InputLine:
             self.buffer.complete_state = None
             if self.buffer.text.endswith("/"):
                 self.buffer.start_completion()
+
+        @keys.add("tab", filter=here & ~chosen)
+        def _complete(event: KeyPressEvent) -> None:
+            asked = CompleteEvent(completion_requested=True)
+            found = list(islice(self._completer.get_completions(self.buffer.document, asked), 2))
+            if len(found) == 1:
+                self.buffer.apply_completion(found[0])
+            else:
+                get_by_name("menu-complete").call(event)
 
         @keys.add("escape", "enter", filter=here)
         @keys.add("c-j", filter=here)

@@ -227,6 +227,7 @@ class Conversation:
         """Report what nobody foresaw in one line, and go on with what was typed meanwhile."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.screen.print(note(f"Error: {type(error).__name__}: {' '.join(str(error).split())}", "red"))
+        self.screen.hint = ""
         waiting, self._next = self._next, []
         if task.cancelled() or self._interrupted:
             self._line.put_back(waiting)
@@ -260,6 +261,7 @@ class Conversation:
     async def _run(self, work: Callable[[], Awaitable[AgentResponse]]) -> bool:
         """Show a run; return whether what was said is part of the session."""
         self._progress.begin()
+        before = self._agent.session.leaf_id
         try:
             response = await work()
         except RunAborted:
@@ -268,7 +270,7 @@ class Conversation:
         except SkillKitError as error:
             self._progress.end()
             self._wrong(error)
-            return self._progress.heard
+            return self._agent.session.leaf_id != before
         else:
             self._progress.end()
             self._tell(response)
@@ -298,7 +300,7 @@ class Conversation:
 
     def _take_back(self) -> None:
         """Put into the line what no run has read and none will."""
-        queued = dict(self._progress.queued)
+        queued = self._progress.take_back()
         self._line.put_back([text for name, text in queued.items() if self._agent.cancel(name) == "cancelled"])
 
     # --- keys, and leaving ------------------------------------------------------------------------------------
@@ -308,7 +310,7 @@ class Conversation:
 
         @keys.add("escape")
         def _escape(event: KeyPressEvent) -> None:
-            if self._busy or self.screen.asking:
+            if not self.screen.decline() and self._busy:
                 self._interrupt()
 
         @keys.add("c-c")
@@ -331,10 +333,10 @@ class Conversation:
         """Interrupt what goes on; the second time, or where nothing goes on, leave."""
         if self._busy and not self._interrupted:
             self._interrupted = True
-            queued = dict(self._progress.queued)
+            queued = self._progress.take_back()
             unsaid = self._agent.abort("interrupted by the person")
             self._line.put_back([queued.get(item.id, item.text) for item in unsaid])
-            if not self._agent.running and self._work is not None and not self.screen.decline():
+            if not self._agent.running and self._work is not None:
                 self._work.cancel()
             self.screen.hint = "interrupting; again leaves"
         elif self._busy or self._leaving:

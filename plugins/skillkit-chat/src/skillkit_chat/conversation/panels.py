@@ -22,7 +22,10 @@ class Panel(ABC):
 
     Attributes:
         answer: what a person answered; ``None``: nothing, on purpose.
+        declinable: Esc declines it.
     """
+
+    declinable = True
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -47,11 +50,12 @@ class KeyPanel(Panel):
     Args:
         text: the question.
         choices: what each key means, ``{"y": "yes"}``; the value is what the panel answers.
+        declinable: Esc declines it.
     """
 
-    def __init__(self, text: str, choices: Mapping[str, str]) -> None:
+    def __init__(self, text: str, choices: Mapping[str, str], *, declinable: bool = True) -> None:
         super().__init__()
-        self._text, self._choices = text, choices
+        self._text, self._choices, self.declinable = text, choices, declinable
 
     def lines(self) -> StyleAndTextTuples:
         """Return what is shown."""

@@ -60,7 +60,7 @@ class PersonApproves(Approver):
             choices |= {"a": "always"} if sticky else {}
             choices |= {"s": "show all"} if hidden else {}
             choices |= {"l": "later"} if self._later else {}
-            answer = await self.screen.ask(KeyPanel(f"Run {request.tool_name}?", choices))
+            answer = await self.screen.ask(KeyPanel(f"Run {request.tool_name}?", choices, declinable=False))
             if answer != "show all":
                 break
             hidden = self._show(request, preview, whole=True)

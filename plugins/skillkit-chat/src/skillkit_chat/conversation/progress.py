@@ -16,7 +16,6 @@ from skillkit_core import (
     MessageUpdateEvent,
     ToolExecutionEndEvent,
     ToolExecutionStartEvent,
-    UserMessage,
 )
 from skillkit_core.cli.output import escaped, printable
 
@@ -59,14 +58,13 @@ class Progress:
 
     Attributes:
         shown: text of the answer was printed or is on the screen since the run began.
-        heard: what a person said is part of the session since the run began.
         busy: a run goes on.
         queued: texts that wait for the model to read them, by the id of the queue.
     """
 
     def __init__(self, agent: AgentRunner, screen: Screen, status: Status) -> None:
         self._agent, self._screen, self._status = agent, screen, status
-        self.shown = self.heard = self.busy = False
+        self.shown = self.busy = False
         self.queued: dict[str, str] = {}
         self._waited: set[str] = set()
         self._waiting: set[str] = set()
@@ -82,14 +80,21 @@ class Progress:
 
     def begin(self) -> None:
         """Begin to show a run."""
-        self.busy, self.shown, self.heard = True, False, False
+        self.busy, self.shown = True, False
         self._doing, self._since = "thinking", time.monotonic()
 
     def wait(self, item: str, text: str) -> None:
-        """Show a text that waits for the model, unless the model has read it already."""
+        """Show a text that waits until the model reads it."""
         if item in self._waiting or item not in self._waited:
             self.queued[item] = text
+        else:
+            self._read(text)
         self._screen.refresh()
+
+    def take_back(self) -> dict[str, str]:
+        """Return the texts that wait, which nobody reads any more."""
+        queued, self.queued = self.queued, {}
+        return queued
 
     def end(self) -> None:
         """Show what is left of a run."""
@@ -152,15 +157,8 @@ class Progress:
             self._doing = f"preparing {update.tool_name}"
 
     def _on_message_end(self, event: MessageEndEvent) -> None:
-        if len(event.agent_path) > 1:
-            return
-        if isinstance(event.message, AssistantMessage):
+        if len(event.agent_path) == 1 and isinstance(event.message, AssistantMessage):
             self._finish_text()
-        elif isinstance(event.message, UserMessage):
-            self.heard = True
-            if event.message.source in ("steer", "follow_up"):
-                self._finish_text()
-                self.say(event.message.text)
 
     def _on_tool_execution_start(self, event: ToolExecutionStartEvent) -> None:
         self._finish_text()
@@ -214,7 +212,8 @@ class Progress:
     def _on_queue_update(self, event: Any) -> None:
         self._waiting = {*event.steering, *event.follow_up, *event.next_run}
         self._waited |= self._waiting
-        self.queued = {name: text for name, text in self.queued.items() if name in self._waiting}
+        for name in [name for name in self.queued if name not in self._waiting]:
+            self._read(self.queued.pop(name))
 
     def _on_handler_error(self, event: Any) -> None:
         owner = f"plugin {event.plugin!r}" if event.plugin else event.source
@@ -227,6 +226,11 @@ class Progress:
         lines = printable(text).split("\n")
         self._screen.print(Text(), *[Text(("› " if not i else "  ") + line, "bold") for i, line in enumerate(lines)])
         self._first = True
+
+    def _read(self, text: str) -> None:
+        """Print a text that waited, now that the model reads it."""
+        self._finish_text()
+        self.say(text)
 
     def _note(self, text: str, style: str = "dim") -> None:
         self._screen.print(note(text, style))

@@ -163,8 +163,8 @@ class Screen:
         return self._panel is not None
 
     def decline(self) -> bool:
-        """Take the question back without an answer; return whether there was one."""
-        if self._panel is None:
+        """Take a question back that needs no answer; return whether there was one."""
+        if self._panel is None or not self._panel.declinable:
             return False
         self._panel.say(None)
         return True
