@@ -256,6 +256,16 @@ def test_a_prompt_file_is_asked(open_chat, llm_server):
         assert chat.leave() == 0
 
 
+def test_skills_are_listed_completed_and_called(open_chat, llm_server, echoes):
+    llm_server.script(Reply(text="I repeat"))
+    with open_chat("/skills") as chat:
+        chat.expect("echoes: Repeats words")
+        chat.send("/ech\tgood morning\r")
+        chat.expect("› /echoes good morning", "I repeat")
+        assert chat.leave() == 0
+    assert "Repeats what it is told." in llm_server.last.user_text
+
+
 def test_files_are_completed_after_an_at_and_images_are_sent(open_chat, llm_server):
     (open_chat.home.cwd / "pictures").mkdir()
     (open_chat.home.cwd / "pictures" / "pixel.png").write_bytes(PIXEL)

@@ -66,6 +66,15 @@ def register_commands(register: Callable[[Command], None]) -> None:
     register(Command("skills", "skillkit_skills.cli.commands:skills", "List, show and check skills."))
 
 
+@hookimpl(optionalhook=True)
+def register_slash_commands(register: Callable[[Any], None]) -> None:
+    """``/skills``, and ``/NAME`` for every skill that a person may call."""
+    from skillkit_commands import SlashCommand, SlashCommandSet
+
+    register(SlashCommand("skills", "List the skills.", "skillkit_skills.slash:list_skills", while_running=True))
+    register(SlashCommandSet("callable skills", "skillkit_skills.slash:skill_commands"))
+
+
 @hookimpl
 def session_start(ctx: HandlerContext) -> None:
     """No session keeps the keys of skills."""

@@ -194,7 +194,7 @@ class Conversation:
             self._line.put_back([text])
             return
         if isinstance(answer, Prompt):
-            await self._ask(answer.text, shown=True)
+            await self._ask(answer.text, typed=text)
         elif answer:
             self.screen.print(*[Text(line) for line in answer.split("\n")])
         if self._moved:
@@ -235,20 +235,20 @@ class Conversation:
             self._entered("\n".join(waiting))
         self.screen.refresh()
 
-    async def _ask(self, text: str, *, shown: bool = False) -> None:
-        """Let the model answer a text."""
+    async def _ask(self, text: str, *, typed: str = "") -> None:
+        """Let the model answer a text, or the one that a person's command stands for."""
         images = images_in(text, self._agent.cwd)
         if not await self._may_deny_what_waits():
-            self._line.put_back([text])
+            self._line.put_back([typed or text])
             return
-        if not shown:
+        if not typed:
             self._progress.say(text)
         if not self._status.title:
-            self._status.title = shorten(text, TITLE)
+            self._status.title = shorten(typed or text, TITLE)
             if self._kept:
                 await self._agent.session.append("session_info", {"title": self._status.title})
         if not await self._run(lambda: self._agent.chat(text, images=images)):
-            self._line.put_back([text])
+            self._line.put_back([typed or text])
 
     async def _decide(self) -> None:
         """Ask about the calls that wait, and go on with them."""
