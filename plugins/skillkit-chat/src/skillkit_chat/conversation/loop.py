@@ -13,6 +13,7 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
+from rich.table import Table
 from rich.text import Text
 from skillkit_commands import Invocation, Prompt, SlashCommands
 
@@ -187,7 +188,7 @@ class Conversation:
         try:
             answer = await self._commands.run(invocation)
         except RunAborted:
-            self.screen.print(note("interrupted", "yellow"))
+            self.screen.print(Text(), note("interrupted", "yellow"))
             return
         except SkillKitError as error:
             self._wrong(error)
@@ -266,7 +267,7 @@ class Conversation:
             response = await work()
         except RunAborted:
             self._progress.end()
-            self.screen.print(note("interrupted", "yellow"))
+            self.screen.print(Text(), note("interrupted", "yellow"))
         except SkillKitError as error:
             self._progress.end()
             self._wrong(error)
@@ -371,12 +372,14 @@ class Conversation:
     def _help(self) -> None:
         rows = [(f"/{name}", told) for name, told in OWN.items()]
         rows += [(f"/{c.name} {c.arguments}".rstrip(), c.help) for c in self._commands.all()]
-        wide = min(32, max(len(name) for name, _ in (*rows, *KEYS)))
-        lines = [Text(), Text("Commands", "bold")]
-        lines += [Text.assemble((f"  {name:{wide}}  ", "cyan"), told) for name, told in sorted(rows)]
-        lines += [Text(), Text("Keys", "bold")]
-        lines += [Text.assemble((f"  {name:{wide}}  ", "cyan"), told) for name, told in KEYS]
-        self.screen.print(*lines)
+        table = Table.grid(padding=(0, 2, 0, 2), pad_edge=True)
+        table.add_column(style="cyan", max_width=32)
+        table.add_column()
+        for title, lines in (("Commands", sorted(rows)), ("Keys", KEYS)):
+            table.add_row(Text(f"\n{title}", "bold"))
+            for name, told in lines:
+                table.add_row(Text(name), Text(told))
+        self.screen.print(table)
 
     def _wrong(self, error: Exception) -> None:
         self.screen.print(Text.assemble(("Error: ", "bold red"), note(" ".join(str(error).split()), "")))

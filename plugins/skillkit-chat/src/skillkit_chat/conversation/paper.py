@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -57,6 +58,7 @@ _COLOURS = {
     "Token.Generic.Heading": Style(bold=True),
 }
 _CODE = ANSISyntaxTheme({token: _COLOURS.get(str(token), Style()) for token in ANSI_LIGHT})
+_FILL = re.compile(r"(?:\s|\x1b\[[0-9;]*m)+\Z")
 _BLOCKS = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
@@ -88,10 +90,14 @@ def ansi(*parts: RenderableType, width: int) -> str:
 def markdown(text: str, width: int) -> str:
     """Return Markdown as it looks on the terminal; nothing in it is obeyed."""
     shown = _Markdown(printable(text), code_theme=_CODE, hyperlinks=False)  # type: ignore[arg-type]
-    lines = ansi(shown, width=min(width, WIDEST)).split("\n")
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    return "\n".join(lines).rstrip("\n") + "\n"
+    lines = [_bare(line) for line in ansi(shown, width=min(width, WIDEST)).split("\n")]
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def _bare(line: str) -> str:
+    """Return a line without the spaces that fill it up, which would be copied and would wrap on a narrower terminal."""
+    text = _FILL.sub("", line)
+    return f"{text}\x1b[0m" if "\x1b" in text else text
 
 
 def split(text: str) -> tuple[str, str]:

@@ -124,7 +124,7 @@ class Progress:
                 parts.append(Text(f"  │ … {call.lines - len(tail):,} lines above", "dim"))
             parts += [Text("  │ " + line[: width - 5], "dim") for line in tail]
             lines += ["", *ansi(*[_cut(part, width - 1) for part in parts], width=width).splitlines()]
-        if self.busy and not self._running:
+        if self.busy and not self._running and not self._screen.asking:
             seconds = now - self._since
             waited = f" {seconds:.0f} s" if seconds >= 1 else ""
             lines += ["", ansi(Text(f"{frame} {self._doing}{waited}  (Esc interrupts)", "dim"), width=width).rstrip()]
@@ -185,7 +185,7 @@ class Progress:
 
     def _on_retry_scheduled(self, event: Any) -> None:
         self._finish_text()
-        self._note(f"{event.error}; trying again in {event.delay:.1f} s", "yellow")
+        self._screen.print(Text(), note(f"{event.error}; trying again in {event.delay:.1f} s", "yellow"))
         self._doing = "waiting to try again"
 
     def _on_retry_start(self, event: Any) -> None:
@@ -261,7 +261,7 @@ class Progress:
         elif len(values) == 1 and isinstance(values[0], str):
             shown = values[0]
         else:
-            shown = ", ".join(f"{name}={value!r}" for name, value in event.args.items())
+            shown = ", ".join(f"{name}={one_line(repr(value), 60)}" for name, value in event.args.items())
         who = f"{event.agent_path[-1]} › " if len(event.agent_path) > 1 else ""
         return f"{who}{escaped(event.tool_name)} {one_line(shown, 200)}".rstrip()
 
