@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -24,7 +23,7 @@ __all__ = ["chat"]
 @click.option("--no-session", is_flag=True, help="Keep nothing on the disk.")
 @choosing
 @click.pass_context
-def chat(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool, **given: Any) -> None:
+def chat(ctx: click.Context, /, **given: Any) -> None:
     """Work with an agent in a conversation at the terminal.
 
     \b
@@ -42,9 +41,7 @@ def chat(ctx: click.Context, /, skills_dirs: tuple[Path, ...], allow_bash: bool,
         raise UsageError(
             "a conversation needs a terminal", hint='for pipes and programs: skillkit run "...", skillkit rpc'
         )
-    options = options_from(
-        ctx, skills_dirs=skills_dirs, allow_bash=allow_bash, verbose=False, as_json=False, events=False, **given
-    )
+    options = options_from(ctx, verbose=False, as_json=False, events=False, **given)
     prepare(ctx.obj.host)
     from .loop import converse
 
