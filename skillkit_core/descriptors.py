@@ -65,10 +65,7 @@ class Provider(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of the command line: its name, the import string of its click command, and one line of help.
-
-    ``opens``: the program without a command runs this one at a terminal; of several, the first plugin's.
-    """
+    """A command: its name, the import string of its click command, one line of help. ``opens``: a bare ``skillkit`` runs it."""
 
     name: str
     target: str

@@ -66,10 +66,10 @@ async def interview(args, ctx):
 @hookimpl
 def register_tools(register):
     here = "talking_plugin:preview"
-    register(Tool("change", "Change a file.", change, CHANGE, annotations={"preview": here, "mutates": "files"}))
-    register(Tool("build", "Build.", build))
-    register(Tool("linger", "Wait.", linger))
-    register(Tool("interview", "Ask.", interview))
+    register(Tool("change", "Change a file.", change, CHANGE, annotations={"preview": here, "mutates": "none"}))
+    register(Tool("build", "Build.", build, annotations={"mutates": "none"}))
+    register(Tool("linger", "Wait.", linger, annotations={"mutates": "none"}))
+    register(Tool("interview", "Ask.", interview, annotations={"mutates": "none"}))
 
 
 @hookimpl(phase="guard", tools=("change",))
