@@ -126,6 +126,18 @@ def test_an_edit_is_shown_as_a_difference_and_always_is_remembered(open_chat, ll
     assert (open_chat.home.cwd / "b.txt").read_text() == "after\tit\u202e"
 
 
+def test_a_shell_command_is_offered_asked_about_and_run(open_chat, llm_server):
+    llm_server.script(Reply(tool_calls=[Call("bash", {"command": "echo by-bash > made"})]), Reply(text="done it"))
+    with open_chat("make it") as chat:
+        chat.expect("echo by-bash > made", "Run bash?")
+        assert not (open_chat.home.cwd / "made").exists()
+        chat.send("y")
+        chat.expect("done it")
+        assert chat.leave() == 0
+    assert {"bash", "web_fetch", "web_search"} <= set(llm_server.requests[0].tool_names)
+    assert (open_chat.home.cwd / "made").read_text() == "by-bash\n"
+
+
 def test_a_long_difference_is_cut_and_shown_whole_and_a_no_is_told_to_the_model(open_chat, llm_server):
     long = "\n".join(f"line {n}" for n in range(200))
     llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": long})]), Reply(text="as you like"))

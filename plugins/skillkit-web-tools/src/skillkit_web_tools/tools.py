@@ -109,5 +109,5 @@ def search_tool(host: Host) -> Tool:
         parameters=_SEARCH,
         opt_in=True,
         replay="safe",
-        annotations={"mutates": "none"},
+        annotations={"mutates": "world"},  # the query leaves this machine
     )

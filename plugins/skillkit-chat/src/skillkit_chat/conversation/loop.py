@@ -54,11 +54,24 @@ KEYS = (
 )
 
 
+ASKS = ("bash", "web_fetch", "web_search")
+GUARD = "permissions"
+
+
+def _offer_what_asks(host: Host) -> None:
+    """Offer the opt-in tools about which a guard asks before each call: here a person answers."""
+    guard = host.plugins.get(GUARD)
+    if guard is not None and "before_tool_call" in guard.hooks:
+        host.configure({"tools.allow": [*host.config.get("tools.allow", ()), *ASKS]})
+
+
 async def converse(host: Host, options: Options) -> int:
     """Hold a conversation; return the exit code."""
     kept = keeps_sessions(host, options)
     session = await session_for(host, options) if kept or options.session or options.resume else None
     person, asked = PersonAnswers(), options.approvals or "ask"
+    if asked == "ask":
+        _offer_what_asks(host)
     approver = PersonApproves(later=kept) if asked == "ask" else approver_for(asked, kept=kept)
     config = replace(config_for(host, options), approver=approver, ui=person)
     agent = AgentRunner(config, host=host, session=session)
