@@ -17,7 +17,7 @@ UP, DOWN, ESC, CTRL_C, CTRL_D = "\x1b[A", "\x1b[B", "\x1b", "\x03", "\x04"
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
-PATIENCE, ROWS = 25.0, 200
+PATIENCE, ROWS = 60.0, 200
 
 
 class Chat(Terminal):
