@@ -29,3 +29,13 @@ def test_a_listing_imports_few_modules_and_nothing_heavy(skillkit_home, argv, mo
     assert code == "0"
     assert not HEAVY & set(top)
     assert int(count) <= most, f"skillkit {' '.join(argv)} imports {count} modules"
+
+
+def test_a_run_imports_only_what_its_request_needs(skillkit_home):
+    """At its end as well: closing imports nothing that was never used."""
+    argv = [sys.executable, "-c", COUNT, "run", "--no-session", "what is 15% of 80"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    code, count, *top = done.stdout.split()
+    assert code == "0"
+    assert not {*HEAVY, "mcp", "prompt_toolkit", "rich", "re2", "pathspec"} & set(top) - {"pydantic", "asyncio"}
+    assert int(count) <= 540, f"a request that is answered offline imports {count} modules"

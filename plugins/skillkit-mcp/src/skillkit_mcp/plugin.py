@@ -24,7 +24,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer the tools of servers."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("mcp", "skillkit_mcp.tools:offered_tools"))
+    register(ToolSet("mcp", "skillkit_mcp.starting:offered_tools"))
 
 
 @hookimpl

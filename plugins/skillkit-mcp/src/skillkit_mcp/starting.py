@@ -9,9 +9,9 @@ from weakref import WeakSet
 from skillkit_core import UsageError
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
+    from skillkit_core import AgentRunner, Host, Tool
 
-__all__ = ["any_server", "close", "kill", "leave_out", "start"]
+__all__ = ["any_server", "close", "kill", "leave_out", "offered_tools", "start"]
 
 _MANAGER = "skillkit_mcp.manager"
 _left_out: WeakSet[Host] = WeakSet()
@@ -39,6 +39,15 @@ async def start(host: Host) -> None:
         await connections_of(host).start()
     except UsageError as error:
         host.note("mcp", str(error), stage="mcp")
+
+
+def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
+    """Return the tools of the servers that were started."""
+    if _MANAGER not in sys.modules:
+        return ()
+    from .tools import offered_tools as of_servers
+
+    return of_servers(agent)
 
 
 async def close(host: Host) -> None:

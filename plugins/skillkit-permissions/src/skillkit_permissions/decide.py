@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .commandline import decide_line
 from .files import decide_file
-from .hosts import Unclear as UnclearHost, host_of, is_private, names_host
 from .paths import Place
 from .request import Decision, Request
 from .rules import Rule, Rules
@@ -40,6 +38,9 @@ def decide_request(rules: Rules, request: Request) -> Decision:
     if bare is not None:
         return Decision("deny", "a rule forbids it", bare.text, bare.origin)
     if request.line is not None:
+        # most runs ask about no shell line, and need not import what reads one
+        from .commandline import decide_line
+
         found = decide_line(rules, request)
     elif request.edits or request.reads:
         found = _decide_files(rules, request)
@@ -92,6 +93,8 @@ def _decide_files(rules: Rules, request: Request) -> Decision:
 
 
 def _decide_host(rules: Rules, request: Request) -> Decision:
+    from .hosts import Unclear as UnclearHost, host_of, is_private, names_host
+
     about = [r for r in (*rules.deny, *rules.ask, *rules.allow) if any(r.names(n) for n in _names(request))]
     try:
         host = host_of(request.url or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,8 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
 @hookimpl
 async def host_closing(host: Host) -> None:
-    """Close the connections."""
-    from .client import close
+    """Close the connections, if any tool has made some: importing the client would cost every run half of its time."""
+    if "skillkit_web_tools.client" in sys.modules:
+        from .client import close
 
-    await close(host)
+        await close(host)
