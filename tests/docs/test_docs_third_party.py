@@ -247,6 +247,7 @@ def test_a_package_of_skills_that_setuptools_builds_has_its_skills_and_an_empty_
     env.run(uv, "pip", "uninstall", "--quiet", "--python", str(env.python), "acme-skills")
 
 
+@pytest.mark.slow
 def test_the_tutorial_installs_with_the_pip_of_the_readmes_environment(wheels):
     """An environment as the README makes it with ``pip`` alone; its packages come from wheels."""
     _, folder, dist = wheels

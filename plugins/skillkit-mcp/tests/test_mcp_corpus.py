@@ -5,14 +5,15 @@ import os
 import select
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from skillkit_testkit.shared import find_shared
 
 HERE = Path(__file__).parent
-# what takes longest; each class has other cases that always run
-SLOW = {
+# takes longest; the others of its class are as good
+LONG = {
     "start-slow-8s",
     "start-discover-silent",
     "id-mismatch",
@@ -20,6 +21,7 @@ SLOW = {
     "http-sse-drop-and-resume",
     "size-50mb-result",
 }
+ALWAYS = 2  # cases of each class that always run; the others are slow
 
 
 def cases():
@@ -27,10 +29,12 @@ def cases():
     manifest = shared / "mcp" / "manifest.json" if shared is not None else None
     if manifest is None or not manifest.exists():
         return [pytest.param(None, id="absent")]
-    return [
-        pytest.param(case, id=case["id"], marks=pytest.mark.slow if case["id"] in SLOW else ())
-        for case in json.loads(manifest.read_text())
-    ]
+    params, seen = [], Counter()
+    for case in json.loads(manifest.read_text()):
+        seen[case["class"]] += case["id"] not in LONG
+        slow = case["id"] in LONG or seen[case["class"]] > ALWAYS
+        params.append(pytest.param(case, id=case["id"], marks=pytest.mark.slow if slow else ()))
+    return params
 
 
 @pytest.fixture(scope="session")
