@@ -8,7 +8,10 @@ import signal
 import ssl
 import sys
 import tempfile
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 from hypothesis import settings
@@ -49,7 +52,14 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+# What only a few commands import, with large libraries: each fork would copy the tables of their pages.
+RARE = ("skillkit_mcp", "skillkit_web_tools", "skillkit_testkit", "skillkit_chat.conversation", "skillkit_chat.rpc")
+
+
 @pytest.fixture(scope="session")
 def skillkit_preload():
-    """What the processes of ``skillkit_cli`` need not import again, which is most of their time."""
-    return ("asyncio", "click", "pluggy", "pydantic", "yaml", "anthropic", "openai", "skillkit_core.agent.runner")
+    """What the processes of ``skillkit_cli`` need not import again, which is most of their time: the modules of the plugins."""
+    packages = {"skillkit_core", *(e.module.partition(".")[0] for e in entry_points(group="skillkit.plugins"))}
+    specs = [spec for name in sorted(packages) if (spec := find_spec(name))]
+    modules = [m.name for s in specs for m in walk_packages(s.submodule_search_locations, f"{s.name}.")]
+    return ("anthropic", "openai", *(m for m in modules if not m.startswith(RARE) and not m.endswith("__main__")))

@@ -65,7 +65,11 @@ def members() -> list[Member]:
     found = [
         Member("skillkit-core", ROOT, ROOT / "tests" / "core", ["pytest", "hypothesis"], []),
         Member(
-            "skillkit-default", default, ROOT / "tests" / "e2e", ["mcp-server-time", "pytest", "skillkit-testkit"], []
+            "skillkit-default",
+            default,
+            ROOT / "tests" / "e2e",
+            ["mcp-server-time", "pyte", "pytest", "skillkit-testkit"],
+            [],
         ),
     ]
     for folder in sorted([*ROOT.glob("plugins/*"), ROOT / "skills"]):

@@ -253,6 +253,7 @@ class ToolResultMessage(LLMMessage):
         is_error: the call failed.
         outcome: how the call ended.
         details: JSON values for people and programs, never for the model.
+        pinned: compaction keeps the text verbatim.
     """
 
     role: ClassVar[str] = "tool_result"
@@ -261,6 +262,7 @@ class ToolResultMessage(LLMMessage):
     is_error: bool = False
     outcome: Outcome = Outcome.ok
     details: Any = None
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +274,7 @@ class CustomMessage(AgentMessage):
         in_context: the model sees the text as a user message. Without it, the model never sees the message.
         display: front ends show the message.
         details: JSON values for programs, never for the model.
+        pinned: compaction keeps the message verbatim.
     """
 
     role: ClassVar[str] = "custom"
@@ -279,6 +282,7 @@ class CustomMessage(AgentMessage):
     in_context: bool = False
     display: bool = True
     details: Any = None
+    pinned: bool = False
 
 
 M = TypeVar("M", bound=AgentMessage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -92,15 +92,15 @@ class ActionArg:
     extra: Mapping[str, Any] = EMPTY
 
     def schema(self) -> dict[str, Any]:
-        """Return the argument's JSON Schema."""
+        """Return the argument's JSON Schema. It tells the pattern in words: whoever reads the schema could match it for ever."""
         out: dict[str, Any] = {}
         if kind := _JSON_TYPES.get(self.type, self.type):
             out["type"] = kind
-        if self.description:
-            out["description"] = self.description
+        if told := f"{self.description} Must match {self.pattern}".strip() if self.pattern else self.description:
+            out["description"] = told
         if self.type == "array":
             out["items"] = {"type": "string"}
-        for key in ("default", "minimum", "maximum", "pattern"):
+        for key in ("default", "minimum", "maximum"):
             if getattr(self, key) is not None:
                 out[key] = getattr(self, key)
         if self.enum:
@@ -223,12 +223,10 @@ class Skill:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
-        for name in self.__slots__:
+        for name in _COLLECTIONS:
             value = getattr(self, name)
-            if isinstance(value, list):
-                set_(self, name, tuple(value))
-            elif isinstance(value, dict):
-                set_(self, name, freeze(value))
+            if isinstance(value, (list, dict)):
+                set_(self, name, tuple(value) if isinstance(value, list) else freeze(value))
         given: tuple[Any, ...] = self.actions
         if any(isinstance(a, str) for a in given):
             set_(self, "intents", (*self.intents, *(a for a in given if isinstance(a, str))))
@@ -243,3 +241,6 @@ class Skill:
     def listed(self) -> bool:
         """Whether a model may see the skill in listings."""
         return self.status in ("ok", "repaired") and not self.disable_model_invocation and not self.internal_only
+
+
+_COLLECTIONS = tuple(f.name for f in fields(Skill) if isinstance(f.default, (tuple, Mapping)))

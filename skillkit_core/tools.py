@@ -34,6 +34,7 @@ class ToolOutput:
         is_error: the call failed.
         terminate: end the run after this batch, if every result of the batch says so.
         usage: tokens that the tool itself spent (a nested run).
+        pinned: compaction keeps the text verbatim: instructions that hold on, for example those of a skill.
     """
 
     content: str | Sequence[Block] = ""
@@ -41,6 +42,7 @@ class ToolOutput:
     is_error: bool = False
     terminate: bool = False
     usage: TokenUsage | None = None
+    pinned: bool = False
 
     @property
     def blocks(self) -> tuple[Block, ...]:

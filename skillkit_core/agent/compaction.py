@@ -11,7 +11,15 @@ from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
 from ..errors import in_words
 from ..events.results import BeforeCompactResult
 from ..events.types import BeforeCompactEvent, CompactionEndEvent, CompactionStartEvent
-from ..messages import AgentMessage, TextBlock, ToolResultMessage, UserMessage
+from ..messages import (
+    AgentMessage,
+    AssistantMessage,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
 from ..stream import MessageBuilder
 from .repair import repair
 from .run import Run
@@ -88,7 +96,7 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
         await run.ledger.close(builder)
         if builder.error is not None:
             raise builder.error
-        return builder.text
+        return builder.text if builder.stop_reason != "refusal" else ""
 
     return CompactionRequest(
         messages=run.session.messages,
@@ -129,8 +137,9 @@ async def compact_now(run: Run, reason: Reason) -> bool:
         outcome = "no_progress"
         if result is not None:
             keep = _legal_cut(session.messages, result.keep_from)
-            if keep > 0 and (result.summary or keep < len(session.context)):
-                entry_id = await session.append_compaction(result.summary, keep, before, result.details)
+            swaps = {i: _legal_swap(session.messages, i, m) for i, m in result.replacements.items() if i >= keep}
+            if (keep > 0 or swaps) and (result.summary or keep < len(session.context)):
+                entry_id = await session.append_compaction(result.summary, keep, before, result.details, swaps)
                 after, most = run.tokens(), threshold(run)
                 enough = before - after >= before * PROGRESS and (not most or after <= most)
                 outcome = "completed" if enough else "no_progress"
@@ -158,3 +167,21 @@ def _legal_cut(messages: Sequence[object], keep_from: int) -> int:
     while 0 < cut < len(messages) and isinstance(messages[cut], ToolResultMessage):
         cut -= 1
     return cut
+
+
+def _legal_swap(messages: Sequence[AgentMessage], index: int, new: AgentMessage) -> AgentMessage:
+    """Return ``new``, or raise ``ValueError`` when it cannot stand where the message at ``index`` stands."""
+    old = messages[index] if index < len(messages) else None
+    if type(new) is not type(old) or getattr(old, "pinned", False) or _bound(new) != _bound(old):
+        raise ValueError(
+            f"replacement {index} is no message of the same role, calls and thinking, or the old one is pinned"
+        )
+    return new
+
+
+def _bound(message: AgentMessage | None) -> object:
+    """Return what other messages, or signatures, depend on."""
+    if isinstance(message, ToolResultMessage):
+        return message.tool_call_id, message.tool_name
+    blocks = message.content if isinstance(message, AssistantMessage) else ()
+    return [b for b in blocks if isinstance(b, (ThinkingBlock, ToolCall))]

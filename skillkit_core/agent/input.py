@@ -95,6 +95,7 @@ class QueueItem:
         images: the image and document blocks of the message.
         reply: the reply of a handler of ``input``; ``None``: no handler has replied.
         receipt: the receipt of a message that may begin a run.
+        pinned: compaction keeps the message.
     """
 
     id: str
@@ -103,19 +104,20 @@ class QueueItem:
     images: tuple[Block, ...] = ()
     reply: str | None = None
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
+    pinned: bool = False
 
     def messages(self, ts: float) -> list[AgentMessage]:
         """Return the item as a user message, followed by the reply if there is one."""
-        return exchange(self.text, self.images, self.reply, ts, source=self.kind)
+        return exchange(self.text, self.images, self.reply, ts, self.kind, self.pinned)
 
 
 def exchange(
-    text: str, images: Sequence[Block], reply: str | None, ts: float, source: str = "user"
+    text: str, images: Sequence[Block], reply: str | None, ts: float, source: str = "user", pinned: bool = False
 ) -> list[AgentMessage]:
     """Return a user message, and the reply of a handler as an answer; leave out either one if it is empty."""
     said: list[AgentMessage] = []
     if content := ((TextBlock(text),) if text else ()) + tuple(images):
-        said.append(UserMessage(content=content, source=source, ts=ts))
+        said.append(UserMessage(content=content, source=source, pinned=pinned, ts=ts))
     if reply:
         said.append(AssistantMessage(content=blocks_of(reply), stop_reason=StopReason.stop, ts=ts))
     return said
@@ -143,11 +145,12 @@ class Queues:
         images: Sequence[Block] = (),
         receipt: Receipt | None = None,
         reply: str | None = None,
+        pinned: bool = False,
     ) -> str:
         """Queue a message; return the id of the item."""
         with self._lock:
             self._count += 1
-            item = QueueItem(f"q{self._count}", kind, text, tuple(images), reply, receipt)
+            item = QueueItem(f"q{self._count}", kind, text, tuple(images), reply, receipt, pinned)
             if receipt is not None:
                 receipt.id = item.id
             self.items[kind] += (item,)
@@ -235,10 +238,10 @@ class Input(Part):
 
     async def prompt(self, text: str, images: Sequence[Block]) -> tuple[list[AgentMessage], Handled | None]:
         """Return the messages of a prompt, and the answer of a handler that handled the prompt."""
-        text, blocks, handled = await self._asked(text, images, "prompt")
+        text, blocks, pinned, handled = await self._asked(text, images, "prompt")
         if handled is not None:
             return exchange(text, blocks, handled.reply, self._bus.clock()) if handled.keep else [], handled
-        said = exchange(text, blocks, None, self._bus.clock())
+        said = exchange(text, blocks, None, self._bus.clock(), pinned=pinned)
         if not said:
             raise UsageError("there is nothing to say: the message is empty")
         return said, None
@@ -268,7 +271,7 @@ class Input(Part):
         agent, scheduler = self._agent, self._agent.scheduler
         if _COMMAND.match(text):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
-        text, blocks, handled = await self._asked(text, images, delivery)
+        text, blocks, pinned, handled = await self._asked(text, images, delivery)
         if handled is not None:
             self._keep(text, blocks, handled)
             if receipt is not None:
@@ -281,7 +284,8 @@ class Input(Part):
             raise late
         if not text and not blocks:
             raise UsageError("there is nothing to say: the message is empty")
-        item_id = agent.queues.put("steer" if delivery == "steer" else "follow_up", text, blocks, receipt)
+        kind: Kind = "steer" if delivery == "steer" else "follow_up"
+        item_id = agent.queues.put(kind, text, blocks, receipt, pinned=pinned)
         if receipt is None and not scheduler.steerable and agent.queues.cancel(item_id) == "cancelled":
             raise late  # the run ended on another thread in between
         return item_id
@@ -291,11 +295,11 @@ class Input(Part):
         agent = self._agent
         if agent.events.has("input"):
             await agent.open()
-        text, blocks, handled = await self._asked(text, images, "follow_up")
+        text, blocks, pinned, handled = await self._asked(text, images, "follow_up")
         if handled is not None:
             self._keep(text, blocks, handled)
             return ""
-        return agent.queues.put("next_run", text, blocks)
+        return agent.queues.put("next_run", text, blocks, pinned=pinned)
 
     def _keep(self, text: str, images: Sequence[Block], handled: Handled) -> None:
         """Queue a handled message and its reply for the next prompt if the handler keeps both: a run may be active now."""
@@ -304,21 +308,21 @@ class Input(Part):
 
     async def _asked(
         self, text: str, images: Sequence[Block], delivery: Delivery
-    ) -> tuple[str, tuple[Block, ...], Handled | None]:
-        """Emit ``input``; return text and images with the handlers' changes, and the answer of one that handled the input."""
+    ) -> tuple[str, tuple[Block, ...], bool, Handled | None]:
+        """Emit ``input``; return text, images and ``pinned`` as the handlers want them, and the answer of one that handled it."""
         text, blocks = self._redact(clean(text)), tuple(images)
         if "input" not in self._bus.table:
-            return text, blocks, None
+            return text, blocks, False, None
         try:
             answer = await self._bus.fire(InputEvent, text=text, images=blocks, delivery=delivery)
         except GuardFailed as error:
             raise AgentError(f"the input was rejected: {error}") from error
         if isinstance(answer, Handled):
-            return text, blocks, answer
+            return text, blocks, False, answer
         if isinstance(answer, Transform):
             text = answer.text if isinstance(answer.text, str) else text
             blocks = blocks_of(answer.images) if answer.images is not UNSET else blocks  # type: ignore[arg-type]
-        return text, blocks, None
+        return text, blocks, isinstance(answer, Transform) and answer.pinned is True, None
 
     def queue_changed(self) -> None:
         """Emit ``queue_update``; any thread may call this."""

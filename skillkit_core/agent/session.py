@@ -28,6 +28,7 @@ from ..messages import (
     CustomMessage,
     StopReason,
     TextBlock,
+    ToolResultMessage,
     UserMessage,
     blocks_of,
     message_from_dict,
@@ -69,6 +70,15 @@ class ModelChoice(NamedTuple):
 def _summary_message(text: str, ts: float) -> CustomMessage:
     return CustomMessage(
         custom_type="compaction_summary", content=blocks_of(SUMMARY_PREFIX + text), in_context=True, ts=ts
+    )
+
+
+def _alone(message: AgentMessage) -> AgentMessage:
+    """Return a pinned message as it stands without its neighbours: a tool's result has lost its call."""
+    if not isinstance(message, ToolResultMessage):
+        return message
+    return CustomMessage(
+        custom_type="pinned_result", content=message.content, in_context=True, pinned=True, ts=message.ts
     )
 
 
@@ -243,29 +253,39 @@ class Session:
 
     def _rebuild(self) -> None:
         path = self.path()
-        start = 0
-        summary: SessionEntry | None = None
         self.model, self.thinking_level = self._model_on(path), NO_THINKING
+        held: dict[str, AgentMessage | None] = {}
         for entry in path:
-            if entry.type == "compaction":
-                summary = entry
+            if entry.type in ("message", "custom_message", "branch_summary"):
+                held[entry.id] = None
+            elif entry.type == "compaction":
+                held = self._compacted(held, entry)
             elif entry.type == "thinking_level_change":
                 self.thinking_level = str(entry.data.get("thinking_level") or NO_THINKING)
-        if summary is not None:
-            kept = summary.data.get("first_kept")
-            start = next((i for i, e in enumerate(path) if e.id == kept), path.index(summary))
-        context: list[AgentMessage] = []
-        ids: list[str] = []
-        if summary is not None:
-            context.append(_summary_message(str(summary.data.get("summary", "")), summary.ts))
-            ids.append(summary.id)
-        for entry in path[start:]:
-            message = self._message(entry)
-            if message is not None:
-                context.append(message)
-                ids.append(entry.id)
-        self.context, self.context_ids = context, ids
+        self._hold(held)
+
+    def _hold(self, held: Mapping[str, AgentMessage | None]) -> None:
+        """Make the context of messages by entry; ``None``: the entry's own message."""
+        self.context = [message or self._message(self._by_id[entry_id]) for entry_id, message in held.items()]
+        self.context_ids = list(held)
         self.generation += 1
+
+    def _compacted(
+        self, held: Mapping[str, AgentMessage | None], compaction: SessionEntry
+    ) -> dict[str, AgentMessage | None]:
+        """Return what a compaction leaves: its summary, pinned messages from before the cut, kept and replaced messages."""
+        data, ids = compaction.data, list(held)
+        cut = ids.index(data["first_kept"]) if data.get("first_kept") in held else len(ids)
+        out: dict[str, AgentMessage | None] = {}
+        if cut or data.get("summary"):
+            out[compaction.id] = _summary_message(str(data.get("summary", "")), compaction.ts)
+        for entry_id in data.get("pinned") or ():
+            out[entry_id] = _alone(held.get(entry_id) or self._message(self._by_id[entry_id]))
+        for entry_id in ids[cut:]:
+            out[entry_id] = held[entry_id]
+        for entry_id, message in (data.get("replaced") or EMPTY).items():
+            out[entry_id] = self._read(message, self._by_id[entry_id])
+        return out
 
     @staticmethod
     def _model_on(path: Sequence[SessionEntry]) -> ModelChoice | None:
@@ -278,16 +298,17 @@ class Session:
                 return ModelChoice(*(str(said.get(name, "")) for name in ModelChoice._fields))
         return None
 
-    def _message(self, entry: SessionEntry) -> AgentMessage | None:
-        if entry.type in ("message", "custom_message"):
-            try:
-                return message_from_dict(entry.data["message"], entry.ts)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise SessionCorrupt(f"entry {entry.id!r}: {error}", where=self.location or self.id) from None
+    def _message(self, entry: SessionEntry) -> AgentMessage:
         if entry.type == "branch_summary":
             text = str(entry.data.get("summary", ""))
             return CustomMessage(custom_type="branch_summary", content=blocks_of(text), in_context=True, ts=entry.ts)
-        return None
+        return self._read(entry.data.get("message"), entry)
+
+    def _read(self, message: Any, entry: SessionEntry) -> AgentMessage:
+        try:
+            return message_from_dict(message, entry.ts)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SessionCorrupt(f"entry {entry.id!r}: {error}", where=self.location or self.id) from None
 
     def suspension(self) -> Suspension | None:
         """Return the tool calls at the end of the current branch that wait for a decision; ``None``: no call waits."""
@@ -416,28 +437,36 @@ class Session:
         self.thinking_level = level
         return entry_id
 
-    async def append_compaction(self, summary: str, keep_from: int, tokens_before: int, details: Any = None) -> str:
-        """Write a compaction that replaces ``context[:keep_from]`` by ``summary``; return the id of the entry."""
-        kept_messages, kept_ids = self.context[keep_from:], self.context_ids[keep_from:]
+    async def append_compaction(
+        self,
+        summary: str,
+        keep_from: int,
+        tokens_before: int,
+        details: Any = None,
+        replacements: Mapping[int, AgentMessage] | None = None,
+    ) -> str:
+        """Write a compaction that replaces ``context[:keep_from]`` by ``summary``; return the id of the entry.
+
+        Args:
+            replacements: messages that take the place of kept ones, by their index in ``context``.
+        """
+        ids = self.context_ids
         data = {
             "summary": summary,
-            "first_kept": kept_ids[0] if kept_ids else None,
+            "first_kept": ids[keep_from] if keep_from < len(ids) else None,
             "tokens_before": tokens_before,
             "details": details,
+            "pinned": [ids[i] for i, m in enumerate(self.context[:keep_from]) if getattr(m, "pinned", False)],
+            "replaced": {ids[i]: message_to_dict(m) for i, m in (replacements or {}).items()},
         }
         entry_id = await self.append("compaction", data, sync=True)
-        entry = self._by_id[entry_id]
-        self.context = [_summary_message(entry.data["summary"], entry.ts), *kept_messages]
-        self.context_ids = [entry_id, *kept_ids]
-        self.generation += 1
+        self._hold(self._compacted(dict(zip(ids, self.context, strict=True)), self._by_id[entry_id]))
         return entry_id
 
     async def append_branch_summary(self, summary: str) -> str:
         """Write the summary of an abandoned branch at the leaf and into the context; return the id of the entry."""
         entry_id = await self.append("branch_summary", {"summary": summary}, sync=True)
-        message = self._message(self._by_id[entry_id])
-        assert message is not None
-        self.context.append(message)
+        self.context.append(self._message(self._by_id[entry_id]))
         self.context_ids.append(entry_id)
         return entry_id
 

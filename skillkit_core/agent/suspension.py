@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
@@ -70,7 +70,7 @@ class Suspension:
                     "id": call.id,
                     "name": call.name,
                     "args": call.args,
-                    "questions": [{"text": q.text, "plugin": q.plugin, "key": q.key} for q in call.questions],
+                    "questions": [asdict(q) for q in call.questions],
                     **({"redacted": True} if call.redacted else {}),
                 }
                 for call in calls
@@ -86,7 +86,7 @@ class Suspension:
                     call["id"],
                     call["name"],
                     copied(call["args"]),
-                    tuple(Question(q["text"], q.get("plugin"), q.get("key")) for q in call["questions"]),
+                    tuple(Question(q["text"], *map(q.get, ("plugin", "key", "rule"))) for q in call["questions"]),
                     call.get("redacted", False),
                 )
                 for call in entry.data["calls"]

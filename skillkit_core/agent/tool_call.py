@@ -375,6 +375,7 @@ class ToolCallRun:
             is_error=outcome is not Outcome.ok or output.is_error,
             outcome=outcome,
             details=plain_details(output.details),
+            pinned=output.pinned,
             ts=self._run.clock.time(),
         )
         if output.usage is not None:

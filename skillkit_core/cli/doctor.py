@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,12 +78,12 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         return f"{found} skills"
 
     def folders() -> str:
-        host.data_dir.mkdir(parents=True, exist_ok=True)
-        probe = host.data_dir / ".writable"
         try:
-            probe.write_bytes(bytes(4096))  # an empty file fits on a full disk
-        finally:
-            probe.unlink(missing_ok=True)
+            host.data_dir.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=host.data_dir) as probe:
+                probe.write(bytes(4096))  # an empty file fits on a full disk
+        except OSError as error:
+            raise SkillKitError(f"cannot be written: {error.strerror}", where=str(host.data_dir)) from None
         return f"data in {short_path(str(host.data_dir))}"
 
     def environment() -> str:
@@ -96,14 +97,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     check("plugins", loading)
     check("provider", provider)
     check("skills", skills)
-
-    def writable() -> str:
-        try:
-            return folders()
-        except OSError as error:
-            raise SkillKitError(f"cannot be written: {error.strerror}", where=str(host.data_dir)) from None
-
-    check("folders", writable)
+    check("folders", folders)
     return rows
 
 

@@ -6,6 +6,8 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from copy import copy
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -18,7 +20,7 @@ from .output import columns, echo, error_line, style, warning
 if TYPE_CHECKING:
     from ..descriptors import Command
     from ..host.manager import Host
-    from ..host.registry import Entry
+    from ..host.registry import Entry, Registry
 
 
 CORE_COMMANDS = {
@@ -47,16 +49,28 @@ class CliState:
     def host(self) -> Host:
         """The host that the global options describe, made when it is first needed."""
         if self._host is None:
-            from ..host.manager import Host
-
-            self._host = Host(self.options.get("distribution"), selection=_selection(self.options))
-            self._host.tell = warning
+            self._host = self.new_host()
             for line in odd_variables(os.environ, (entry.name for entry in self._host.entries)):
                 warning(line)
             if any(self.options.get(name) for name in ("distribution", "plugins", "switch", "only_default")):
                 # An unknown name is an error, also where the command needs no plugin.
                 _ = self._host.decisions
         return self._host
+
+    def new_host(self) -> Host:
+        """Return another such host, whose plugins are not loaded yet. The caller closes it."""
+        from ..host.manager import Host
+
+        host = Host(self.options.get("distribution"), selection=_selection(self.options))
+        host.tell = warning
+        return host
+
+    @cached_property
+    def listing(self) -> Registry[Command]:
+        """The commands of plugins, to list them: what runs one takes ``host.commands``."""
+        from ..host.command_index import list_commands
+
+        return list_commands(self.host)
 
     def close(self) -> None:
         """Shut the host down, if there is one."""
@@ -83,21 +97,38 @@ def _selection(options: dict[str, Any]) -> Any:
 
 
 def _state(ctx: click.Context) -> CliState:
-    """Return the state of a context. Help that is asked for early gets one made from the words parsed so far."""
+    """Return the state of a context, made when click looks for the command, before it calls the root."""
     top = ctx.find_root()
     if not isinstance(top.obj, CliState):
         top.obj = CliState(dict(top.params))
     return cast(CliState, top.obj)
 
 
+class Later(click.Command):
+    """A command in the group of another plugin; the callback imports it when it is called."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Return the context of the command itself."""
+        return cast(click.Context, cast(Any, self.callback)().make_context(*args, **options))
+
+
 class RootGroup(click.Group):
     """The root command, which imports a command when it is called."""
 
-    def _offered(self, ctx: click.Context) -> dict[str, Entry[Command]]:
-        """Return the plugins' commands by name, and by address where the name is that of a core command."""
-        commands = _state(ctx).host.commands
-        entries = commands.entries()
-        return {e.address if e.name in CORE_COMMANDS else commands.name_of(e): e for e in entries}
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options, and show the help once all of them are known: they choose the plugins."""
+        rest = super().parse_args(ctx, args)
+        if ctx.params.pop("show_help") and not ctx.resilient_parsing:
+            echo(ctx.get_help())
+            ctx.exit()
+        return rest
+
+    def _offered(self, ctx: click.Context, group: str = "", own: Any = CORE_COMMANDS) -> dict[str, Entry[Command]]:
+        """Return the plugins' commands of a ``group`` by name, and by address where the name is that of its ``own`` command."""
+        state, n = _state(ctx), len(group)
+        commands = state.host.commands if group else state.listing
+        found = [e for e in commands.entries() if e.name.startswith(group) and " " not in e.name[n:]]
+        return {(e.address if e.name[n:] in own else commands.name_of(e))[n:]: e for e in found}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands of core and plugins, sorted."""
@@ -115,13 +146,20 @@ class RootGroup(click.Group):
             return None
         entry_ = commands.entry(name)
         try:
-            return cast(click.Command, load_object(entry_.item.target))
+            found = cast(click.Command, load_object(entry_.item.target))
         except (ImportError, PluginError) as error:
             raise SkillKitError(
                 f"command {name!r} cannot be loaded: {error}",
                 where=f"plugin {entry_.source!r}",
                 hint=_state(ctx).host.reinstall_hint(entry_.source),
             ) from error
+        if isinstance(found, click.Group):
+            found = copy(found)
+            found.commands = dict(found.commands)
+            for word, e in self._offered(ctx, f"{name} ", found.commands).items():
+                load = partial(self.get_command, ctx, e.address)
+                found.add_command(Later(word, callback=load, short_help=e.item.help, hidden=e.item.hidden))
+        return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -159,6 +197,7 @@ class RootGroup(click.Group):
 
 @click.group(
     cls=RootGroup,
+    add_help_option=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_WIDTH},
     invoke_without_command=True,
 )
@@ -168,18 +207,18 @@ class RootGroup(click.Group):
 @click.option("--distribution", metavar="NAME|FILE", help="Run this distribution.")
 @click.option("--debug", is_flag=True, envvar="SKILLKIT_DEBUG", help="Show tracebacks and debug logs.")
 @click.version_option(__version__, "--version", message="skillkit %(version)s")
+@click.option("-h", "--help", "show_help", is_flag=True, help="Show this message and exit.")
 @click.pass_context
 def root(ctx: click.Context, /, **options: Any) -> None:
     """SkillKit runs skills and agents; every capability is a plugin."""
-    ctx.obj = CliState(options)
-    ctx.call_on_close(ctx.obj.close)
+    ctx.call_on_close(_state(ctx).close)
     if options["debug"]:
         import logging
 
         logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s: %(message)s")
     if ctx.invoked_subcommand is None:
         at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        name = next((e.name for e in ctx.obj.host.commands.entries() if e.item.opens), None) if at_terminal else None
+        name = next((e.name for e in ctx.obj.listing.entries() if e.item.opens), None) if at_terminal else None
         command = cast(RootGroup, ctx.command).get_command(ctx, name) if name else None
         if name and command is not None:
             with command.make_context(name, [], parent=ctx) as opened:

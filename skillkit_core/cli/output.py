@@ -56,8 +56,8 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(safe, file=stream, nl=nl, color=colourful(stream))
 
 
-# Some terminals take these characters for escape sequences.
-_C1 = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+# Some terminals take the first of these characters for escape sequences, and the others turn text around.
+_C1 = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 
 def print_json(value: Any) -> None:

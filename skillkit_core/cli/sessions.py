@@ -13,11 +13,12 @@ _LOOKED_AT = 20  # sessions; nobody keeps so many broken ones in a row
 
 
 async def latest_session(store: SessionStore) -> str | None:
-    """Return the id of the session that was written last. Broken ones are passed over, and named on stderr."""
+    """Return the id of the session that was talked in last. Broken ones are passed over, and named on stderr."""
     for row in await store.list(limit=_LOOKED_AT):
-        if not row.get("error"):
+        if row.get("error"):
+            warning(f"session {row['id']} is not taken for the latest: {row['error']}")
+        elif row.get("messages", 1):
             return str(row["id"])
-        warning(f"session {row['id']} is not taken for the latest: {row['error']}")
     return None
 
 

@@ -20,11 +20,13 @@ class Question:
         text: text that a person reads.
         plugin: plugin that asks.
         key: the answer may be remembered for the tool and this key; ``None``: the answer holds for this call alone.
+        rule: what the plugin keeps of a remembered answer, as a person reads it; ``None``: nothing beyond the session.
     """
 
     text: str
     plugin: str | None = None
     key: str | None = None
+    rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class ApprovalDecision:
         decision: ``allow`` runs exactly the arguments that were shown, ``deny`` gives the model a result that says so,
             ``defer`` suspends the run.
         reason: reason for the model and the session.
-        remember: the decision also holds for later calls of the tool whose questions have the same key.
+        remember: the decision also holds for later calls whose questions have the same key; beyond the session, with a rule.
         answer: further answers of a person by id of the question: :class:`~skillkit_core.Answers`, or other JSON.
 
     Raises:
@@ -63,7 +65,7 @@ class ApprovalDecision:
 
     decision: Literal["allow", "deny", "defer"]
     reason: str = ""
-    remember: bool = False
+    remember: bool | Literal["session", "project", "ever"] = False
     answer: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -72,11 +74,8 @@ class ApprovalDecision:
 
 
 class Approver(ABC):
-    """Decides tool calls that guards ask about. A run without an approver denies all of them."""
+    """Decides tool calls that guards ask about, and asks a person through a ``UserInterface``. With none, all are denied."""
 
     @abstractmethod
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Decide one call. The decision is cancelled when the run is aborted, and an exception is a denial.
-
-        An approver asks a person through the front end's :class:`~skillkit_core.UserInterface`.
-        """
+        """Decide one call. The decision is cancelled when the run is aborted, and an exception is a denial."""

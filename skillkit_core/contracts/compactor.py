@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..abort import AbortSignal
@@ -28,7 +28,7 @@ class CompactionRequest:
         signal: set when the run is aborted.
         estimate: returns the tokens of any messages.
         complete: asks the run's model with a prompt behind some of the messages, made legal first, and returns the text of the
-            answer. The usage ledger counts the request.
+            answer, an empty one where the model refuses. The usage ledger counts the request.
     """
 
     messages: Sequence[AgentMessage]
@@ -44,23 +44,28 @@ class CompactionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """A shorter context.
+    """A shorter context: the summary, the pinned messages from before ``keep_from``, and the kept messages.
+
+    Moving the leaf to an entry before the compaction undoes all of it.
 
     Attributes:
-        summary: text that replaces everything before ``keep_from``.
+        summary: text that replaces everything before ``keep_from``; may be empty.
         keep_from: index of the first message that is kept. The core moves an index between a tool call and its result back.
+        replacements: messages that take the place of kept ones, by index: of the same role, with the same calls, thinking and
+            call id, for example a long result cut short. A pinned message is not replaced.
         usage: tokens that were spent without ``complete``.
         details: JSON for people and programs, kept in the session.
     """
 
     summary: str
     keep_from: int
+    replacements: Mapping[int, AgentMessage] = field(default_factory=dict)
     usage: TokenUsage | None = None
     details: Any = None
 
 
 class Compactor(ABC):
-    """Shortens a history. Registered by ``register_compactors``, chosen by ``select_compactor`` or the configuration."""
+    """Makes a history shorter. Registered by ``register_compactors``, chosen by ``select_compactor`` or the configuration."""
 
     @abstractmethod
     async def compact(self, request: CompactionRequest) -> CompactionResult | None:

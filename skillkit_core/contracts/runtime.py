@@ -25,6 +25,7 @@ class ExecutionResult:
         exit_code: exit status; negative: a signal ended the command; ``None``: the command never ran or was killed.
         timed_out: the command was killed because it took too long.
         aborted: the command was killed because the run was aborted.
+        needs_terminal: the command failed, or was killed, because it needs a terminal.
         truncated: ``stdout`` or ``stderr`` is not everything.
         stdout_path: file with the whole output, where the runtime wrote one.
         stderr_path: the same of the other stream.
@@ -44,6 +45,7 @@ class ExecutionResult:
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     duration: float = 0.0
+    needs_terminal: bool = False
 
     @property
     def ok(self) -> bool:

@@ -203,10 +203,11 @@ class Continue(InputResult):
 
 @dataclass(frozen=True, slots=True)
 class Transform(InputResult):
-    """Replace text or images of the input. Later handlers see the new ones."""
+    """Replace text or images of the input. Later handlers see the new ones. A ``pinned`` input outlives compactions."""
 
     text: str | Unset = _merged(Merge.chain, _text)
     images: Sequence[Block] | Unset = _merged(Merge.chain, _blocks)
+    pinned: bool | Unset = _merged(Merge.any, _flag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +318,7 @@ class ToolCallEventResult(EventResult):
         args: a JSON merge patch of the arguments, or :class:`ReplaceArgs`, never in phase ``guard``.
         ask: question for the run's approver.
         ask_key: the answer to the question may be remembered for the tool and this key.
+        ask_rule: what the plugin keeps of a remembered answer, as a person reads it; it listens to ``approval_resolved``.
         result: text, blocks or ``ToolOutput`` to use instead of running the tool.
         terminate: end the run after this batch, if every call of the batch is answered so.
     """
@@ -327,6 +329,7 @@ class ToolCallEventResult(EventResult):
     result: Any = _one(UNSET, _output)
     ask: str | None = _one(None, _texts)
     ask_key: str | None = _one(None, _texts)
+    ask_rule: str | None = _one(None, _texts)
     terminate: bool = _one(False, _flag)
 
     def __post_init__(self) -> None:

@@ -129,18 +129,18 @@ class _Decider:
 
     def decision(self) -> ToolCallDecision:
         """Return all answers as one: block over ask over substitute over allow."""
-        answers = self.answers
-        terminate = any(answer.terminate for answer in answers.values())
+        terminate = any(answer.terminate for answer in self.answers.values())
         if self.blocks:
             reasons = "; ".join(dict.fromkeys(reason for reason, _ in self.blocks))
             return ToolCallDecision(True, reasons, self.blocks[0][1], self.event.args, terminate=terminate)
         changed = self.changed_by
+        asked = [Question(a.ask, r.plugin, a.ask_key, a.ask_rule) for r, a in self.answers.items() if a.ask is not None]
         return ToolCallDecision(
             args=self.event.args,
             changed_by=changed.label if changed is not None else None,
             plugin=changed.plugin if changed is not None else None,
-            questions=tuple(Question(a.ask, r.plugin, a.ask_key) for r, a in answers.items() if a.ask is not None),
-            result=next((a.result for a in answers.values() if a.result is not UNSET), UNSET),
+            questions=tuple(asked),
+            result=next((a.result for a in self.answers.values() if a.result is not UNSET), UNSET),
             terminate=terminate,
         )
 

@@ -467,7 +467,7 @@ class ApprovalResolvedEvent(ToolEvent):
         questions: questions of the guards.
         decision: ``allow``, ``deny`` or ``defer``.
         reason: reason of the decision.
-        remember: the decision also holds for later calls whose questions have the same keys.
+        remember: the decision also holds for later calls whose questions have the same keys, and how long.
         answers: further answers of a person (:attr:`ApprovalDecision.answer`), without those to secret questions.
     """
 
@@ -476,7 +476,7 @@ class ApprovalResolvedEvent(ToolEvent):
     questions: tuple[str, ...] = ()
     decision: str = "deny"
     reason: str = ""
-    remember: bool = False
+    remember: bool | Literal["session", "project", "ever"] = False
     answers: Mapping[str, Any] | None = None
 
 

@@ -44,7 +44,8 @@ def register_hookspecs(add: Any, host: Host) -> None:
 def host_configure(host: Host, config: Any) -> None:
     """Read the plugin's validated configuration: ``config`` is the plugin's section or ``None``.
 
-    When: after all plugins are loaded, before anything is looked up.
+    When: after all plugins are loaded, before anything is looked up, and again when ``Host.configure`` sets values later, as
+    options of a command do.
 
     Example::
 

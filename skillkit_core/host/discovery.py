@@ -140,7 +140,7 @@ def _scan_directory(path: str, seen: set[str], out: list[EntryPoint], problems: 
             if version:
                 seen.add(key)
             if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
-                _tell(file, key, version, [Wrong(0, f"it cannot be read: {error.strerror}")], problems)
+                problems += explain(file, key, version, [Wrong(0, f"it cannot be read: {error.strerror}")])
             continue
         seen.add(key)
         if data.isascii() and b"[skillkit." not in data.replace(b"[ ", b"["):
@@ -162,12 +162,7 @@ def _take(
         wrong = [Wrong(data.count(b"\n", 0, error.start) + 1, "there are bytes that are no UTF-8")]
     out.extend(EntryPoint(group, entry, value, key, version, location) for group, entry, value in entries)
     if wrong and ours:
-        _tell(file, key, version, wrong, problems)
-
-
-def _tell(file: str, key: str, version: str, wrong: list[Wrong], problems: list[Diagnostic]) -> None:
-
-    problems += explain(file, key, version, wrong)
+        problems += explain(file, key, version, wrong)
 
 
 def _scan_metadata(

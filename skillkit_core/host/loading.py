@@ -254,12 +254,12 @@ def refuse_awaitable(hook: str, answer: Any) -> None:
 
 
 def check_hooks(
-    manager: PluginManager, plugin: Any, callers: Iterable[HookCaller], events: Callable[[], Mapping[str, Any]]
+    manager: PluginManager, implemented: Iterable[tuple[HookCaller, Any]], events: Callable[[], Mapping[str, Any]]
 ) -> None:
     """Refuse implementations of unknown hooks, wrappers of lifecycle hooks, and unknown phases.
 
     Args:
-        callers: the hooks that ``plugin`` implements.
+        implemented: the implementations of a plugin, each with its hook.
         events: returns the known events by name. It is called only when events were imported.
 
     Raises:
@@ -268,8 +268,7 @@ def check_hooks(
     from ..errors import close_matches
     from ..hookspecs import lifecycle
 
-    for caller in callers:
-        impl = next(i for i in caller.get_hookimpls() if i.plugin is plugin)
+    for caller, impl in implemented:
         if not caller.has_spec() and not impl.optionalhook:
             hooks = {name: hook for name, hook in vars(manager.hook).items() if isinstance(hook, HookCaller)}
             close = close_matches(caller.name, [name for name, hook in hooks.items() if hook.has_spec()], 2)

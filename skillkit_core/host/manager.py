@@ -208,9 +208,18 @@ class Host:
         return decisions
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Set configuration values by dotted key, above every file and variable, before their first use."""
+        """Set configuration values by dotted key, above every file and variable, before their first use.
+
+        Plugins that are loaded are configured again.
+        """
         self.__dict__.pop("config", None)
         self.plan.configure(settings)
+        if self._plugins is not None:
+            self._configure(self._plugins)
+
+    def _configure(self, loading: Plugins) -> None:
+        for name in list(loading.loaded):
+            loading.call(name, "host_configure", config=self._section_of(name))
 
     def check_config(self) -> None:
         """Validate the whole configuration.
@@ -294,8 +303,7 @@ class Host:
                         self.report(failure.diagnostic)
             loading.add_all([*candidates, *((name, plugin, None) for name, plugin in self._embedded)])
             self._check_overrides(loading)
-            for name in list(loading.loaded):
-                loading.call(name, "host_configure", config=self._section_of(name))
+            self._configure(loading)
             for name in list(loading.loaded):
                 loading.call(name, "host_started")
         return self._plugins
@@ -335,7 +343,7 @@ class Host:
         """Return the plugin whose code is running, ``None`` for the core and the application."""
         return self._plugins.acting() if self._plugins is not None else None
 
-    def impls(self, hook: str) -> list[Any]:
+    def impls(self, hook: str) -> Sequence[Any]:
         """Return pluggy's implementations of a hook, in the order of the plugins."""
         return self.load().impls(hook)
 
@@ -392,10 +400,8 @@ class Host:
         loading = self.load()
         if name not in loading.loaded:
             raise UnknownName("plugin", name, loading.loaded)
-        for bus in self._buses or ():
-            if bus.run_id is not None and bus.context.agent is not None:
-                bus.context.when_idle(lambda: self.remove_plugin(name) if name in loading.loaded else None)
-                return
+        if self._after_run(lambda: self.remove_plugin(name) if name in loading.loaded else None):
+            return
         loading.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
         if self._registries is not None:
             self._registries.forget(name, loading.loaded[name].kinds)
@@ -404,6 +410,13 @@ class Host:
         for bus in list(self._buses or ()):
             bus.forget(name)
         self._changed()
+
+    def _after_run(self, work: Callable[[], object]) -> bool:
+        """Return whether an agent of this host runs; ``work()`` is called when its run is over."""
+        running = [bus for bus in self._buses or () if bus.run_id is not None and bus.context.agent is not None]
+        for bus in running[:1]:  # by then another one may run: the work looks again
+            bus.context.when_idle(work)
+        return bool(running)
 
     def _changed(self) -> None:
         self.handler_records = None
@@ -443,8 +456,8 @@ class Host:
 
         return stop
 
-    def registry(self, kind: str) -> Any:
-        """Return the registry of a kind (:attr:`kinds`), which the plugins fill when it is first asked for.
+    def registry(self, kind: str, *, again: bool = False) -> Any:
+        """Return the registry of a kind (:attr:`kinds`), which the plugins fill when it is first asked for, and ``again``.
 
         Raises:
             UnknownName: there is no such kind.
@@ -454,7 +467,7 @@ class Host:
             from .registries import Registries
 
             self._registries = Registries(self)
-        return self._registries.get(kind, loading)
+        return self._registries.get(kind, loading, again=again)
 
     def collect_all(self) -> None:
         """Collect all items of all plugins, so that every problem shows."""
@@ -482,9 +495,12 @@ class Host:
         return self.reload_skills() if self._skills is None else self._skills
 
     def reload_skills(self) -> SkillRegistry:
-        """Read all skills again."""
+        """Find and read all skills again, once no agent of this host runs, so that a run ends with the skills it began with."""
         from .skills import SkillRegistry, load_skills
 
+        if self._skills is not None and self._after_run(self.reload_skills):
+            return self._skills
+        self.registry("skill_sources", again=self._skills is not None)
         if self._skills is None:
             self._skills = SkillRegistry(self.describe)
         load_skills(self, self._skills)

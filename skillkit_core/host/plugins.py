@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ from .loading import (
 from .probe import called
 
 if TYPE_CHECKING:
+    from pluggy import HookCaller
+
     from ..events.types import Event
     from .discovery import EntryPoint
     from .manager import Host
@@ -38,18 +40,20 @@ class LoadedPlugin:
 
     Attributes:
         entry: where it was installed; ``None``: it was embedded.
+        position: place among the plugins, which come and go.
         hooks: the hooks that it implements.
         defines: the hooks that it defines itself.
         events: the event classes that it defines.
         kinds: the kinds of items that it defines, each with the type of its items.
     """
 
-    __slots__ = ("defines", "entry", "events", "hooks", "kinds", "name", "plugin")
+    __slots__ = ("defines", "entry", "events", "hooks", "kinds", "name", "plugin", "position")
 
-    def __init__(self, name: str, plugin: Any, entry: EntryPoint | None) -> None:
+    def __init__(self, name: str, plugin: Any, entry: EntryPoint | None, position: int) -> None:
         self.name = name
         self.plugin = plugin
         self.entry = entry
+        self.position = position
         self.hooks: tuple[str, ...] = ()
         self.defines: set[str] = set()
         self.events: list[type[Event]] = []
@@ -69,16 +73,22 @@ class Plugins:
         host: the ``host`` argument of every hook.
         report: called with every problem.
         seconds: time limit of one call.
+
+    Attributes:
+        kinds: the kinds of items that the plugins define, each with the type of its items.
     """
 
     def __init__(self, host: Any, report: Callable[[Diagnostic], None], seconds: float) -> None:
         self.pm: SkillKitPluginManager = new_manager()
         self.loaded: dict[str, LoadedPlugin] = {}
+        self.kinds: dict[str, tuple[type[Any] | str, ...]] = {}
         self.seconds = seconds
         self._host = host
         self._report = report
         self._events: Mapping[str, type[Event]] | None = None
         self._authors: Authors | None = None
+        self._positions = count()
+        self._impls: dict[str, tuple[Sequence[Any], Mapping[str, Sequence[Any]]]] = {}
 
     @property
     def events(self) -> Mapping[str, type[Event]]:
@@ -90,11 +100,6 @@ class Plugins:
             self._events = {**EVENTS, **added} if added else EVENTS
         return self._events
 
-    @property
-    def kinds(self) -> Mapping[str, tuple[type[Any] | str, ...]]:
-        """The kinds of items that the plugins define, each with the type of its items."""
-        return {kind: types for loaded in self.loaded.values() for kind, types in loaded.kinds.items()}
-
     def acting(self) -> str | None:
         """Return the plugin whose code runs, by the stack, or ``None`` for the core and the application."""
         if self._authors is None:
@@ -105,14 +110,15 @@ class Plugins:
         """Add plugins that may define hooks for each other, and report what is wrong with each."""
         for name, plugin, entry in candidates:
             self._admit(name, plugin, entry)
+        implemented = self._implemented()
         for name in list(self.loaded):
-            self._check(name)
+            self._check(name, implemented[name])
         for name in list(self.loaded):
             self._announce(name)
 
     def add(self, name: str, plugin: Any) -> bool:
         """Add one more plugin, and return whether the plugin stays."""
-        if not (self._admit(name, plugin, None) and self._check(name)):
+        if not (self._admit(name, plugin, None) and self._check(name, self._implemented()[name])):
             return False
         self._announce(name)
         return True
@@ -123,26 +129,29 @@ class Plugins:
 
     def _admit(self, name: str, plugin: Any, entry: EntryPoint | None) -> bool:
         """Register a plugin with pluggy, and let the plugin define its hooks. Return whether that worked."""
-        loaded = LoadedPlugin(name, plugin, entry)
+        loaded = LoadedPlugin(name, plugin, entry, next(self._positions))
         pm = self.pm
-        with self._reporting():
+        try:
             with isolated(name, "hooks", seconds=self.seconds, **loaded.owner):
                 if name in self.loaded:
                     raise PluginError(f"there is a plugin named {name!r} already", hint="give it another name")
-                if pm.is_registered(plugin):
-                    raise PluginError(
-                        f"it is registered already, as {pm.get_name(plugin)!r}", hint="remove one of them"
-                    )
                 try:
                     pm.register(plugin, name)
                 except BaseException:
+                    if (known := pm.get_name(plugin)) not in (None, name):
+                        hint = "remove one of them"
+                        raise PluginError(f"it is registered already, as {known!r}", hint=hint) from None
                     self._forget(loaded)
                     raise
-            self.loaded[name] = loaded
-            self._authors = None
-            if self.call(name, "register_hookspecs", add=lambda: self._specs_of(loaded)):
-                return True
-            self.drop(name)
+        except Failure as failure:
+            self._report(failure.diagnostic)
+            return False
+        self.loaded[name] = loaded
+        self._authors = None
+        self._impls.clear()
+        if self.call(name, "register_hookspecs", add=lambda: self._specs_of(loaded)):
+            return True
+        self.drop(name)
         return False
 
     def _specs_of(self, loaded: LoadedPlugin) -> Callable[..., None]:
@@ -158,7 +167,7 @@ class Plugins:
                 loaded.events += _added_events(space, self.events)
                 self._events = None
             for kind, types in (kinds or {}).items():
-                loaded.kinds[kind] = self._kind(kind, types)
+                loaded.kinds[kind] = self.kinds[kind] = self._kind(kind, types)
 
         return add
 
@@ -177,32 +186,38 @@ class Plugins:
     def _defined(self) -> set[str]:
         return {name for name, caller in vars(self.pm.hook).items() if getattr(caller, "spec", None) is not None}
 
-    def _check(self, name: str) -> bool:
+    def _implemented(self) -> Mapping[str, list[tuple[HookCaller, Any]]]:
+        """Return the implementations of every plugin, each with its hook."""
+        found: dict[str, list[tuple[HookCaller, Any]]] = {name: [] for name in self.loaded}
+        for caller in vars(self.pm.hook).values():
+            for impl in caller.get_hookimpls():
+                found[impl.plugin_name].append((caller, impl))
+        return found
+
+    def _check(self, name: str, implemented: list[tuple[HookCaller, Any]]) -> bool:
         """Check a plugin's hooks, drop the plugin if one is wrong, and return whether the plugin stays."""
         loaded = self.loaded[name]
-        callers = self.pm.get_hookcallers(loaded.plugin) or []
         try:
-            with isolated(name, "hooks", **loaded.owner):
-                check_hooks(self.pm, loaded.plugin, callers, lambda: self.events)
+            with isolated(name, "hooks", **loaded.owner, seconds=0):
+                check_hooks(self.pm, implemented, lambda: self.events)
         except Failure as failure:
             self.drop(name)
             self._report(failure.diagnostic)
             return False
-        self._drop_async(loaded, callers)
-        loaded.hooks = tuple(sorted(c.name for c in callers if any(i.plugin is loaded.plugin for i in c._hookimpls)))
+        loaded.hooks = tuple(sorted({c.name for c, impl in implemented if not self._drop_async(loaded, c, impl)}))
         return True
 
-    def _drop_async(self, loaded: LoadedPlugin, callers: Iterable[Any]) -> None:
-        """Leave out async implementations of hooks whose answer nobody awaits, and report them."""
-        kinds = self.kinds
-        for caller in callers:
-            if not (must_be_plain(caller.name) or caller.name.removeprefix("register_") in kinds):
-                continue
-            for impl in [i for i in caller.get_hookimpls() if i.plugin is loaded.plugin]:
-                if inspect.iscoroutinefunction(impl.function) or inspect.isasyncgenfunction(impl.function):
-                    caller._hookimpls.remove(impl)
-                    wrong = refuse_async(caller.name)
-                    self._report(Diagnostic(loaded.name, caller.name, wrong.message, wrong.hint or "", **loaded.owner))
+    def _drop_async(self, loaded: LoadedPlugin, caller: Any, impl: Any) -> bool:
+        """Leave out and report an async implementation of a hook whose answer nobody awaits. Return whether this is one."""
+        if not (inspect.iscoroutinefunction(impl.function) or inspect.isasyncgenfunction(impl.function)):
+            return False
+        if not (must_be_plain(caller.name) or caller.name.removeprefix("register_") in self.kinds):
+            return False
+        caller._hookimpls.remove(impl)
+        self._impls.pop(caller.name, None)
+        wrong = refuse_async(caller.name)
+        self._report(Diagnostic(loaded.name, caller.name, wrong.message, wrong.hint or "", **loaded.owner))
+        return True
 
     def drop(self, name: str) -> None:
         """Forget a plugin, its implementations and the hooks that it defined."""
@@ -214,6 +229,9 @@ class Plugins:
         """Remove a plugin from pluggy, also one whose registration ended half-way."""
         pm, plugin = self.pm, loaded.plugin
         self._events = self._authors = None
+        self._impls.clear()
+        for kind in loaded.kinds:
+            self.kinds.pop(kind, None)
         if pm.get_plugin(loaded.name) is plugin:
             pm.unregister(name=loaded.name)
         for name, caller in list(vars(pm.hook).items()):
@@ -226,40 +244,34 @@ class Plugins:
             if caller.spec is None and not impls:
                 delattr(pm.hook, name)
 
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except Failure as failure:
-            self._report(failure.diagnostic)
-
     def owner(self, name: str) -> dict[str, Any]:
         """Return a plugin's distribution and version, as arguments of a diagnostic."""
         loaded = self.loaded.get(name)
         return loaded.owner if loaded is not None else {}
 
-    def impls(self, hook: str) -> list[Any]:
+    def impls(self, hook: str) -> Sequence[Any]:
         """Return pluggy's implementations of a hook, in the order of the plugins, then in the order of definition.
 
         A plugin may have several (``specname=``), for example a rewriter and a guard of one event.
         """
-        caller = getattr(self.pm.hook, hook, None)
-        if caller is None:
-            return []
-        found = caller.get_hookimpls()
-        if not found:
-            return []
-        by_plugin: dict[str, list[Any]] = {}
-        for impl in found:
-            by_plugin.setdefault(impl.plugin_name, []).append(impl)
-        for impls in by_plugin.values():
-            if len(impls) > 1:
-                impls.sort(key=_defined_at)
-        return [impl for name in self.loaded for impl in by_plugin.get(name, ())]
+        return self._by_hook(hook)[0]
 
-    def own_impls(self, name: str, hook: str) -> list[Any]:
+    def own_impls(self, name: str, hook: str) -> Sequence[Any]:
         """Return one plugin's implementations of a hook."""
-        return [i for i in self.impls(hook) if i.plugin_name == name]
+        return self._by_hook(hook)[1].get(name, ())
+
+    def _by_hook(self, hook: str) -> tuple[Sequence[Any], Mapping[str, Sequence[Any]]]:
+        """Return the implementations of a hook in order, and by plugin, sorted once for a set of plugins."""
+        found = self._impls.get(hook)
+        if found is None:
+            caller = getattr(self.pm.hook, hook, None)
+            known = [i for i in caller._hookimpls if i.plugin_name in self.loaded] if caller is not None else []
+            known.sort(key=lambda impl: (self.loaded[impl.plugin_name].position, _defined_at(impl)))
+            by_plugin: dict[str, list[Any]] = {}
+            for impl in known:
+                by_plugin.setdefault(impl.plugin_name, []).append(impl)
+            found = self._impls[hook] = (known, by_plugin)
+        return found
 
     def call(self, name: str, hook: str, *, seconds: float | None = None, **lazy: Callable[[], Any]) -> bool:
         """Call one plugin's host hook with those ``lazy`` arguments that the hook takes. Return whether the call worked."""

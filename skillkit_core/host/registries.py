@@ -170,8 +170,8 @@ class Registries:
         """Return the registry of a kind if somebody asked for it before, else ``None``."""
         return self._registries.get(kind)
 
-    def get(self, kind: str, plugins: Plugins) -> Any:
-        """Return the registry of a kind, filled by the plugins.
+    def get(self, kind: str, plugins: Plugins, *, again: bool = False) -> Any:
+        """Return the registry of a kind, filled by the plugins, which are asked ``again`` if that is wanted.
 
         Raises:
             UnknownName: neither the core nor a plugin has such a kind.
@@ -183,7 +183,7 @@ class Registries:
                 raise UnknownName("kind of registry", kind, [*KINDS, *families])
             made_later = kind in _MADE_LATER or families.get(kind) == (Factory,)
             registry = self._registries[kind] = self._new(kind, made_later)
-        if kind not in self._filled:
+        if again or kind not in self._filled:
             self._filled.add(kind)
             for name in list(plugins.loaded):
                 self._collect(kind, name, plugins)

@@ -32,13 +32,6 @@ class SkillRegistry(Registry[Skill]):
         """Return all skills that run in ``engine``."""
         return [s for s in self.items() if s.engine == str(engine)]
 
-    def replace_all(self, skills: Sequence[tuple[str, Skill]], source: str) -> None:
-        """Replace all skills of ``source`` by ``skills``, pairs of name and skill."""
-        with self._lock:
-            self.unregister_by_source(source)
-            for name, skill in skills:
-                self.register(name, skill, source)
-
 
 def _load(host: Host, entry: Entry[SkillSource]) -> LoadedSkills:
     """Return what the first loader that accepts a source finds in it. Report a loader that fails."""
@@ -73,10 +66,14 @@ def load_skills(host: Host, registry: SkillRegistry) -> None:
     # The sort is stable, and keeps the order of the sources within a kind.
     loaded.sort(key=lambda pair: RANK[pair[0].kind])
     for source, skills in loaded:
+        taken: set[str] = set()
         for skill in skills:
             name = skill.name
-            if name in registry or (":" in name):
+            if name in taken and skill.path is not None:
+                name = f"{source.name}:{skill.path.name}/{name}"
+            elif name in registry or (":" in name):
                 name = f"{source.name}:{skill.name}"
+            taken.add(skill.name)
             registry.register(name, skill, source.name)
     for source, skills in loaded:
         for skill in skills:

@@ -71,7 +71,7 @@ def nested_too_deeply(text: str) -> bool:
     return text.count("- ") + text.count("? ") > DEEPEST // 4 and _COMPACT.search(text) is not None
 
 
-_FORMAT = 2
+_FORMAT = 3
 _MAX_DEPTH = 50
 # A few lines of YAML can stand for billions of keys: an alias is walked wherever it is used.
 _MAX_KEYS = 20_000
@@ -114,15 +114,22 @@ def read_document(path: str | os.PathLike[str], cache: str | os.PathLike[str] | 
         raise ConfigError(f"cannot be read: {error.strerror}", where=path) from None
     stamp = [_FORMAT, path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size]
     kept = None if cache is None else join(cache, "documents", f"{stat.st_dev:x}-{stat.st_ino:x}.json")
-    if kept is not None and (found := _kept(kept, stamp)) is not None:
-        return found
+    match recall(kept, stamp) if kept is not None else None:
+        case [dict(data), dict(lines)]:
+            return Document(path, data, lines)
     document = _parse(path)
-    if kept is not None and time.time() - stat.st_mtime > _SETTLED:
-        _keep(kept, stamp, document)
+    if kept is not None and settled(stat.st_mtime):
+        keep(kept, stamp, [document.data, document.lines])
     return document
 
 
-def _kept(path: str, stamp: list[Any]) -> Document | None:
+def settled(changed: float) -> bool:
+    """Return whether a file that changed at the time ``changed`` gets another time stamp when it changes again."""
+    return time.time() - changed > _SETTLED
+
+
+def recall(path: str, stamp: list[Any]) -> Any:
+    """Return the JSON value that the cache file ``path`` keeps for the same ``stamp``, else ``None``."""
     try:
         with open_regular(path) as file:
             text = file.read()
@@ -132,21 +139,19 @@ def _kept(path: str, stamp: list[Any]) -> Document | None:
 
     try:
         found = json.loads(text)
-        if found["stamp"] == stamp and isinstance(found["data"], dict) and isinstance(found["lines"], dict):
-            return Document(stamp[1], found["data"], found["lines"])
+        return found["data"] if found["stamp"] == stamp else None
     except (ValueError, KeyError, TypeError, RecursionError):
-        pass  # without the cache the file is parsed again
-    return None
+        return None  # what was kept is made again
 
 
-def _keep(path: str, stamp: list[Any], document: Document) -> None:
+def keep(path: str, stamp: list[Any], value: Any) -> None:
+    """Keep a JSON value for ``stamp`` in the cache file ``path``, where that is possible."""
     import json
 
     try:
-        text = json.dumps({"stamp": stamp, "data": document.data, "lines": document.lines})
-        if json.loads(text)["data"] != document.data:
-            return  # JSON would change keys that are no text, and dates
-        write_whole(path, text)
+        text = json.dumps({"stamp": stamp, "data": value})
+        if json.loads(text)["data"] == value:  # JSON would change keys that are no text, and dates
+            write_whole(path, text)
     except (OSError, TypeError, ValueError):
         pass  # without the cache the next start is slower, nothing else
 

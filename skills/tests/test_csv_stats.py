@@ -400,6 +400,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, megabytes):
     assert ([float(row["price"]) for row in top["records"]], memory < 60) == (sorted(prices)[:-4:-1], True)
 
 
+@pytest.mark.slow
 def test_an_estimate_is_explained_only_where_one_is_shown(workspace):
     workspace.write("big.csv", "price\n" + "".join(f"{n}\n" for n in range(1_600_000)))
     average = workspace.result("csv-stats", "summary", file="big.csv", figure="mean", column="price")["answer"]

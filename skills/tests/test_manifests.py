@@ -1,6 +1,11 @@
 """Every SKILL.md says what the format asks for, and nothing that the scripts do not keep."""
 
+import json
 import re
+import runpy
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,5 +99,19 @@ def test_the_arguments_are_described_and_always_found_by_the_script(skill, actio
             assert arg["default"] in arg["enum"]
 
 
-def test_the_copies_of_the_command_line_are_equal():
+def test_the_copies_of_the_command_line_are_generated():
     assert len({(BUNDLED / skill / "scripts" / "command.py").read_bytes() for skill in SKILLS}) == 1
+    generator = BUNDLED.parent / "generate.py"
+    if not generator.exists():
+        pytest.skip("the wheel's tests run beside the skills alone, without their generator")
+    copies = runpy.run_path(str(generator))["copies"]()
+    stale = [str(path) for path, text in copies.items() if path.read_text(encoding="utf-8") != text]
+    assert len(copies) == 8 and not stale, "run 'python skills/generate.py'"
+
+
+def test_a_copied_folder_works_under_a_python_that_has_nothing_installed(tmp_path):
+    folder = shutil.copytree(BUNDLED / "text-stats", tmp_path / "elsewhere")
+    (tmp_path / "essay.txt").write_text("one two three\n")
+    argv = [sys.executable, "-S", str(folder / "scripts/stats.py"), "essay.txt"]
+    done = subprocess.run(argv, cwd=tmp_path, env={}, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["words"] == 3

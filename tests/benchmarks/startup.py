@@ -26,8 +26,8 @@ COUNT = (
 )
 # command, most times an empty Python, most modules: "Loading" in the architecture page
 BUDGETS = [
-    (["--help"], 6.0, 180),
-    (["plugins", "list"], 6.0, 180),
+    (["--help"], 6.0, 135),
+    (["plugins", "list"], 6.0, 130),
     (["skills", "list"], 12.0, 250),
 ]
 FLOORS = {"import click": ["-c", "import click"], "import click, pluggy": ["-c", "import click, pluggy"]}

@@ -1,18 +1,7 @@
 """Real files for plain requests: a table, JSON, Markdown, copies, a git repository."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
-
-
-def git(folder: Path, *args: str) -> None:
-    subprocess.run(
-        ["git", "-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgsign=false", *args],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
+from e2e_git import git
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_a_model_reads_edits_and_the_person_rewinds(skillkit_cli, skillkit_home,
     assert [r.text for r in llm_server.requests[1].tool_results] == ["a.py\n1:answer = 41"]
     assert (skillkit_home.cwd / "a.py").read_text() == "answer = 42\n"
     session = done["session"]
-    report = skillkit_cli("files", "rewind", session).ok().stdout
+    report = skillkit_cli("sessions", "rewind", session).ok().stdout
     assert report.splitlines()[1:] == ["Restored a.py", "Restored b.py"]
     assert {p.name: p.read_text() for p in skillkit_home.cwd.iterdir()} == {"a.py": "answer = 41\n"}
 

@@ -154,6 +154,7 @@ def config(wire: str, url: str) -> AgentConfig:
 @pytest.mark.spec("I2", "I8", "I17", "I18")
 @pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_many_sessions_at_once_lose_and_cross_nothing(llm_server, skillkit_home, many):
+    skillkit_home.write_config("context:\n  facts: []\n")
     llm_server.always(answer)
     crowd = Crowd(many)
     configs = [config(wire, llm_server.url) for wire in WIRES]

@@ -161,14 +161,12 @@ class Adapter(LLMAdapter):
 
 
 @pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["plain", "debug"])
-def test_a_mistake_in_an_adapter_is_unknown_and_shown_to_its_author(skillkit_cli, skillkit_home, debug):
-    site = skillkit_home.path / "site"
-    (site / "acme_bug-1.0.dist-info").mkdir(parents=True)
-    (site / "acme_bug.py").write_text(BUGGY)
-    (site / "acme_bug-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bug\nVersion: 1.0\n")
-    (site / "acme_bug-1.0.dist-info" / "entry_points.txt").write_text("[skillkit.plugins]\nbug = acme_bug\n")
+def test_a_mistake_in_an_adapter_is_unknown_and_shown_to_its_author(skillkit_cli, skillkit_home, install_plugin, debug):
+    module = skillkit_home.path / "acme_bug.py"
+    module.write_text(BUGGY)
+    install_plugin("bug", module)
 
-    done = skillkit_cli(*debug, "run", "--json", "--provider", "bug", "hello", env={"PYTHONPATH": str(site)})
+    done = skillkit_cli(*debug, "run", "--json", "--provider", "bug", "hello")
 
     assert done.exit_code == 1
     assert done.json["error"]["kind"] == "unknown"

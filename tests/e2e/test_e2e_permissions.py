@@ -91,8 +91,16 @@ def test_a_person_is_asked_at_the_terminal_and_always_holds_until_it_is_revoked(
         terminal.wait_for("no rule allows git. What would allow it: Bash(git log:*)")
         terminal.wait_for("[a]lways")
         terminal.send("a\r")
+        terminal.wait_for(
+            "Always allow Bash(git log:*), for 30 days, where? [s]ession, [p]roject, [e]verywhere, [B]ack: "
+        )
+        terminal.send("s\r")
         # the second git log is not asked about
         terminal.wait_for("What would allow it: Bash(git status:*)")
+        terminal.wait_for("[a]lways")
+        terminal.send("a\r")
+        terminal.wait_for("[B]ack")
+        terminal.send("\r")
         terminal.wait_for("[a]lways")
         terminal.send("n\r")
         assert terminal.wait() == 0
@@ -107,6 +115,32 @@ def test_a_person_is_asked_at_the_terminal_and_always_holds_until_it_is_revoked(
         skillkit_cli(*again, env={"OPENAI_API_KEY": "sk-x", "SKILLKIT_TOOLS__ALLOW": "bash"}).ok()
         assert expected in llm_server.requests[-1].tool_results[-1].text
         skillkit_cli("permissions", "revoke", "--all").ok()
+
+
+def test_a_client_says_how_long_an_answer_holds(workspace, skillkit_cli, llm_server):
+    import asyncio
+
+    from skillkit_chat.client import RpcClient
+    from skillkit_chat.rpc.protocol import ApproveResult
+
+    asked = []
+
+    async def approve(call):
+        asked.append((call.rememberable, call.questions[0].rule))
+        return ApproveResult(decision="allow", remember="project")
+
+    async def main():
+        env = {**os.environ, "OPENAI_API_KEY": "sk-x", "SKILLKIT_TOOLS__ALLOW": "bash"}
+        argv = [*skillkit_cli.argv, "rpc"]
+        async with RpcClient(WIRE(llm_server), argv=argv, cwd=workspace, env=env, on_approve=approve) as client:
+            await client.prompt("go on")
+
+    calls = [Call("bash", {"command": line}) for line in ("git log --oneline", "git log -1")]
+    llm_server.script(*(Reply(tool_calls=[call]) for call in calls), Reply(text="done"))
+    asyncio.run(main())
+    assert asked == [(True, "Bash(git log:*), for 30 days")]
+    (answer,) = skillkit_cli("permissions", "list", "--json").ok().json["remembered"]
+    assert (answer["rule"], answer["scope"]) == ("Bash(git log:*)", "project")
 
 
 def test_slash_permissions_shows_and_chooses(workspace):

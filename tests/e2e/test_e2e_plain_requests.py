@@ -25,7 +25,7 @@ def test_a_request_that_no_skill_fits_runs_nothing_and_lists_candidates(workspac
     plain = skillkit_cli("run", text)
     assert plain.exit_code == 1
     assert plain.stdout == ""
-    assert "No skill fits" in plain.stderr and "for example" in plain.stderr
+    assert "No skill fits" in plain.stderr and "\n- " in plain.stderr
 
 
 @pytest.mark.smoke

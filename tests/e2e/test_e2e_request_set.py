@@ -91,7 +91,7 @@ async def _asked(folder, request):
     return response.content, response.stop_reason != "refusal"
 
 
-async def _all(folder):
+async def _all(folder, served, unserved):
     global HOST
     HOST = Host(cwd=folder)
     gate = asyncio.Semaphore(4)
@@ -100,7 +100,7 @@ async def _all(folder):
         async with gate:
             return await _asked(folder, request)
 
-    asked = [*(r["ask"] for r in REQUESTS["served"]), *REQUESTS["unserved"]]
+    asked = [*(r["ask"] for r in served), *unserved]
     return dict(zip(asked, await asyncio.gather(*map(one, asked)), strict=True))
 
 
@@ -109,16 +109,18 @@ def _wrong(request, answer):
     return [*missing, *(f"not {part}" for part in request.get("not", ()) if re.search(part, answer))]
 
 
-def test_no_request_is_answered_beside_the_point_and_most_are_answered(files):
-    answers = asyncio.run(_all(files))
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["every third", "all"])
+def test_no_request_is_answered_beside_the_point_and_most_are_answered(files, step):
+    requests, unserved = REQUESTS["served"][::step], REQUESTS["unserved"][::step]
+    answers = asyncio.run(_all(files, requests, unserved))
     answered, declined, wrong = [], [], []
-    for request in REQUESTS["served"]:
+    for request in requests:
         text, ok = answers[request["ask"]]
         faults = _wrong(request, text) if ok else ()
         (wrong if faults else answered if ok else declined).append((request["ask"], faults, text))
-    wrong += [(ask, ["declines"], answers[ask][0]) for ask in REQUESTS["unserved"] if answers[ask][1]]
-    refused = len(REQUESTS["unserved"]) - sum(answers[ask][1] for ask in REQUESTS["unserved"])
-    served = len(REQUESTS["served"])
+    wrong += [(ask, ["declines"], answers[ask][0]) for ask in unserved if answers[ask][1]]
+    refused = len(unserved) - sum(answers[ask][1] for ask in unserved)
+    served = len(requests)
     print(f"{len(answers)} requests: {len(answered)} answered, {len(declined) + refused} declined, {len(wrong)} wrong")
     print(f"of {served} that a bundled skill serves, {len(answered)} answered ({len(answered) / served:.0%})")
     for ask, faults, text in wrong:
@@ -126,5 +128,5 @@ def test_no_request_is_answered_beside_the_point_and_most_are_answered(files):
     for ask, _, text in declined:
         print(f"declined: {ask}\n    {text.splitlines()[0][:200]}")
     assert not wrong
-    assert len(answers) >= 150
+    assert len(answers) >= 150 / step
     assert len(answered) >= 0.7 * served

@@ -1,6 +1,7 @@
 """The keys of a whole session are looked for wherever something is kept or written out, and found nowhere."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -198,3 +199,34 @@ def test_a_session_without_keys_reads_as_it_was_said(vault, skillkit_cli, llm_se
     assert "".join(e["content"] for e in inner if e["type"] == "text_delta") == words * 2
     assert json.loads("".join(e["content"] for e in inner if e["type"] == "tool_call_delta")) == {"note": words}
     assert lines[-1]["answer"] == words and lines[-1]["tool_calls"][0]["args"] == {"note": words}
+
+
+async def test_no_key_reaches_a_client_or_the_screen_of_a_conversation(vault, skillkit_cli, llm_server, monkeypatch):
+    from skillkit_chat.client import RpcClient
+    from skillkit_testkit import Terminal
+    from skillkit_testkit.turns import Reply
+
+    configure(vault, "jsonl")
+    for name, value in {**ENV, "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    target = ["--provider", "openai", "--model", "loop", "--base-url", llm_server.openai_url, "--api", "openai-chat"]
+    told = []
+
+    llm_server.script(hostile({}), Reply(text=f"Done: {KEY} {TOKEN}", pieces=3))
+    async with RpcClient(target, argv=[*skillkit_cli.argv, "rpc"], cwd=vault.cwd, on_event=told.append) as client:
+        answer = await client.prompt("look into the vault")
+        messages = await client.messages()
+    assert answer.content == "Done: *** ***" and {"message_update", "tool_execution_update"} <= {
+        e["type"] for e in told
+    }
+    assert found_in("\n".join(json.dumps(event) for event in [*told, *messages])) == []
+
+    first = hostile({})
+    # nobody is asked about what is left: who is asked sees what would run
+    llm_server.script(replace(first, tool_calls=first.tool_calls[:-1]), Reply(text=f"Done: {KEY} {TOKEN}", pieces=3))
+    argv = [*skillkit_cli.argv, "chat", *target, "look into the vault"]
+    with Terminal(argv, cwd=vault.cwd, columns=2_000) as terminal:
+        terminal.wait_for("Done: *** ***")
+        terminal.send("\x04")
+        assert terminal.wait() == 0
+    assert "I know *** *** ***" in terminal.text and found_in(terminal.text) == []

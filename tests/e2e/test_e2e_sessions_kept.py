@@ -35,7 +35,7 @@ def test_a_run_that_was_killed_in_its_answer_goes_on_where_it_was_cut_off(
         process.send_signal(signal.SIGKILL)
     [file] = sessions.glob("*.jsonl")
     shown = skillkit_cli("sessions", "show", file.stem, "--json").ok().json
-    assert (shown["state"], [e["type"] for e in shown["entries"]]) == ("waiting", ["message"])
+    assert (shown["state"], [e["type"] for e in shown["entries"]]) == ("waiting", ["custom_message", "message"])
     assert skillkit_cli("sessions", "resume", file.stem, *asked).ok().stdout == "there was a fox.\n"
     sent = json.dumps(llm_server.last.body)
     assert "Once upon a time" in sent and "[The program ended in the middle of this answer.]" in sent

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -19,13 +20,16 @@ HEAVY = {"anthropic", "openai", "aiohttp", "httpx2", "pydantic", "asyncio", "wat
 
 @pytest.mark.parametrize(
     ("argv", "most"),
-    [(["--help"], 180), (["plugins", "list"], 180), (["skills", "list"], 250)],
+    [(["--help"], 135), (["plugins", "list"], 130), (["skills", "list"], 250)],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
 def test_a_listing_imports_few_modules_and_nothing_heavy(skillkit_home, argv, most):
-    for _ in range(2):  # the first run fills the cache of parsed documents
+    for _ in range(6):  # the first run fills the caches, that of commands once the installed code is two seconds old
         done = subprocess.run([sys.executable, "-c", COUNT, *argv], capture_output=True, text=True, check=True)
-    code, count, *top = done.stdout.split()
+        code, count, *top = done.stdout.split()
+        if int(count) <= most:
+            break
+        time.sleep(0.5)
     assert code == "0"
     assert not HEAVY & set(top)
     assert int(count) <= most, f"skillkit {' '.join(argv)} imports {count} modules"
@@ -38,4 +42,4 @@ def test_a_run_imports_only_what_its_request_needs(skillkit_home):
     code, count, *top = done.stdout.split()
     assert code == "0"
     assert not {*HEAVY, "mcp", "prompt_toolkit", "rich", "re2", "pathspec"} & set(top) - {"pydantic", "asyncio"}
-    assert int(count) <= 540, f"a request that is answered offline imports {count} modules"
+    assert int(count) <= 546, f"a request that is answered offline imports {count} modules"

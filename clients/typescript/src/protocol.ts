@@ -31,7 +31,7 @@ export interface ApproveParams {
   args: Record<string, unknown>;
   questions: AskedBy[];
   agent_path: string[];
-  /** The answer can be remembered. */
+  /** The answer can be remembered; beyond the session where a question has a rule. */
   rememberable: boolean;
 }
 
@@ -39,7 +39,8 @@ export interface ApproveParams {
 export interface ApproveResult {
   decision: "allow" | "deny" | "defer";
   reason?: string;
-  remember?: boolean;
+  /** How long it holds: false for this call, true or session, project, or ever. */
+  remember?: boolean | "session" | "project" | "ever";
   answer?: Record<string, unknown> | null;
 }
 
@@ -47,6 +48,8 @@ export interface ApproveResult {
 export interface AskedBy {
   text: string;
   plugin?: string | null;
+  /** What the plugin keeps of an answer that is remembered beyond the session. */
+  rule?: string | null;
 }
 
 /** Which queued message. */
@@ -379,7 +382,7 @@ export interface ApprovalResolvedEvent {
   questions?: string[];
   decision?: string;
   reason?: string;
-  remember?: boolean;
+  remember?: boolean | "session" | "project" | "ever";
   answers?: Record<string, unknown>;
 }
 

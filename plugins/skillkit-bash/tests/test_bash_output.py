@@ -234,7 +234,9 @@ def test_a_directory_that_others_could_read_is_closed_first(tmp_path):
 def test_all_files_together_stay_below_a_bound_and_the_oldest_go_first(tmp_path, go):
     """Also within one command: its second stream makes room while it grows."""
     config = BashConfig(max_kept_output=30 << 20)
-    host = SimpleNamespace(config=SimpleNamespace(section=lambda name: config), cache_dir=tmp_path)
+    host = SimpleNamespace(
+        config=SimpleNamespace(section=lambda name: config), cache_dir=tmp_path, secrets=SimpleNamespace(known={})
+    )
     runtime, kept, most = BashRuntime(host), [], 0
     for _ in range(5):
         result = go(runtime.execute("head -c 9000000 /dev/zero | tr '\\0' x", max_output=100))

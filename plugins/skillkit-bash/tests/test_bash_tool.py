@@ -30,6 +30,7 @@ class Context:
     tool_call_id: str = "call_1"
     session_id: str | None = None
     agent_path: tuple[str, ...] = ("main",)
+    ui: None = None
     heard: list[tuple[str, str]] = field(default_factory=list)
 
     def on_output(self, output: str, stream: str = "stdout") -> None:
@@ -38,6 +39,7 @@ class Context:
 
 def make_host(tmp_path: Path, config: BashConfig | None = None, resolved=None) -> SimpleNamespace:
     host = SimpleNamespace(config=SimpleNamespace(section=lambda name: config), cache_dir=tmp_path / "cache")
+    host.secrets = SimpleNamespace(known={})
     runtime = BashRuntime(host)
     host.runtimes = SimpleNamespace(get={"bash": runtime}.__getitem__)
 
@@ -78,7 +80,8 @@ def test_stderr_and_the_exit_code_are_told(call):
 
 
 def test_silence_is_told(call):
-    assert call({"command": "true"}).content == "[exit code 0, no output]"
+    assert call({"command": "true"}).content == "[exit code 0, no output; stdin was empty]"
+    assert call({"command": "read answer"}).content == "[exit code 1, no output; stdin was empty]"
 
 
 def test_output_is_shown_while_it_runs(call, tmp_path):

@@ -2,7 +2,7 @@
 
 import base64
 import os
-import shutil
+import re
 import signal
 import stat
 import time
@@ -57,17 +57,12 @@ class Chat(Terminal):
 
 
 @pytest.fixture
-def open_chat(skillkit_cli, llm_server, tmp_path):
+def open_chat(skillkit_cli, llm_server, install_plugin):
     """``open_chat("--continue", ...)`` opens a conversation with the scripted server and the plugin of ``support``."""
-    site = tmp_path / "site"
-    info = site / "talking-1.0.dist-info"
-    info.mkdir(parents=True)
-    shutil.copy(PLUGIN, site)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: talking\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[skillkit.plugins]\ntalking = talking_plugin\n")
+    install_plugin("talking", PLUGIN)
 
     def open_(*args, columns=100, bare=False):
-        env = {**os.environ, "PYTHONPATH": str(site), "NO_COLOR": "1"}
+        env = {**os.environ, "NO_COLOR": "1"}
         env |= {} if bare else {"OPENAI_API_KEY": "key-of-the-tests"}
         asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
         words = () if bare else ("chat", *asked, *args)
@@ -83,14 +78,26 @@ def sessions(cli):
 
 def test_the_program_alone_opens_a_conversation_at_a_terminal_and_needs_no_key(open_chat, skillkit_cli):
     with open_chat(bare=True) as chat:
-        chat.ready()
-        chat.say("what is 15% of 80")
-        chat.expect("› what is 15% of 80", "\n15% of 80 = 12", "offline ·")
+        chat.say("what is 15% of 80")  # before anybody reads: the terminal makes a line feed of Enter
+        chat.expect(
+            "› what is 15% of 80",
+            "\n15% of 80 = 12",
+            "offline ·",
+            "For a model set ANTHROPIC_API_KEY or OPENAI_API_KEY",
+        )
         assert chat.leave() == 0
         chat.expect("Go on with: skillkit chat --session ")
     assert skillkit_cli().ok().stdout.startswith("Usage: skillkit"), "a pipe gets the help, as before"
     piped = skillkit_cli("chat")
     assert piped.exit_code == 2 and "needs a terminal" in piped.stderr
+
+
+def test_what_can_be_asked_without_a_key_is_a_list(open_chat):
+    with open_chat(bare=True) as chat:
+        chat.ready()
+        chat.say("write me a poem")
+        chat.expect("so nothing ran", "\n • csv-stats", "\n • calculate", "a model (--model")
+        assert chat.leave() == 0
 
 
 def test_an_answer_is_shown_as_it_streams_and_finished_blocks_are_printed_once(open_chat, llm_server):
@@ -121,29 +128,52 @@ def test_an_edit_is_shown_as_a_difference_and_always_is_remembered(open_chat, ll
         chat.expect("--- a.txt", "-before", "+after", "it\\u202e", "Change a.txt? (talking)", "Run change?", "[a]lways")
         assert not (open_chat.home.cwd / "a.txt").exists()
         chat.send("a")
-        chat.expect("allowed, and from now on too", "● change path='a.txt'", "● change path='b.txt'", "done")
+        chat.expect("allowed, in this session", "● change path='a.txt'", "● change path='b.txt'", "done")
         assert chat.leave() == 0
     assert (open_chat.home.cwd / "b.txt").read_text() == "after\tit\u202e"
 
 
 def test_a_shell_command_is_offered_asked_about_and_run(open_chat, llm_server):
-    llm_server.script(Reply(tool_calls=[Call("bash", {"command": "echo by-bash > made"})]), Reply(text="done it"))
+    llm_server.script(Reply(tool_calls=[Call("bash", {"command": "echo 'by \"bash\"' > made"})]), Reply(text="done it"))
     with open_chat("make it") as chat:
-        chat.expect("echo by-bash > made", "Run bash?")
+        chat.expect("""\n  $ echo 'by "bash"' > made\n""", "Run bash?")
         assert not (open_chat.home.cwd / "made").exists()
         chat.send("y")
         chat.expect("done it")
         assert chat.leave() == 0
     assert {"bash", "web_fetch", "web_search"} <= set(llm_server.requests[0].tool_names)
-    assert (open_chat.home.cwd / "made").read_text() == "by-bash\n"
+    assert (open_chat.home.cwd / "made").read_text() == 'by "bash"\n'
+
+
+def test_always_shows_its_rule_asks_where_it_holds_and_is_shown_and_revoked(open_chat, llm_server, skillkit_cli):
+    line = Call("bash", {"command": "git --version"})
+    llm_server.script(Reply(tool_calls=[line]), Reply(tool_calls=[line]), Reply(text="both done"))
+    with open_chat("which git?", columns=80) as chat:
+        chat.expect("Run bash?", "[a]lways")
+        chat.send("a")
+        chat.expect("Always allow Bash(git --version), for 30 days, where?\n[s]ession  [p]roject  [e]verywhere  [b]ack")
+        chat.send("b")
+        chat.expect("[y]es  [n]o  [a]lways")
+        chat.send("a")
+        chat.expect("[p]roject")
+        chat.send("p")
+        chat.expect("allowed, in this project", "both done")
+        chat.say("/permissions")
+        chat.expect("Bash(git --version)", "project")
+        assert chat.leave() == 0
+    (answer,) = skillkit_cli("permissions", "list", "--json").ok().json["remembered"]
+    assert (answer["rule"], answer["scope"]) == ("Bash(git --version)", "project")
+    assert answer["where"] == str(open_chat.home.cwd.resolve()) and answer["expires"] is not None
+    assert "Forgotten" in skillkit_cli("permissions", "revoke", answer["id"]).ok().stdout
 
 
 def test_a_long_difference_is_cut_and_shown_whole_and_a_no_is_told_to_the_model(open_chat, llm_server):
-    long = "\n".join(f"line {n}" for n in range(200))
+    long = "\n".join(f"line {n}" for n in range(199)) + "\nline 199" + " and on" * 30
     llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": long})]), Reply(text="as you like"))
     with open_chat("change") as chat:
         chat.expect("line 15", "lines are hidden", "line 199", "[s]how all")
         assert "line 100" not in chat.screen
+        assert re.search(r"\n      \S* ?and on", chat.screen), "no row begins where those of the conversation begin"
         chat.send("s")
         chat.expect("line 150", "[y]es  [n]o  [a]lways  [l]ater")
         chat.send("n")
@@ -191,8 +221,8 @@ def test_enter_steers_while_a_run_goes_on(open_chat, llm_server):
     assert len(llm_server.requests) == 2
 
 
-@pytest.mark.parametrize("key", [ESC, CTRL_C])
-def test_a_key_interrupts_and_what_waited_comes_back_into_the_line(open_chat, llm_server, key):
+@pytest.mark.parametrize("at_once", [False, True], ids=["when it is over", "while it ends"])
+def test_a_key_interrupts_and_what_waited_comes_back_into_the_line(open_chat, llm_server, at_once):
     llm_server.script(Reply(tool_calls=[Call("linger")]), Reply(text="again"))
     with open_chat("wait") as chat:
         chat.expect("printed by a plugin")
@@ -201,9 +231,12 @@ def test_a_key_interrupts_and_what_waited_comes_back_into_the_line(open_chat, ll
         chat.expect("queued: and then")
         chat.send("half a li")
         chat.expect("half a li")
-        chat.send(key)
-        chat.expect("interrupted", "and then", "half a li")
-        chat.send("ne\r")
+        if at_once:
+            chat.send(CTRL_C + "ne\r")
+        else:
+            chat.send(ESC)
+            chat.expect("interrupted", "and then", "half a li")
+            chat.send("ne\r")
         chat.expect("› and then", "  half a line", "again")
         assert chat.leave() == 0
 
@@ -230,7 +263,11 @@ def test_a_session_goes_on_where_it_was(open_chat, llm_server):
         chat.expect("the second answer")
         assert chat.leave() == 0
     said = [item.text for item in llm_server.last.items if item.kind in ("user", "assistant")]
-    assert said == ["the first question", "the first answer", "and now?"]
+    assert [text for text in said if "<environment>" not in text] == [
+        "the first question",
+        "the first answer",
+        "and now?",
+    ]
 
 
 def test_a_decision_that_was_put_off_is_asked_about_when_the_session_goes_on(open_chat, llm_server):
@@ -248,7 +285,8 @@ def test_a_decision_that_was_put_off_is_asked_about_when_the_session_goes_on(ope
     assert (open_chat.home.cwd / "a").read_text() == "x"
 
 
-def test_commands_and_their_arguments_are_completed(open_chat):
+def test_commands_are_completed_and_a_prompt_file_is_asked(open_chat, llm_server):
+    llm_server.script(Reply(text="reviewed"))
     (open_chat.home.config_dir / "commands").mkdir(parents=True)
     (open_chat.home.config_dir / "commands" / "review.md").write_text("Review $ARGUMENTS strictly.")
     with open_chat() as chat:
@@ -257,15 +295,10 @@ def test_commands_and_their_arguments_are_completed(open_chat):
         chat.expect("/resume", "/review")
         chat.send("v\t")
         chat.expect("› /review")
-
-
-def test_a_prompt_file_is_asked(open_chat, llm_server):
-    (open_chat.home.config_dir / "commands").mkdir(parents=True)
-    (open_chat.home.config_dir / "commands" / "review.md").write_text("Review $ARGUMENTS strictly.")
-    llm_server.script(Reply(text="reviewed"))
-    with open_chat("/review a.py") as chat:
+        chat.send("a.py\r")
         chat.expect("› /review a.py", "reviewed")
         assert chat.leave() == 0
+    assert llm_server.last.user_text == "Review a.py strictly."
 
 
 def test_skills_are_listed_completed_and_called(open_chat, llm_server, echoes):
@@ -278,12 +311,17 @@ def test_skills_are_listed_completed_and_called(open_chat, llm_server, echoes):
     assert "Repeats what it is told." in llm_server.last.user_text
 
 
-def test_files_are_completed_after_an_at_and_images_are_sent(open_chat, llm_server):
+def test_files_are_completed_after_an_at_a_pasted_path_becomes_one_and_images_are_sent(open_chat, llm_server):
     (open_chat.home.cwd / "pictures").mkdir()
     (open_chat.home.cwd / "pictures" / "pixel.png").write_bytes(PIXEL)
+    (open_chat.home.cwd / "a picture.png").write_bytes(PIXEL)
     llm_server.script(Reply(text="one pixel"))
     with open_chat() as chat:
         chat.ready()
+        chat.send(f"\x1b[200~'{open_chat.home.cwd}/a picture.png'\x1b[201~")
+        chat.expect('a picture.png"')
+        chat.send(CTRL_C)
+        chat.expect("in the history")
         chat.send("what is @pix")
         chat.expect("pictures/pixel.png")
         chat.send("\t")
@@ -294,22 +332,15 @@ def test_files_are_completed_after_an_at_and_images_are_sent(open_chat, llm_serv
     assert base64.b64encode(PIXEL).decode() in llm_server.last.raw.decode()
 
 
-def test_a_pasted_path_becomes_a_mention(open_chat):
-    (open_chat.home.cwd / "a picture.png").write_bytes(PIXEL)
+def test_a_text_may_have_several_lines(open_chat, llm_server):
+    llm_server.script(Reply(text="four lines"))
     with open_chat() as chat:
         chat.ready()
-        chat.send(f"\x1b[200~'{open_chat.home.cwd}/a picture.png'\x1b[201~")
-        chat.expect('a picture.png"')
-
-
-@pytest.mark.parametrize("newline", ["\x1b\r", "\n", "\\\r"])
-def test_a_text_may_have_several_lines(open_chat, llm_server, newline):
-    llm_server.script(Reply(text="two lines"))
-    with open_chat() as chat:
-        chat.ready()
-        chat.send("first" + newline)
-        chat.send("second\r")
-        chat.expect("› first", "  second", "two lines")
+        for line in ("first\x1b\r", "second\n", "third\\\r"):
+            chat.send(line)
+            chat.expect(line[:5])
+        chat.send("last\r")
+        chat.expect("› first\n  second\n  third\n  last", "four lines")
         assert chat.leave() == 0
 
 
@@ -330,8 +361,19 @@ def test_the_history_is_kept_for_the_person_alone(open_chat, llm_server):
         chat.expect("an answer")
 
 
-def test_an_unknown_command_is_said_and_comes_back_and_a_path_is_no_command(open_chat, llm_server):
+def test_help_is_a_line_a_command_an_unknown_one_comes_back_and_nothing_said_leaves_no_session(
+    open_chat, llm_server, skillkit_cli, echoes
+):
     llm_server.script(Reply(text="which hosts?"))
+    with open_chat(columns=60) as chat:
+        chat.ready()
+        chat.expect("\nany")
+        chat.say("/help")
+        chat.expect("Commands", "/clear", "/compact", "/quit", "Keys", "Alt-Enter")
+        assert re.search(r"\n  /echoes \[TEXT\] +Repeats words.*…\n  /", chat.screen)
+        chat.say("/quit")
+        assert chat.wait() == 0
+    assert sessions(skillkit_cli) == []
     with open_chat() as chat:
         chat.ready()
         chat.say("/modell")
@@ -339,17 +381,12 @@ def test_an_unknown_command_is_said_and_comes_back_and_a_path_is_no_command(open
         chat.send(CTRL_C)
         chat.say("/etc/hosts is wrong")
         chat.expect("which hosts?")
+        assert chat.leave() == 0
 
 
-def test_help_lists_commands_and_keys(open_chat):
-    with open_chat("/help") as chat:
-        chat.expect("Commands", "/clear", "/compact", "/quit", "Keys", "Alt-Enter")
-        chat.say("/quit")
-        assert chat.wait() == 0
-
-
-def test_a_survey_is_answered_question_by_question(open_chat, llm_server):
-    llm_server.script(Reply(tool_calls=[Call("interview")]), Reply(text="thank you"))
+def test_a_survey_is_answered_question_by_question_or_declined(open_chat, llm_server):
+    asking = Reply(tool_calls=[Call("interview")])
+    llm_server.script(asking, Reply(text="thank you"), asking, Reply(text="never mind"))
     with open_chat("ask me") as chat:
         chat.expect("A bicycle", "For whom we build it.", "What is it called?", "Enter ends")
         chat.send("Rocket\r")
@@ -364,34 +401,23 @@ def test_a_survey_is_answered_question_by_question(open_chat, llm_server):
         chat.expect("Is it fast? yes", "The code of its lock?", "nobody sees")
         chat.send("1234\r")
         chat.expect("•••", "the bicycle is ordered", "thank you")
-        assert chat.leave() == 0
-        assert "1234" not in chat.screen
-    assert "'fast': True} and a code of 4 characters" in llm_server.last.tool_results[0].text
-    assert "1234" not in (open_chat.home.data_dir / "chat_history").read_text()
-
-
-def test_a_survey_may_be_declined(open_chat, llm_server):
-    llm_server.script(Reply(tool_calls=[Call("interview")]), Reply(text="never mind"))
-    with open_chat("ask me") as chat:
-        chat.expect("What is it called?", "Enter ends")
+        chat.say("once more")
+        chat.expect("What is it called?  Enter ends")
         chat.send(ESC)
         chat.expect("declined", "nobody said", "never mind")
         assert chat.leave() == 0
+        assert "1234" not in chat.screen
+    assert "'fast': True} and a code of 4 characters" in llm_server.requests[1].tool_results[0].text
+    assert "1234" not in (open_chat.home.data_dir / "chat_history").read_text()
 
 
-def test_a_failure_is_one_line_and_the_text_comes_back(open_chat, llm_server):
-    llm_server.script(Fail(400, message="no such thing"), Reply(text="better"))
+def test_a_failure_is_one_line_and_the_text_comes_back_and_a_retry_is_said(open_chat, llm_server):
+    llm_server.script(Fail(400, message="no such thing"), Fail(503, retry_after=0), Reply(text="better"))
     with open_chat("hello") as chat:
         chat.expect("Error: ", "no such thing")
         assert "Traceback" not in chat.screen
         chat.say("again")
-        chat.expect("better")
-
-
-def test_a_retry_is_said(open_chat, llm_server):
-    llm_server.script(Fail(503, retry_after=0), Reply(text="there again"))
-    with open_chat("hello") as chat:
-        chat.expect("trying again in", "there again")
+        chat.expect("trying again in", "better")
         assert chat.leave() == 0
 
 
@@ -401,6 +427,8 @@ def test_the_status_line_counts_and_the_model_is_chosen_by_a_command(open_chat, 
         chat.expect("hi", "any · ↑10 ↓5 · context 15 · hello")
         chat.say("/session")
         chat.expect("Used 15 tokens")
+        chat.say("/usage")
+        chat.expect("\nhello    10             0    5  not known\nin all", "Context: about 15 tokens.")
         chat.say("/new")
         chat.expect("Now in a new session")
         assert chat.leave() == 0

@@ -1,9 +1,7 @@
 """Decisions that are put off, through the command line: one process suspends, another one goes on."""
 
 import json
-import os
 import shlex
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +18,9 @@ class Desk:
     """The command line with the plugin of ``support/guarded_plugin.py`` beside the installed ones."""
 
     cli: Any
-    env: dict[str, str]
 
-    def __call__(self, *args, env=None, **options):
-        return self.cli("-P", "guarded", *args, env={**self.env, **(env or {})}, **options)
+    def __call__(self, *args, **options):
+        return self.cli("-P", "guarded", *args, **options)
 
     def run(self, *args, **options):
         return self("run", "--provider", "obeys", *args, **options)
@@ -34,11 +31,11 @@ class Desk:
         assert (done.exit_code, done.json["outcome"]) == (1, "suspended"), str(done)
         return done.json["session"]
 
-    def typed(self, command, env=None, **options):
+    def typed(self, command, **options):
         """Run a command that was printed, word by word."""
         program, *args = shlex.split(command)
         assert program == "skillkit"
-        return self.cli(*args, env={**self.env, **(env or {})}, **options)
+        return self.cli(*args, **options)
 
     def lines(self, name):
         """What the plugin has written: ``paid`` or ``guarded``."""
@@ -61,8 +58,7 @@ class Desk:
         Keys of ``before`` are typed as soon as the program starts. Give what was seen, and the exit code.
         """
         argv = [*self.cli.argv, "-P", "guarded", *args]
-        env = {**os.environ, **self.env}
-        with Terminal(argv, cwd=self.cli.home.cwd, env=env, columns=columns) as terminal:
+        with Terminal(argv, cwd=self.cli.home.cwd, columns=columns) as terminal:
             terminal.send(before)
             for text, answer in steps:
                 terminal.wait_for(text)
@@ -72,14 +68,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(skillkit_cli, tmp_path):
-    site = tmp_path / "site"
-    info = site / "guarded-1.0.dist-info"
-    info.mkdir(parents=True)
-    shutil.copy(PLUGIN, site)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: guarded\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[skillkit.plugins]\nguarded = guarded_plugin\n")
-    return Desk(skillkit_cli, {"PYTHONPATH": str(site)})
+def desk(skillkit_cli, install_plugin):
+    install_plugin("guarded", PLUGIN)
+    return Desk(skillkit_cli)
 
 
 # --- putting a decision off ---------------------------------------------------------------------------------------

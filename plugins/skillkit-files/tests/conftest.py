@@ -1,7 +1,5 @@
-"""Tests here may be coroutines; an agent in a folder calls tools as a model does."""
+"""An agent in a folder calls tools as a model does."""
 
-import asyncio
-import inspect
 import os
 import shutil
 import sys
@@ -14,15 +12,6 @@ from skillkit_core import AgentConfig, AgentRunner
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 NAMES = ("read", "write", "edit", "apply_patch", "grep", "glob", "ls")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem):
-    if not inspect.iscoroutinefunction(pyfuncitem.function):
-        return None
-    wanted = pyfuncitem._fixtureinfo.argnames
-    asyncio.run(pyfuncitem.function(**{name: pyfuncitem.funcargs[name] for name in wanted}))
-    return True
 
 
 @pytest.fixture

@@ -198,7 +198,7 @@ async def test_a_session_is_rewound_from_the_command_line(agent_in, work, skillk
         ("edit", "change", "a"),
     ]
     assert [(p["text"], p["files"]) for p in listed["points"]] == [("second", 1), ("first", 1)]
-    done = skillkit_cli("files", "rewind", session, "--json").ok().json
+    done = skillkit_cli("sessions", "rewind", session, "--json").ok().json
     assert done == {
         "session": session,
         "moved": f"before {entry}",
@@ -207,9 +207,11 @@ async def test_a_session_is_rewound_from_the_command_line(agent_in, work, skillk
         "not_recorded": [],
     }
     assert tree(work) == {"a": "1"}
-    shown = skillkit_cli("files", "rewind", session, "--files").ok().stdout
+    shown = skillkit_cli("sessions", "rewind", session, "--files").ok().stdout
     assert shown == "Restored a\n" and tree(work) == {}
-    assert skillkit_cli("files", "rewind", session, "e999").exit_code == 1
+    assert skillkit_cli("sessions", "rewind", session, "e999").exit_code == 1
+    assert "  rewind  Go back to before a message" in skillkit_cli("sessions", "--help").ok().stdout
+    assert skillkit_cli("files", "rewind", session).exit_code == 2
     assert "what" in skillkit_cli("files", "changes", session).ok().stdout
 
 

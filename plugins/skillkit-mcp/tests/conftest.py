@@ -1,8 +1,6 @@
 """Hosts with MCP servers, and agents that call their tools."""
 
-import asyncio
 import fcntl
-import inspect
 import os
 import shutil
 import subprocess
@@ -15,16 +13,6 @@ from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 NPM = ("everything", "filesystem", "memory")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem):
-    """Run a coroutine as a test, on a loop of its own."""
-    if not inspect.iscoroutinefunction(pyfuncitem.function):
-        return None
-    wanted = pyfuncitem._fixtureinfo.argnames
-    asyncio.run(pyfuncitem.function(**{name: pyfuncitem.funcargs[name] for name in wanted}))
-    return True
 
 
 class Allow(Approver):

@@ -117,8 +117,8 @@ def test_where_nothing_fits_the_candidates_are_listed_and_the_run_is_refused(act
     assert message.stop_reason is StopReason.refusal
     assert not message.tool_calls
     assert message.text.startswith('No skill fits this request, so nothing ran: not understood: "translate", "German".')
-    assert "  table-tools describe: Describe the columns of a table" in message.text
-    assert "    for example: describe the columns of people.csv" in message.text
+    assert "\n- table-tools describe: Describe the columns of a table" in message.text
+    assert "  For example: describe the columns of people.csv" in message.text
 
 
 def test_where_nothing_is_near_one_action_of_each_skill_is_listed(actions):

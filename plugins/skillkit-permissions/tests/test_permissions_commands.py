@@ -26,6 +26,8 @@ def test_check_says_what_a_call_would_get_and_which_rule_decides(skillkit_cli, s
 def test_what_the_parser_cannot_read_asks(skillkit_cli, here):
     found = skillkit_cli("permissions", "check", "bash", "echo 'open", "--json").ok().json
     assert found["decision"] == "ask" and "not a complete shell line" in found["reason"]
+    said = skillkit_cli("permissions", "check", "bash", "cat $F").ok().stdout
+    assert said == "ask: a file that is not known before it runs\n"  # who asks adds the question
 
 
 def test_list_shows_rules_of_every_layer_with_their_place(skillkit_cli, skillkit_home, here):
@@ -83,3 +85,18 @@ def test_a_file_without_permissions_is_refused(skillkit_cli, here):
     (here / "settings.json").write_text("[]")
     result = skillkit_cli("permissions", "import", "settings.json")
     assert result.exit_code == 2 and "holds no permissions" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("uv run pytest -q", "Bash(uv run pytest:*)"),
+        ("npm run build", "Bash(npm run build:*)"),
+        ("uv run python -c pass", "Bash(uv run python -c pass)"),
+        ("poetry run bash x.sh", "Bash(poetry run bash x.sh)"),
+        ("docker run -v /:/x alpine", "Bash(docker run -v /:/x alpine)"),
+    ],
+)
+def test_the_rule_of_an_answer_never_holds_for_any_program_behind_run(skillkit_cli, here, line, rule):
+    said = skillkit_cli("permissions", "check", "bash", line).ok().stdout
+    assert said.partition("What would allow it: ")[2] == f"{rule}\n"

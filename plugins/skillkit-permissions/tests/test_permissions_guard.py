@@ -150,7 +150,7 @@ def test_a_remembered_answer_holds_in_the_session_of_a_run_that_keeps_nothing(de
 @pytest.mark.parametrize("scope", ["project", "ever"])
 def test_an_answer_is_remembered_for_the_project_or_ever_until_it_is_revoked(desk, scope, tmp_path):
     host = desk.host()
-    person = Person(ApprovalDecision("allow", remember=True, answer={"remember": scope, "days": 3}))
+    person = Person(ApprovalDecision("allow", remember=scope, answer={"days": 3}))
     desk.run(host, Call("edit", {"path": "a"}), person=person)
     memory = policy_of(host).memory
     (answer,) = memory.all()
@@ -166,7 +166,7 @@ def test_an_answer_is_remembered_for_the_project_or_ever_until_it_is_revoked(des
 
 
 def test_a_remembered_no_is_a_rule_that_denies(desk):
-    person = Person(ApprovalDecision("deny", remember=True, answer={"remember": "project"}))
+    person = Person(ApprovalDecision("deny", remember="project"))
     host = desk.host()
     desk.run(host, Call("rocket"), person=person)
     ended = desk.run(host, Call("rocket"), person=Person(YES))

@@ -72,6 +72,7 @@ class PlainHost:
 
     cwd: Path
     config_dir: Path
+    cache_dir: Path
     environ: dict[str, str]
     config: PlainConfig = field(default_factory=PlainConfig)
     trusted: bool = False
@@ -83,6 +84,10 @@ class PlainHost:
     skill_sources: Registry[Any] = field(default_factory=Registry)
     tools: Registry[Any] = field(default_factory=Registry)
     notes: list[str] = field(default_factory=list)
+    kinds: tuple[str, ...] = ()
+
+    def impls(self, hook: str) -> list[Any]:
+        return []
 
     def note(self, plugin: str, message: str, *, stage: str = "note", remedy: str = "") -> None:
         self.notes.append(message)
@@ -122,4 +127,4 @@ def host(tmp_path: Path) -> PlainHost:
     for name in ("work", "home", "config"):
         (tmp_path / name).mkdir()
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
-    return PlainHost(tmp_path / "work", tmp_path / "config", environ)
+    return PlainHost(tmp_path / "work", tmp_path / "config", tmp_path / "cache", environ)

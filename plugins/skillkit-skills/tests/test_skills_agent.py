@@ -74,6 +74,8 @@ class Context:
     session_id: str | None = "s1"
     signal: AbortSignal = field(default_factory=AbortSignal)
     output: list[tuple[str, str]] = field(default_factory=list)
+    ui: None = None
+    agent: Any = None
 
     def on_output(self, output: str, stream: str = "stdout") -> None:
         self.output.append((stream, output))
@@ -100,7 +102,7 @@ def adder(host, tmp_path):
 
 
 def call(tool, host, **args):
-    return asyncio.run(tool.execute(args, Context(host.cwd)))
+    return asyncio.run(tool.execute(args, Context(host.cwd, agent=Agent(host))))
 
 
 def by_name(agent):
@@ -181,7 +183,7 @@ def test_many_actions_are_offered_only_once_their_skill_is_active(host, tmp_path
     agent = Agent(many(host, tmp_path, MANY_ACTIONS))
     assert set(by_name(agent)) == {ACTIVATE}
     call(by_name(agent)[ACTIVATE], host, name="few")
-    assert set(by_name(agent)) == {ACTIVATE, "few__one"}
+    assert set(by_name(agent)) == {ACTIVATE, "few__one", "skill_file"}
 
 
 def test_how_actions_are_exposed_is_a_setting(host, tmp_path):

@@ -48,7 +48,7 @@ def test_list_shows_status_reasons_source_and_actions(filled):
     assert lines[1].split()[:4] == ["alpha", "ready", "user:skills", "go"]
     assert lines[2].split()[:5] == ["beta", "unavailable", "user:skills", "-", "[missing-bin:no-such-program-xyz]"]
     assert lines[3].split()[:2] == ["nodesc", "unlisted"]
-    assert "1 place gave no skill; see 'skillkit skills check'." in done.stderr
+    assert "1 place gave no skill; see 'skillkit skills list --all'." in done.stderr
     assert run(filled).stdout == done.stdout
     assert "beta" not in run(filled, "list", "--eligible").stdout
 
@@ -70,6 +70,7 @@ def test_an_empty_list_says_where_skills_go(host):
 def test_an_untrusted_project_is_named(host):
     (host.cwd / ".agents/skills").mkdir(parents=True)
     assert f"The skills in {host.cwd / '.agents/skills'} are not used" in run(host, "list").stderr
+    assert f"The skills in {host.cwd / '.agents/skills'} are not used" in run(host, "why", "theirs").stderr
 
 
 def test_show_says_everything(filled):
@@ -142,7 +143,7 @@ from skillkit_skills.loader import SkillFolderLoader
 config = SimpleNamespace(raw=lambda key: None, data={{}})
 host = SimpleNamespace(skills=SkillRegistry(), skill_sources=Registry(), skill_problems=[], trusted=True, config=config,
     environ={{'PATH': '/bin:/usr/bin'}}, entries=(), cwd=Path({str(tmp_path)!r}), config_dir=Path({str(tmp_path / "config")!r}),
-    secret=lambda name: None)
+    secret=lambda name: None, kinds=(), impls=lambda hook: [])
 sources = []
 plugin.register_skill_sources(sources.append, host)
 for source in sources:

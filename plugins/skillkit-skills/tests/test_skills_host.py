@@ -108,6 +108,15 @@ def test_an_action_gets_a_secret_that_must_be_awaited(real):
     assert results[0].text == "14" and not host.problems
 
 
+def test_an_action_that_needs_a_terminal_says_so(real):
+    host = real()
+    action = {"name": "go", "run": "stty -echo", "confirm": "never"}
+    put(host.config_dir / "skills", "s", block={"actions": [action]})
+    _, results = asyncio.run(talk(host, ("s__go", {}), "done"))
+    assert results[0].text.startswith("Action go needs a terminal or somebody who types, and there is neither.\n")
+    assert results[0].details["error"] == "needs-terminal" and results[0].details["exit"] == 1
+
+
 def test_an_action_that_asks_is_denied_where_nobody_can_be_asked(real):
     host = real()
     put(host.config_dir / "skills", "s", block={"actions": [{"name": "go", "run": "echo ran"}]})
@@ -178,7 +187,7 @@ def test_listing_stays_within_the_budget_of_imported_modules(skillkit_home):
     *rows, counts = done.stdout.splitlines()
     assert sum(row.startswith("s") for row in rows) >= 10, done.stdout
     count, heavy = counts.split(" ", 1)
-    assert heavy == "[]" and int(count) < 250, counts
+    assert heavy == "[]" and int(count) <= 250, counts
 
 
 def test_a_person_calls_a_skill_by_its_name(real):

@@ -110,12 +110,13 @@ def test_an_unreadable_file_is_a_problem(tmp_path):
     assert not found.skills and found.problems[0].code == "unreadable"
 
 
-def test_two_folders_with_one_name_in_a_source_are_a_problem(tmp_path):
+def test_two_folders_with_one_name_in_a_source_are_both_kept_and_reported(tmp_path):
     skill(tmp_path / "a", "same", "One.")
     skill(tmp_path / "b", "same", "Two.")
     found = load(tmp_path)
-    assert [s.description for s in found.skills] == ["One."]
-    assert found.problems[0].code == "duplicate-skill" and str(tmp_path / "a") in found.problems[0].message
+    assert [s.description for s in found.skills] == ["One.", "Two."]
+    (said,) = [p for p in found.skills[1].problems if p.code == "duplicate-skill"]
+    assert str(tmp_path / "a") in said.message and "here:b/same" in said.message
 
 
 def test_a_directory_with_a_skill_is_a_source_of_one(tmp_path):
@@ -127,6 +128,28 @@ def test_the_number_of_folders_is_limited_and_said(tmp_path):
     for i in range(MAX_FOLDERS + 5):
         (tmp_path / f"d{i:05}").mkdir()
     assert [code for code, _ in scan(str(tmp_path)).refused] == ["scan-limit"]
+    late = [skill(tmp_path / f"z{i}", f"z{i}") for i in range(2)]
+    refused = scan(str(tmp_path)).refused[1:]
+    assert refused == [("scan-limit", str(path)) for path in late], "each skill that is left out is named"
+
+
+def test_a_skill_that_lies_too_deep_is_named(tmp_path):
+    deep = skill(tmp_path / "1/2/3/4/5/6/7", "deep")
+    fine = skill(tmp_path / "a/2/3/4/5/6", "fine")
+    found = load(tmp_path)
+    assert [s.path for s in found.skills] == [fine]
+    assert [(p.code, p.path, p.severity) for p in found.problems] == [("too-deep", str(deep), "error")]
+
+
+def test_a_skill_md_that_is_a_folder_or_a_pipe_is_named(tmp_path):
+    (tmp_path / "a/SKILL.md").mkdir(parents=True)
+    (tmp_path / "b").mkdir()
+    os.mkfifo(tmp_path / "b/SKILL.md")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/SKILL.md").symlink_to("gone.md")
+    found = load(tmp_path)
+    assert not found.skills
+    assert [(p.code, p.path) for p in found.problems] == [("no-file", str(tmp_path / n / "SKILL.md")) for n in "abc"]
 
 
 def test_a_missing_source_is_a_problem(tmp_path):

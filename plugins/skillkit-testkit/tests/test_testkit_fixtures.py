@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -172,3 +173,24 @@ def test_the_rule_picks_the_tool_that_shares_most_words() -> None:
 )
 def test_the_rule_fills_arguments_from_the_text(properties: Any, text: str, args: Any) -> None:
     assert fill({"type": "object", "properties": properties, "required": list(properties)}, text) == args
+
+
+class TestCoroutines:
+    async def test_a_coroutine_is_a_test(self, tmp_path):
+        """It would be skipped, or fail, if nothing ran it; fixtures reach it."""
+        assert asyncio.get_running_loop().is_running() and tmp_path.is_dir()
+
+    @pytest.mark.xfail(strict=True, raises=ZeroDivisionError)
+    async def test_what_it_raises_fails_it(self):
+        await asyncio.sleep(0)
+        raise ZeroDivisionError
+
+
+def test_a_module_is_installed_as_a_plugin_for_processes(skillkit_cli, install_plugin, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}_plugin.py").write_text("")
+        install_plugin(name, tmp_path / f"{name}_plugin.py")
+    listed = {
+        p["name"]: p["enabled"] for p in skillkit_cli("-P", "one", "plugins", "list", "--json").ok().json["plugins"]
+    }
+    assert listed["one"] and "two" in listed

@@ -18,6 +18,12 @@ ASKS = all(find_spec(name) for name in ("skillkit_chat", "skillkit_offline", "sk
 NEEDS_CHAT = pytest.mark.skipif(not ASKS, reason="the plugins chat, offline and openai are not installed")
 
 
+@pytest.fixture(autouse=True)
+def _without_facts(skillkit_home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin context tells models the folder and the day, which are others when a recording is replayed."""
+    monkeypatch.setenv("SKILLKIT_PLUGINS__DISABLED", "context")
+
+
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     """A session with a tool that nobody has but its recording."""

@@ -21,6 +21,13 @@ def test_wikipedia_answers_without_a_key(site, call):
     assert text.endswith("(from wikipedia)")
 
 
+def test_an_answer_in_many_pieces_is_read_whole(site, call):
+    rows = [{"title": "T" * 400_000, "url": "https://example.org/", "content": "C"}]
+    site.api("/search", lambda query, body: {"results": rows})
+    text, is_error = call("web_search", query="x", settings={"web.searxng_url": site.url})
+    assert not is_error and "https://example.org/" in text
+
+
 def test_the_first_provider_that_can_be_used_answers(site, call):
     rows = [{"title": "T", "url": "https://example.org/", "content": "C"}, {"title": "no address"}]
     site.api("/search", lambda query, body: {"results": rows})

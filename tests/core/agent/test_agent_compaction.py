@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,8 +22,11 @@ from skillkit_core import (
     StreamEvent,
     TokenEstimator,
     TokenUsage,
+    ToolOutput,
+    UserMessage,
     hookimpl,
 )
+from skillkit_core.messages import blocks_of
 from skillkit_core.testing import Call, Fail, Hang, Raw, Reply
 
 SMALL = ModelDefinition("small", "scripted", "scripted", context_window=400)
@@ -420,6 +424,80 @@ def test_a_summary_that_fails_where_nothing_else_fits_fails_the_run_and_keeps_th
             ("turn", False), ("turn", True), ("compaction", True),
         ]  # fmt: skip
         assert kit.ledger(agent)[-1]["input"] == 9
+        kit.check(agent)
+
+    go(main)
+
+
+class Pruning(Compactor):
+    """Cuts every result short, or replaces it by what ``swap`` gives."""
+
+    def __init__(self, swap: Any = lambda m: replace(m, content=blocks_of("cut"))) -> None:
+        self.swap = swap
+
+    async def compact(self, request: CompactionRequest) -> CompactionResult | None:
+        results = {i: self.swap(m) for i, m in enumerate(request.messages) if m.role == "tool_result"}
+        return CompactionResult("", 0, results)
+
+
+def long_result(kit: Any, compactor: Compactor) -> Any:
+    tools = [kit.tool("a", "x" * 4_000)]
+    plugins = [with_compactor(compactor)]
+    return kit.agent(Reply(calls=[Call("a", {})]), "end", "more", tools=tools, plugins=plugins)
+
+
+def test_results_are_cut_short_and_come_back_when_the_leaf_moves(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        agent = long_result(kit, Pruning())
+        await agent.chat("one")
+        before, leaf = agent.messages, agent.session.leaf_id
+        assert await agent.compact()
+        assert [m.text for m in agent.messages] == ["one", "", "cut", "end"]
+        await agent.chat("two")
+        sent = agent.scripted.requests[-1].messages
+        assert [m.text for m in sent] == ["one", "", "cut", "end", "two"]
+        kit.check_legal(sent)
+        kit.check(agent)
+        await agent.move_to(leaf)
+        assert agent.messages == before
+
+    go(main)
+
+
+@pytest.mark.parametrize(
+    "swap",
+    [
+        lambda m: UserMessage(content=m.content),
+        lambda m: replace(m, tool_call_id="other"),
+        lambda m: None,
+    ],
+    ids=["another role", "another call", "nothing"],
+)
+def test_a_replacement_that_breaks_the_history_fails_the_compaction(kit: Any, go: Any, swap: Any) -> None:
+    async def main() -> None:
+        agent = long_result(kit, Pruning(swap))
+        await agent.chat("one")
+        before = agent.messages
+        assert not await agent.compact()
+        assert agent.messages == before and agent.seen.one("compaction_end").outcome == "failed"
+        assert "replacement 2" in agent.seen.one("handler_error").error
+        kit.check(agent)
+
+    go(main)
+
+
+def test_a_pinned_result_outlives_its_call(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        tool = kit.tool("a", ToolOutput("steps of the skill", pinned=True))
+        agent = kit.agent(
+            Reply(calls=[Call("a", {})]), LONG, "more", tools=[tool], plugins=[with_compactor(Tiny(keep=0))]
+        )
+        await agent.chat("one")
+        assert await agent.compact()
+        await agent.chat("two")
+        sent = agent.scripted.requests[-1].messages
+        assert [m.text.splitlines()[-1] for m in sent] == ["earlier talk", "steps of the skill", "two"]
+        kit.check_legal(sent)
         kit.check(agent)
 
     go(main)

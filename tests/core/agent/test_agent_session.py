@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -200,6 +201,29 @@ def test_a_compaction_replaces_what_is_before_it_and_only_on_its_branch(go: Any)
     go(main)
 
 
+def test_a_compaction_keeps_what_is_pinned_and_replaces_what_it_names(go: Any) -> None:
+    async def main() -> None:
+        session = await talk("a", "b", "c")
+        await session.append_message(replace(user("rule"), pinned=True))
+        skill = ToolResultMessage(tool_call_id="c1", content=blocks_of("steps"), pinned=True)
+        for message in (skill, user("d"), user("long e")):
+            await session.append_message(message)
+        before = texts(session)
+        await session.append_compaction("short", 5, 100, replacements={6: user("e")})
+        kept = [SUMMARY_PREFIX + "short", "rule", "steps", "d", "e"]
+        assert texts(session) == texts(reload(session)) == kept
+        assert [m.role for m in session.context] == ["custom", "user", "custom", "user", "user"]
+        await session.append_compaction("", 0, 50, replacements={3: user("D")})  # a second one that only prunes
+        kept[3] = "D"
+        assert texts(session) == texts(reload(session)) == kept
+        await session.append_compaction("shorter", 5, 50)
+        assert texts(session) == texts(reload(session)) == [SUMMARY_PREFIX + "shorter", "rule", "steps"]
+        await session.move_to("e7")
+        assert texts(session) == texts(reload(session)) == before
+
+    go(main)
+
+
 def test_messages_of_plugins_and_branch_summaries_are_in_the_context(go: Any) -> None:
     async def main() -> None:
         session = await talk("a")
@@ -243,15 +267,30 @@ def test_ids_sort_by_time() -> None:
 
 
 @PROPERTY
-@given(st.lists(st.one_of(st.just("say"), st.just("note"), st.just("compact"), st.integers(0, 12)), max_size=14))
+@given(
+    st.lists(
+        st.one_of(st.sampled_from(["say", "pin", "result", "note", "compact", "prune"]), st.integers(0, 12)),
+        max_size=14,
+    )
+)
 def test_the_live_context_is_what_a_reload_gives(steps: list[Any]) -> None:
     async def main() -> None:
         session = await Session.create(None, lambda: 1.0)
         for n, step in enumerate(steps):
             if step == "say":
                 await session.append_message(user(f"m{n}"))
+            elif step == "pin":
+                await session.append_message(replace(user(f"p{n}"), pinned=True))
+            elif step == "result":
+                await session.append_message(
+                    ToolResultMessage(tool_call_id=f"c{n}", content=blocks_of(f"r{n}"), pinned=bool(n % 2))
+                )
             elif step == "note":
                 await session.append("usage", {"input": 1})
+            elif step == "prune" and session.context:
+                at = n % len(session.context)
+                short = replace(session.context[at], content=blocks_of(f"short{n}"))
+                await session.append_compaction("", min(at, n % 3), 9, None, {at: short})
             elif step == "compact" and len(session.context) > 1:
                 await session.append_compaction(f"s{n}", n % len(session.context) or 1, 9)
             elif isinstance(step, int):

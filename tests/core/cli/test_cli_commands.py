@@ -169,6 +169,51 @@ def test_a_group_without_a_command_shows_its_help(acme: Any) -> None:
     assert acme.run("acme").out.startswith("Usage: skillkit acme ")
 
 
+ADDED = """
+import click
+
+@click.command()
+@click.option("--loud", is_flag=True)
+@click.pass_context
+def more(ctx, loud):
+    "Add more."
+    print(ctx.command_path, loud, ctx.obj.host.commands.list())
+"""
+
+
+def test_a_plugin_adds_commands_to_the_group_of_another_one_which_are_imported_when_called(acme: Any) -> None:
+    for module, source in (("added", ADDED), ("lost", "import nowhere")):
+        (acme.path / f"{module}.py").write_text(source)
+    acme.plugin(
+        "more",
+        """
+        @hookimpl
+        def register_commands(register):
+            register(Command("acme more", "added:more", "Add more."))
+            register(Command("acme five", "added:more", "Add five."))
+            register(Command("acme lost", "lost:lost", "Get lost."))
+            register(Command("acme quiet", "added:more", "Be quiet.", hidden=True))
+            register(Command("nobody more", "added:more", "Add to nobody."))
+        """,
+    )
+    shown = acme.run("acme", "--help").out
+    assert "  more       Add more.\n" in shown and "  five@more  Add five.\n" in shown and "quiet" not in shown
+    assert "more" not in acme.run("--help").out
+    done = acme.run("acme", "more", "--loud")
+    assert done.out.startswith("skillkit acme more True ['acme', "), done.err
+    assert acme.run("acme", "five").code == 5, "what the group has of its own stays"
+    assert acme.run("acme", "five@more").out.startswith("skillkit acme five@more False")
+    assert acme.run("acme", "quiet").code == 0
+    assert acme.run("acme", "more", "--lod").err.endswith("(see 'skillkit acme more --help')\n")
+    lost = acme.run("acme", "lost")
+    assert lost.err.startswith(
+        "Error: plugin 'more': command 'acme lost@more' cannot be loaded: No module named 'nowhere'"
+    )
+    assert acme.run("nobody", "more").code == 2
+    words = {"_SKILLKIT_COMPLETE": "bash_complete", "COMP_WORDS": "skillkit acme more --l", "COMP_CWORD": "3"}
+    assert acme.run(**words).out == "plain,--loud\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [

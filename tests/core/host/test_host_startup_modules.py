@@ -19,7 +19,7 @@ code = run(sys.argv[1:])
 print(json.dumps({"code": code, "modules": sorted(sys.modules)}), file=sys.stderr)
 """
 PLUGINS = 10
-BUDGET = 180
+BUDGET = 135
 NEVER = {
     "pydantic",
     "asyncio",
@@ -51,6 +51,8 @@ def default(site: Any) -> Any:
     listed = "".join(f"  - p{i}\n" for i in range(PLUGINS))
     file = site.distribution("default", f"plugins:\n{listed}")
     os.utime(file, (1e9, 1e9))  # not written a moment ago
+    for source in site.path.rglob("*.py"):
+        os.utime(source, (1e9, 1e9))
     site.run("plugins", "list")  # fills the cache of parsed documents
     return site
 
@@ -67,14 +69,17 @@ def modules(site: Any, *arguments: str) -> set[str]:
 
 @pytest.mark.parametrize("command", [["--help"], ["plugins", "list"], ["--version"]])
 def test_the_number_of_modules_is_within_its_budget(default: Any, command: list[str]) -> None:
+    modules(default, *command)  # fills the index of commands
     found = modules(default, *command)
     assert len(found) <= BUDGET, f"{len(found)} modules: {sorted(found)}"
 
 
-def test_help_imports_plugins_and_nothing_heavy(default: Any) -> None:
-    found = modules(default, "--help")
-    assert {f"skillkit_p{i}.plugin" for i in range(PLUGINS)} <= found
-    assert not found & NEVER
+def test_help_imports_plugins_once_and_nothing_heavy(default: Any) -> None:
+    first = modules(default, "--help")
+    assert {f"skillkit_p{i}.plugin" for i in range(PLUGINS)} <= first
+    second = modules(default, "--help")
+    assert not [m for m in second if m.startswith(("skillkit_p", "pluggy", "skillkit_core.hookspecs"))]
+    assert not (first | second) & NEVER
 
 
 def test_listing_plugins_imports_none_of_them_and_no_pluggy(default: Any) -> None:

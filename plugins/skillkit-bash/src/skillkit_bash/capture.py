@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from .spill import SpillFile
 
-__all__ = ["Capture"]
+__all__ = ["Capture", "Mask"]
 
 _decoder = codecs.getincrementaldecoder("utf-8")
+
+
+class Mask:
+    """Takes secrets out of a stream of bytes, also where a chunk ends in the middle of one.
+
+    Args:
+        secrets: what becomes ``***``.
+    """
+
+    __slots__ = ("_held", "_pattern", "_secrets")
+
+    def __init__(self, secrets: Collection[str]) -> None:
+        self._secrets = sorted((secret.encode() for secret in secrets), key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, self._secrets)))
+        self._held = b""
+
+    def __call__(self, data: bytes) -> bytes:
+        """Return what can be shown of ``data``; an end that may begin a secret waits for the next call."""
+        data = self._pattern.sub(b"***", self._held + data)
+        begun = (n for s in self._secrets for n in range(min(len(s) - 1, len(data)), 0, -1) if data.endswith(s[:n]))
+        show = len(data) - max(begun, default=0)
+        self._held = data[show:]
+        return data[:show]
+
+    def rest(self) -> bytes:
+        """Return what waited."""
+        held, self._held = self._held, b""
+        return held
 
 
 class Capture:
@@ -22,18 +51,24 @@ class Capture:
         limit: characters that :meth:`finish` keeps: half from the start, half from the end.
         callback: called with decoded text as it arrives.
         spill: opens the file for the whole output once it does not fit into memory.
+        mask: takes secrets out of everything, the file too.
     """
 
-    __slots__ = ("_callback", "_decoder", "_file", "_half", "_head", "_limit", "_spill", "_tail", "total")
+    __slots__ = ("_callback", "_decoder", "_file", "_half", "_head", "_limit", "_mask", "_spill", "_tail", "total")
 
     def __init__(
-        self, limit: int, callback: Callable[[str], object] | None, spill: Callable[[], SpillFile | None]
+        self,
+        limit: int,
+        callback: Callable[[str], object] | None,
+        spill: Callable[[], SpillFile | None],
+        mask: Mask | None = None,
     ) -> None:
         self._limit = limit
         self._half = 4 * ((limit + 1) // 2)  # bytes: half of the characters, of at most four each
         self._callback = callback
         self._decoder = _decoder("replace") if callback is not None else None
         self._spill = spill
+        self._mask = mask
         self._file: SpillFile | None = None
         self._head = bytearray()
         self._tail = bytearray()
@@ -41,6 +76,9 @@ class Capture:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes. An exception of the subscriber passes through."""
+        self._take(data if self._mask is None else self._mask(data))
+
+    def _take(self, data: bytes) -> None:
         self._keep(data)
         if self._callback is not None and self._decoder is not None:
             text = self._decoder.decode(data)
@@ -48,7 +86,8 @@ class Capture:
                 self._callback(text)
 
     def end(self) -> None:
-        """No more bytes: the subscriber gets what an unfinished character leaves (U+FFFD)."""
+        """No more bytes: the subscriber gets what the mask kept, and what an unfinished character leaves (U+FFFD)."""
+        self._end_mask()
         callback, self._callback = self._callback, None
         if callback is not None and self._decoder is not None:
             text = self._decoder.decode(b"", True)
@@ -81,6 +120,10 @@ class Capture:
         if len(tail) > 2 * half:
             del tail[: len(tail) - half]
 
+    def _end_mask(self) -> None:
+        if self._mask is not None and (rest := self._mask.rest()):
+            self._take(rest)
+
     def _start_file(self, more: bytes = b"") -> None:
         self._file = file = self._spill()
         if file is not None:
@@ -90,6 +133,7 @@ class Capture:
 
     def finish(self) -> tuple[str, bool, Path | None]:
         """The text to keep, whether that is not everything, and the file with everything."""
+        self._end_mask()
         half = self._half
         if self.total <= 2 * half:
             whole = (self._head + self._tail).decode("utf-8", "replace")

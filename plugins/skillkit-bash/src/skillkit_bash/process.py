@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,9 +16,18 @@ from typing import IO
 
 from skillkit_core.errors import ToolError
 
-__all__ = ["Started", "start"]
+__all__ = ["Started", "misses_terminal", "start"]
 
 PIPE_SIZE = 1 << 20
+# What the kernel says of a terminal that is not there (ENXIO, ENOTTY), and what programs say that looked for one themselves.
+_NO_TERMINAL = re.compile(
+    r"/dev/tty|inappropriate ioctl for device|could not read (?:username|password)|EOF when reading a line|"
+    r"(?<!because stdin is )\bnot (?:from |to )?an? (?:tty|terminal)\b|\bno tty\b|\b(?:failed|non) tty\b|"
+    r"\bterminal is (?:required|dumb|not fully functional)\b|error opening terminal|needs? (?:a|an interactive) terminal|"
+    r"must be run (?:from|in) an? (?:interactive )?terminal|raw mode is not supported",
+    re.I,
+)
+_HARMLESS = re.compile(r"^.*(?:no job control in this shell|cannot set terminal process group).*$", re.M)
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
@@ -65,6 +75,11 @@ def start(argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], stdi
             source.close()
         for fd in fds:
             os.close(fd)
+
+
+def misses_terminal(text: str) -> bool:
+    """Whether the last words of a command that failed say that it wanted a terminal, or somebody who types."""
+    return _NO_TERMINAL.search(_HARMLESS.sub("", text[-4000:])) is not None
 
 
 def _pipe(fds: list[int], size: int | None) -> tuple[int, int]:

@@ -25,9 +25,10 @@ __all__ = ["DRAIN", "GRACE", "End", "Run"]
 CHUNK = 256 * 1024
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL (spec, section 7)
 DRAIN = 0.25  # seconds that processes in the background get after the command has exited
+LOOK = 3.0  # seconds until the first look for a program that waits for a terminal; each later look waits twice as long
 KILL_ROUNDS = 100
 
-End: TypeAlias = Literal["exited", "timeout", "aborted"]
+End: TypeAlias = Literal["exited", "timeout", "aborted", "terminal"]
 
 
 class _Pipe:
@@ -110,16 +111,18 @@ class Run:
         return self._process.returncode
 
     async def wait(self, timeout: float | None, signal: AbortSignal | None) -> End:
-        """Wait until the command has exited, ``timeout`` seconds are over, or ``signal`` is set.
+        """Wait until the command has exited, ``timeout`` seconds are over, ``signal`` is set, or it waits for a terminal.
 
         Raises:
             Exception: what a subscriber raised.
         """
         timer = None if timeout is None else self._loop.call_later(timeout, self._settle, "timeout")
+        self._looker = self._loop.call_later(LOOK, self._look, LOOK)
         remove = None if signal is None else signal.add_callback(self._abort_from_any_thread)
         try:
             return await self._ended
         finally:
+            self._looker.cancel()
             if timer is not None:
                 timer.cancel()
             if remove is not None:
@@ -152,7 +155,8 @@ class Run:
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.05)
         for _ in range(KILL_ROUNDS):
-            if not self._tree.kill() and self._reaped():
+            # who hops from one session to the next may be missed by a look, but holds the pipes open
+            if not self._tree.kill() and self._reaped() and self._silent.done():
                 break
             await asyncio.sleep(0.005)
         self._tree.reap_orphans()
@@ -181,6 +185,12 @@ class Run:
     def _sweep(self) -> None:
         for pipe in self._pipes:
             pipe.sweep()
+
+    def _look(self, waited: float) -> None:
+        if self._tree.reads_its_output():
+            self._settle("terminal")
+        else:
+            self._looker = self._loop.call_later(2 * waited, self._look, 2 * waited)
 
     def _settle(self, end: End) -> None:
         if not self._ended.done():

@@ -8,15 +8,16 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.contracts.runtime import ExecutionResult, OnOutput, SkillRuntime
 
-from .capture import Capture
+from .capture import Capture, Mask
 from .environment import clean_environment
-from .process import start
+from .process import misses_terminal, start
 from .run import Run
 from .spill import MAX_TOTAL, SpillDirectory
 
@@ -42,6 +43,9 @@ class BashRuntime(SkillRuntime):
       :mod:`skillkit_bash.tree` for who is found. ``exit_code`` is then ``None``.
     - When the command exits by itself, what it left in its session is ended the same way; a pipe that somebody else keeps
       open is waited for a quarter of a second. To leave a server running: ``setsid -f server >log 2>&1``.
+    - A secret of the host in the environment of a command is ``***`` in all output of it, the file too.
+    - There is no terminal: the command leads a session that has none, so that ``/dev/tty`` cannot be opened, and stdin has
+      ended. ``needs_terminal`` says that a command failed for that; an editor that waits nevertheless is ended.
     - An exception of a subscriber ends the tree and is raised.
 
     Args:
@@ -59,6 +63,7 @@ class BashRuntime(SkillRuntime):
         path: str | None = None,
         spill_dir: Path | None = None,
     ) -> None:
+        self._host = host
         config: BashConfig | None = host.config.section("bash") if host is not None else None
         self._shell = shell or (config.shell if config else None)
         self._env_allow = tuple(env_allow) or (config.env_allow if config else ())
@@ -85,8 +90,11 @@ class BashRuntime(SkillRuntime):
             return ExecutionResult(exit_code=None, aborted=True)
         if env is None:
             env = clean_environment(self._env_allow, path=self._path)
-        stdout = Capture(max_output, on_output, lambda: self._spill.open("stdout"))
-        stderr = Capture(max_output, on_error_output or on_output, lambda: self._spill.open("stderr"))
+        secrets = self._secrets(env)
+        stdout, stderr = (
+            Capture(max_output, heard, partial(self._spill.open, name), Mask(secrets) if secrets else None)
+            for name, heard in (("stdout", on_output), ("stderr", on_error_output or on_output))
+        )
         began = time.monotonic()
         run = Run(start(self._argv(command), cwd=cwd, env=env, stdin=stdin), stdout, stderr)
         try:
@@ -111,6 +119,7 @@ class BashRuntime(SkillRuntime):
             run.close()
         out, out_cut, out_path = stdout.finish()
         err, err_cut, err_path = stderr.finish()
+        failed = end == "timeout" or (end == "exited" and run.exit_code != 0)
         return ExecutionResult(
             stdout=out,
             stderr=err,
@@ -123,7 +132,13 @@ class BashRuntime(SkillRuntime):
             stdout_bytes=stdout.total,
             stderr_bytes=stderr.total,
             duration=time.monotonic() - began,
+            needs_terminal=end == "terminal" or (failed and misses_terminal(err if err.strip() else out)),
         )
+
+    def _secrets(self, env: Mapping[str, str]) -> list[str]:
+        """The secrets of the host that a command gets to know by its environment."""
+        known = self._host.secrets.known if self._host is not None else ()
+        return [secret for secret in known if any(secret in value for value in env.values())]
 
     def _argv(self, command: str | Sequence[str]) -> list[str]:
         if not isinstance(command, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,28 +11,42 @@ from skillkit_core.errors import ToolError
 from skillkit_core.tools import ToolContext, ToolOutput
 
 from .config import BashConfig
+from .environment import clean_environment
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
 __all__ = ["describe", "run_command"]
 
+NEEDS_TERMINAL = (
+    "[this needs a terminal or somebody who types, and there is neither: use options that ask nothing (--yes, --batch, -m TEXT), "
+    "pipe the answers in, or ask the user to run it in a terminal]"
+)
+
 
 async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Run ``args["command"]`` with the host's runtime: ``runtime`` of the configuration, default ``bash``.
 
-    ``details``: ``exit_code, timed_out, aborted, truncated, duration, stdout_bytes, stderr_bytes, stdout_path,
-    stderr_path``.
+    The secrets that ``args["secrets"]`` names are in the environment of this command and of no other. Those that the user's
+    configuration allows (``bash.secrets``) are the host's; a person is asked for the others.
+
+    ``details``: ``exit_code, timed_out, aborted, needs_terminal, truncated, duration, stdout_bytes, stderr_bytes,
+    stdout_path, stderr_path``.
 
     Raises:
-        ToolError: the directory is outside the workspace or missing, or the command cannot be started.
+        ToolError: a secret is not there, the directory is outside the workspace or missing, or the command cannot be started.
     """
     config: BashConfig = host.config.section("bash") or BashConfig()
     runtime: SkillRuntime = await host.find_runtime()
+    env = None
+    if names := args.get("secrets"):
+        secrets = await _secrets(host, names, args["command"], ctx)
+        env = clean_environment(config.env_allow, path=config.path) | secrets
     timeout = min(float(args.get("timeout") or config.timeout), config.max_timeout)
     result = await runtime.execute(
         args["command"],
         cwd=_directory(ctx.cwd, args.get("cwd")),
+        env=env,
         timeout=timeout,
         on_output=ctx.on_output,
         on_error_output=lambda text: ctx.on_output(text, "stderr"),
@@ -40,6 +54,38 @@ async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> 
         max_output=config.max_output,
     )
     return ToolOutput(describe(result, timeout), details=_details(result), is_error=not result.ok)
+
+
+async def _secrets(host: Host, names: Sequence[str], command: str, ctx: ToolContext) -> dict[str, str]:
+    allowed = _allowed(host)
+    found = {name: value for name in names if name in allowed and (value := await host.find_secret(name))}
+    missing = [name for name in dict.fromkeys(names) if name not in found]
+    if not missing:
+        return found
+    from skillkit_core import Survey, SurveyQuestion
+
+    questions = tuple(SurveyQuestion(name, f"{name}, for this command only", "secret") for name in missing)
+    answers = await ctx.ui.ask(Survey("A secret for one command", command, questions)) if ctx.ui is not None else None
+    if answers is None:
+        who = "the user did not give" if ctx.ui is not None else "nobody can be asked for"
+        raise ToolError(
+            f"{who} {', '.join(missing)}",
+            hint=f"the user can set the variable and allow it: 'secrets: [{', '.join(missing)}]' in the section bash",
+        )
+    for name in missing:
+        found[name] = str(answers[name])
+        host.remember_secret(found[name])
+    return found
+
+
+def _allowed(host: Host) -> Collection[str]:
+    """The names of ``bash.secrets``, as the user, the application or the distribution says: no project widens it."""
+    for layer in reversed(host.config.layers):
+        section = layer.data.get("bash")
+        if layer.name != "project" and isinstance(section, Mapping) and "secrets" in section:
+            names = section["secrets"]
+            return [name.strip() for name in names.split(",")] if isinstance(names, str) else names or ()
+    return ()
 
 
 def _directory(workspace: Path, wanted: str | None) -> Path:
@@ -72,10 +118,12 @@ def describe(result: ExecutionResult, timeout: float | None = None) -> str:
         notes.append("[aborted: the command and everything it started was ended]")
     elif result.exit_code is not None and result.exit_code < 0:
         notes.append(f"[ended by signal {-result.exit_code}]")
+    elif result.exit_code is not None and not parts:
+        notes.append(f"[exit code {result.exit_code}, no output; stdin was empty]")
     elif result.exit_code:
         notes.append(f"[exit code {result.exit_code}]")
-    elif not parts:
-        notes.append("[exit code 0, no output]")
+    if result.needs_terminal:
+        notes.append(NEEDS_TERMINAL)
     return "\n".join([*parts, *notes])
 
 
@@ -95,6 +143,7 @@ def _details(result: ExecutionResult) -> dict[str, Any]:
         "exit_code": result.exit_code,
         "timed_out": result.timed_out,
         "aborted": result.aborted,
+        "needs_terminal": result.needs_terminal,
         "truncated": result.truncated,
         "duration": round(result.duration, 3),
         "stdout_bytes": result.stdout_bytes,

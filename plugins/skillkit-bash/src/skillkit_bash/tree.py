@@ -59,12 +59,12 @@ def _processes() -> Iterator[_Process]:
                 yield process
 
 
-def _writes_to(pid: int, inodes: Collection[int]) -> bool:
-    """Whether ``pid`` holds the writing end of one of these pipes."""
+def _writes_to(pid: int, inodes: Collection[int], fds: Collection[str] = ()) -> bool:
+    """Whether ``pid`` holds the writing end of one of these pipes, as one of ``fds`` if any are given."""
     links = {f"pipe:[{inode}]" for inode in inodes}
     base = f"/proc/{pid}"
     with contextlib.suppress(OSError):  # gone, or of another user
-        for fd in os.listdir(f"{base}/fd"):  # noqa: PTH208
+        for fd in fds or os.listdir(f"{base}/fd"):  # noqa: PTH208
             with contextlib.suppress(OSError, IndexError, ValueError):
                 if os.readlink(f"{base}/fd/{fd}") in links:  # noqa: PTH115
                     with open(f"{base}/fdinfo/{fd}", "rb") as f:  # noqa: PTH123
@@ -134,6 +134,13 @@ class Tree:
             if process is not None and process.alive and process.started == started:
                 return True
         return bool(self._find())
+
+    def reads_its_output(self) -> bool:
+        """Whether somebody took an output pipe for its stdin, from which nothing can ever be read.
+
+        Editors do that when stdin has ended: they take stderr for the terminal, and wait.
+        """
+        return any(_writes_to(process.pid, self._pipes, ("0",)) for process in self._find())
 
     def reap_orphans(self) -> None:
         """Collect members that became children of this process (it is pid 1 of a container, or a subreaper)."""

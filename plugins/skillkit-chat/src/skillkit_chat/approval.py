@@ -15,12 +15,16 @@ from skillkit_core.contracts.approver import Question
 from skillkit_core.errors import UsageError
 
 __all__ = [
-    "APPROVALS", "Approvals", "DeferringApprover", "TerminalApprover", "approver_for", "call_lines", "confirm", "ends",
-    "hidden_line", "question_lines", "show_call",
+    "APPROVALS", "SCOPES", "Approvals", "DeferringApprover", "Remember", "TerminalApprover", "always_question",
+    "approver_for", "call_lines", "confirm", "ends", "hidden_line", "question_lines", "rememberable", "rules_kept",
+    "show_call",
 ]  # fmt: skip
 
 APPROVALS = ("ask", "deny", "defer")
 Approvals = Literal["ask", "deny", "defer"]
+Remember = Literal["session", "project", "ever"]
+SCOPES: Mapping[str, Remember] = {"session": "session", "project": "project", "everywhere": "ever"}
+"""How long an answer holds, in the words that a person reads."""
 LONGEST = 2_000  # characters of the arguments of a call; of longer ones head and tail are shown
 LEAST = 100  # characters that each of many arguments gets
 MOST = 20  # arguments; of more of them the first and the last ones are shown
@@ -28,7 +32,9 @@ LINES = 20  # of a text in an argument; more of them are shown one below the oth
 
 
 class TerminalApprover(Approver):
-    """Shows the call with the arguments that would run and waits for a line: yes, no, later, or always in this session.
+    """Shows the call with the arguments that would run and waits for a line: yes, no, later, or always.
+
+    Where a guard keeps answers, always shows the rule that the guard would keep, and asks where the rule is to hold.
 
     Keys that were typed before the question do not answer the question. Of long arguments the head and the tail are shown;
     an answer of its own shows all. Reading is the loop's, so an abort ends the waiting. Everything but a clear yes is a
@@ -51,18 +57,23 @@ class TerminalApprover(Approver):
         """Ask whether a call with these arguments may run."""
         echo(err=True)
         hidden = show_call(tool, args, questions)
-        sticky = bool(questions) and all(question.key is not None for question in questions)
+        sticky = rememberable(questions)
         others = [*(["[l]ater"] if self.later else []), *(["[a]lways"] if sticky else [])]
+        remember: Remember | None = None
         while True:
             choices = ["[y]es", "[N]o", *(["[s]how all"] if hidden else []), *others]
             answer = await _answer_to(f"Run it? {', '.join(choices)}: ")
-            if not hidden or answer not in ("s", "show", "show all"):
+            if hidden and answer in ("s", "show", "show all"):
+                hidden = show_call(tool, args, questions, whole=True)
+            elif sticky and answer in ("a", "always"):
+                if (remember := await _how_long(questions)) is not None:
+                    break
+            else:
                 break
-            hidden = show_call(tool, args, questions, whole=True)
         if answer in ("y", "yes"):
             return ApprovalDecision("allow", "a person agreed")
-        if sticky and answer in ("a", "always"):
-            return ApprovalDecision("allow", "a person agreed", remember=True)
+        if remember is not None:
+            return ApprovalDecision("allow", "a person agreed", remember=remember)
         if self.later and answer in ("l", "later"):
             return ApprovalDecision("defer", "a person decides later")
         return ApprovalDecision("deny", "a person said no")
@@ -137,6 +148,21 @@ def call_lines(tool: str, args: Mapping[str, Any], call_id: str = "", *, whole: 
     return [head, *lines], hidden
 
 
+def rememberable(questions: Sequence[Question]) -> bool:
+    """Return whether an answer to these questions can hold for later calls."""
+    return bool(questions) and all(question.key is not None for question in questions)
+
+
+def rules_kept(questions: Sequence[Question]) -> tuple[str, ...]:
+    """Return the rules that guards would keep of an answer; none: it holds for the session at most."""
+    return tuple(question.rule for question in questions if question.rule is not None)
+
+
+def always_question(questions: Sequence[Question]) -> str:
+    """Return the question where these rules are to hold."""
+    return f"Always allow {' and '.join(rules_kept(questions))}, where?"
+
+
 def question_lines(questions: Sequence[Question]) -> list[str]:
     """Return what guards ask, with the plugin of each."""
     texts = [question.text + (f" ({question.plugin})" if question.plugin else "") for question in questions]
@@ -179,6 +205,15 @@ def _wrapped(text: str, whole: bool) -> list[str]:
     parts = text.replace("\\n", "\\n\n").split("\n") if whole or text.count("\\n") <= LINES else [text]
     rows = [part[start : start + width] for part in parts for start in range(0, len(part), width)]
     return [f"{'    ' if place else '  '}{row}" for place, row in enumerate(rows)]
+
+
+async def _how_long(questions: Sequence[Question]) -> Remember | None:
+    """Return how long an answer is to hold; ``None``: the person would rather not say."""
+    if not rules_kept(questions):
+        return "session"
+    choices = ", ".join(f"[{word[0]}]{word[1:]}" for word in SCOPES)
+    answer = await _answer_to(f"{escaped(always_question(questions))} {choices}, [B]ack: ")
+    return next((scope for word, scope in SCOPES.items() if answer in (word, word[0])), None)
 
 
 async def confirm(question: str) -> bool:

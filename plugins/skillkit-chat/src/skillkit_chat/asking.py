@@ -34,6 +34,12 @@ async def ask(host: Host, options: Options) -> int:
     from .talk import talk
 
     action = _action(host, options)
+    if options.explain:
+        if action is not None:
+            raise UsageError("--explain is about requests", hint="an action that is named is run")
+        from .explaining import explain
+
+        return await explain(host, options, _request_text(options))
     typed = TypedByAPerson() if action is not None and options.approvals is None else None
     approver = typed or approver_for(options.who_answers("deny"), kept=keeps_sessions(host, options))
     config = replace(config_for(host, options), approver=approver)

@@ -26,6 +26,9 @@ __all__ = ["resume", "run"]
 @click.option("--session", metavar="ID", help="Go on with this session: its id, or the start of it.")
 @click.option("--continue", "resume", is_flag=True, help="Go on with the latest session.")
 @click.option("--no-session", is_flag=True, help="Keep nothing on the disk.")
+@click.option(
+    "--explain", is_flag=True, help="Say which skill is chosen and why, which others are near, and run nothing."
+)
 @answering
 @click.pass_context
 def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> None:

@@ -41,6 +41,7 @@ class Options:
     session: str | None = None
     resume: bool = False
     no_session: bool = False
+    explain: bool = False
     skills_dirs: tuple[Path, ...] = ()
     again: Again = field(default_factory=Again)
 

@@ -56,7 +56,7 @@ def _in_json(text: str, *, ascii: bool = True) -> str:
 
 
 class EventLines:
-    """Events as the lines of ``--json --events``."""
+    """Events as the lines of ``--json --events``, and as the clients of ``skillkit rpc`` get them."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._pieces = Pieces(secrets)

@@ -74,4 +74,5 @@ def register_tools(register):
 
 @hookimpl(phase="guard", tools=("change",))
 def before_tool_call(event):
-    return ToolCallEventResult(ask=f"Change {event.args['path']}?", ask_key="change")
+    rule = "Edit(**), for 30 days" if event.args["path"] == "kept" else None
+    return ToolCallEventResult(ask=f"Change {event.args['path']}?", ask_key="change", ask_rule=rule)

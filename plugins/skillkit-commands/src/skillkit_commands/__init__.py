@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .command import Prompt, SlashCommand, SlashCommandSet
     from .dispatch import Completion, Invocation, SlashCommands
+    from .usage import context_tokens
 
-__all__ = ["Completion", "Invocation", "Prompt", "SlashCommand", "SlashCommandSet", "SlashCommands"]
+__all__ = [
+    "Completion", "Invocation", "Prompt", "SlashCommand", "SlashCommandSet", "SlashCommands", "context_tokens",
+]  # fmt: skip
 
 __version__ = "0.1.0"
 
@@ -21,5 +24,5 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    where = "dispatch" if name in ("Completion", "Invocation", "SlashCommands") else "command"
-    return getattr(import_module(f"{__name__}.{where}"), name)
+    where = {**dict.fromkeys(("Completion", "Invocation", "SlashCommands"), "dispatch"), "context_tokens": "usage"}
+    return getattr(import_module(f"{__name__}.{where.get(name, 'command')}"), name)

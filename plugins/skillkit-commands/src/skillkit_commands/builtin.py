@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import Survey, SurveyOption, SurveyQuestion, UsageError
+from skillkit_core.cli.output import short_path
 
 from .command import SlashCommand
 
@@ -19,17 +20,26 @@ _CHOICES = 30
 
 
 async def _choose(
-    ui: UserInterface | None, title: str, text: str, options: Iterable[tuple[str, str, str]], hint: str
+    ui: UserInterface | None,
+    title: str,
+    text: str,
+    options: Iterable[tuple[str, str, str]],
+    hint: str,
+    now: object = None,
 ) -> str | None:
-    """Return the value that a person chose among ``(value, label, description)``; ``None``: none.
+    """Return the value that a person chose among ``(value, label, description)``, beginning at ``now``; ``None``: none.
 
     Raises:
         UsageError: there is nobody to ask, or nothing to choose.
     """
-    choices = tuple(SurveyOption(label, description, value) for value, label, description in options)[:_CHOICES]
-    if ui is None or not choices:
-        raise UsageError(f"{title}: {'nobody can be asked' if choices else 'there is nothing to choose'}", hint=hint)
-    answers = await ui.ask(Survey(title, text, (SurveyQuestion("choice", text, "choice", choices),)))
+    choices = tuple(SurveyOption(label, description, value) for value, label, description in options)
+    if not choices:
+        raise UsageError(f"{title}: there is nothing to choose")
+    if ui is None:
+        raise UsageError(f"{title}: nobody can be asked", hint=hint)
+    default = next((option.value for option in choices if option.value == now), None)
+    question = SurveyQuestion("choice", text, "choice", choices, default)
+    answers = await ui.ask(Survey(title, text, (question,)))
     return str(answers["choice"]) if answers is not None else None
 
 
@@ -41,7 +51,7 @@ async def model(agent: AgentRunner, arguments: str, ui: UserInterface | None) ->
         known = [(name, name, "") for name in complete_model(agent, "")]
         if ui is None or not known:
             return f"Model: {shown}"
-        chosen = await _choose(ui, "Model", f"Now: {shown}. Which one answers?", known, "type /model NAME")
+        chosen = await _choose(ui, "Model", f"Now: {shown}. Which one answers?", known, "type /model NAME", shown)
         if chosen is None:
             return None
         arguments = chosen
@@ -71,7 +81,7 @@ async def tree(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> 
     path = {entry.id for entry in session.path()}
     said = [e for e in session.entries if e.type == "message" and e.data["message"].get("role") == "user"]
     rows = []
-    for entry in reversed(said):
+    for entry in said[: -_CHOICES - 1 : -1]:
         text = " ".join(b.get("text", "") for b in entry.data["message"].get("content", ()) if isinstance(b, dict))
         where = "on this branch" if entry.id in path else "on another branch"
         rows.append((entry.id, _short(text), f"{entry.id}, {where}"))
@@ -105,7 +115,9 @@ async def resume(agent: AgentRunner, arguments: str, ui: UserInterface | None) -
     if arguments:
         target: str | None = await store.find(arguments)
     else:
-        rows = [row for row in await store.list(limit=_CHOICES + 1) if row["id"] != agent.session_id]
+        rows = [
+            row for row in await store.list(limit=_CHOICES) if row["id"] != agent.session_id and row.get("messages")
+        ]
         options = [(str(r["id"]), _short(str(r.get("title") or r["id"])), _facts(r)) for r in rows]
         target = await _choose(ui, "Resume", "Go on with which session?", options, "type /resume SESSION")
     if target is None:
@@ -119,7 +131,7 @@ async def session(agent: AgentRunner, arguments: str, ui: UserInterface | None) 
     opened = await agent.open()
     used, lines = opened.usage, [f"Session {opened.id}"]
     if opened.location:
-        lines.append(f"Kept in {opened.location}")
+        lines.append(f"Kept in {short_path(opened.location)}")
     lines.append(f"{len(opened.messages)} messages, about {agent.estimate_tokens(opened.messages):,} tokens")
     spent = f"Used {used.total:,} tokens: {used.input:,} in, {used.output:,} out, {used.cache_read:,} from a cache"
     return "\n".join([*lines, spent + (f", ${opened.cost:.4f}" if opened.cost else "")])
@@ -152,5 +164,6 @@ BUILTIN = (
     SlashCommand("new", "Begin a new session.", new),
     SlashCommand("resume", "Go on with another session.", resume, "[SESSION]"),
     SlashCommand("session", "Show the session and what it used.", session, while_running=True),
+    SlashCommand("usage", "Show tokens and cost.", "skillkit_commands.usage:usage", while_running=True),
     SlashCommand("tools", "List the tools that the model may call.", tools, while_running=True),
 )

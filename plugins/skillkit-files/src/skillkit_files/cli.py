@@ -1,4 +1,4 @@
-"""``skillkit files``: what agents changed, and taking it back."""
+"""``skillkit files`` and ``skillkit sessions rewind``: what agents changed, and taking it back."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from skillkit_core import Host
     from skillkit_core.contracts.session_store import SessionHeader
 
-__all__ = ["files"]
+__all__ = ["files", "rewind"]
 
 
 @click.group()
 def files() -> None:
-    """Show and take back what agents changed."""
+    """Show what agents changed."""
 
 
 async def _session_id(host: Host, name: str | None) -> str:
@@ -84,7 +84,7 @@ def _kind(fact: Any) -> str:
     return "add" if fact["before"].get("absent") else "change"
 
 
-@files.command("rewind")
+@click.command("rewind")
 @click.argument("session")
 @click.argument("entry", required=False)
 @click.option("--files", "only", flag_value="files", help="Only the files.")

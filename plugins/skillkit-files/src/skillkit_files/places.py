@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
 __all__ = ["place_of", "readable"]
+
+_CALLED = '<skill_content name="'
+_NAME = re.compile(rf'^{_CALLED}([^"\n]+)">$', re.M)
 
 
 def place_of(agent: AgentRunner, path: str) -> tuple[Folder, str]:
@@ -38,10 +43,13 @@ def place_of(agent: AgentRunner, path: str) -> tuple[Folder, str]:
 
 
 def _skill_folders(agent: AgentRunner) -> Iterator[Path]:
-    """Yield the folders of the skills that are active: from the start, or since a call of ``activate_skill``."""
+    """Yield the folders of the skills that are active: from the start, since a call of ``activate_skill`` or one of a person."""
     skills = agent.host.skills
     names = list(agent.config.skills)
     for message in agent.messages:
+        if message.role == "user" and message.text.startswith(_CALLED):  # a person called the skills in it
+            names += [unescape(name) for name in _NAME.findall(message.text)]
+            continue
         details = getattr(message, "details", None)
         if (
             getattr(message, "tool_name", "") == "activate_skill"

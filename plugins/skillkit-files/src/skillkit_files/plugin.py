@@ -1,4 +1,4 @@
-"""The plugin ``files``: the file tools, ``/rewind`` and ``skillkit files``."""
+"""The plugin ``files``: the file tools, ``/rewind``, ``skillkit files`` and ``skillkit sessions rewind``."""
 
 from __future__ import annotations
 
@@ -47,8 +47,13 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
 
 @hookimpl
 def register_commands(register: Callable[[Command], None]) -> None:
-    """Offer ``skillkit files``."""
-    register(Command("files", "skillkit_files.cli:files", "Show and take back what agents changed."))
+    """Offer ``skillkit files``, and ``rewind`` in the group of the plugin ``sessions``."""
+    register(Command("files", "skillkit_files.cli:files", "Show what agents changed."))
+    register(
+        Command(
+            "sessions rewind", "skillkit_files.cli:rewind", "Go back to before a message: files, conversation or both."
+        )
+    )
 
 
 @hookimpl(optionalhook=True)

@@ -34,7 +34,7 @@ def trace(ctx: click.Context, words: tuple[str, ...], model: str | None, provide
     around. Nothing is kept of the session.
     """
     config = AgentConfig(model=model, provider=provider)
-    found = asyncio.run(trace_request(ctx.obj.host, config, " ".join(words)))
+    found = asyncio.run(trace_request(ctx.obj.new_host(), config, " ".join(words)))
     if as_json:
         print_json(found)
     else:
@@ -53,7 +53,7 @@ def hooks(ctx: click.Context, as_json: bool) -> None:
     """
     from .synthetic import check_hooks
 
-    found: dict[str, Any] = asyncio.run(check_hooks(ctx.obj.host))
+    found: dict[str, Any] = asyncio.run(check_hooks(ctx.obj.new_host()))
     failed = [row for row in found["handlers"] if row["state"] == "failed"]
     errors = sorted({problem["plugin"] for problem in found["problems"] if problem["severity"] == "error"})
     ok = not failed and not errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -82,14 +83,12 @@ def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEvent
 @hookimpl
 async def host_closing(host: Host) -> None:
     """End the servers."""
-    from . import starting
-
-    await starting.close(host)
+    if (starting := sys.modules.get(f"{__package__}.starting")) is not None:
+        await starting.close(host)
 
 
 @hookimpl
 def host_shutdown(host: Host) -> None:
     """End what is left of the servers."""
-    from . import starting
-
-    starting.kill(host)
+    if (starting := sys.modules.get(f"{__package__}.starting")) is not None:
+        starting.kill(host)

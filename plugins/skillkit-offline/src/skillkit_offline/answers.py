@@ -26,7 +26,7 @@ def refusal_of(choice: Choice, tools: Sequence[Tool]) -> str:
         return _incomplete(choice)
     if choice.verdict is Verdict.tie:
         first = "Several skills fit this request alike, so nothing ran. Say which one, or use one of its own words:"
-        return "\n".join([first, *_listed([c.tool for c in choice.candidates])])
+        return "\n".join([first, *_listed([c.tool for c in choice.candidates])]).rstrip()
     first = f"No skill fits this request, so nothing ran{_not_understood(choice)}."
     actions = [t for t in tools if is_action(t)]
     if not actions:
@@ -46,14 +46,15 @@ def _not_understood(choice: Choice) -> str:
 
 
 def _listed(tools: Sequence[Tool]) -> list[str]:
-    lines = []
+    """Return a list that reads as well as Markdown, which a conversation shows."""
+    lines = [""]
     for tool in tools[:_MOST_LISTED]:
         purpose = visible(tool.description.split(". ")[0].strip().rstrip("."), 160) or "(no description)"
-        lines.append(f"  {visible(label(tool))}: {purpose}")
-        lines += [f"    for example: {visible(example)}" for example in examples_of(tool)[:1]]
+        lines.append(f"- {visible(label(tool))}: {purpose}.")
+        lines += [f"  For example: {visible(example)}" for example in examples_of(tool)[:1]]
     if len(tools) > _MOST_LISTED:
-        lines.append(f"  and {len(tools) - _MOST_LISTED} more: skillkit skills list")
-    return lines
+        lines.append(f"- and {len(tools) - _MOST_LISTED} more: skillkit skills list")
+    return [*lines, ""]
 
 
 def _incomplete(choice: Choice) -> str:

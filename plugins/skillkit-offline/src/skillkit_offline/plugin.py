@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillkit_core import hookimpl
 
 if TYPE_CHECKING:
-    from skillkit_core.descriptors import Provider
+    from skillkit_core.descriptors import Factory, Provider
     from skillkit_core.models import ModelDefinition
 
 
@@ -38,3 +38,11 @@ def register_models(register: Callable[[ModelDefinition], None]) -> None:
     register(
         ModelDefinition("offline", "offline", "offline", display_name=name, cost=ModelCost(0.0, 0.0), capabilities=can)
     )
+
+
+@hookimpl(optionalhook=True)
+def register_explanations(register: Callable[[Factory], None]) -> None:
+    """Say why the stand-in chooses an action."""
+    from skillkit_core.descriptors import Factory
+
+    register(Factory("offline", "skillkit_offline.explaining:OfflineExplains"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from skillkit_skills import WordIndex
 
 from skillkit_core.tools import Tool
 
@@ -16,19 +18,18 @@ from .words import FUNCTION, normal, split_words, stem, word_set
 __all__ = ["Candidate", "rank"]
 
 # Weight of what an action says of itself, and how much its length counts (BM25F's w and b).
-_FIELDS = {
+_WORDED = {
     "skill": (1.5, 0.0),
     "action": (1.5, 0.0),
     "keywords": (2.5, 0.3),
     "words": (2.5, 0.3),
     "examples": (1.5, 0.6),
 }
-_FIELDS |= {"skill_description": (1.0, 0.5), "description": (1.0, 0.5)}
+_DESCRIBED = (1.0, 0.5)  # of the skill's description and the action's
 _ASKING = word_set(  # words that count a little
     """all answer anything available check contain contains everything find get give go got help inside know list look lot
     make many need new number one print put return run say see show something take tell try want whole work"""
 )
-_K1 = 1.2
 _BACKGROUND = 10  # skills that one imagines beside the installed ones, so that three skills weigh words as thirty do
 _EXAMPLE = 0.7  # share of what is left to 1 that a request equal to an example adds
 _ALIKE = 0.5  # likeness from which an example alone makes a candidate
@@ -60,8 +61,8 @@ def rank(request_text: str, tools: Sequence[Tool]) -> list[Candidate]:
     whole = sum(index.idf(t) * w for t, w in terms.items()) or 1.0
     scores: dict[int, float] = defaultdict(float)
     for term, weight in terms.items():
-        for number, frequency in index.postings.get(term, ()):
-            scores[number] += weight * index.idf(term) / whole * frequency / (_K1 + frequency)
+        for number, share in index.postings.get(term, ()):
+            scores[number] += weight * index.idf(term) / whole * share
     said = f" {' '.join(stem(w) for p in request.pieces if p.kind is Kind.word for w in split_words(p.text))} "
     out = []
     for number, score in scores.items():
@@ -79,19 +80,9 @@ class _Index:
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self.tools = tuple(t for t in tools if is_action(t))
-        self.postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
         self._examples: dict[str, list[dict[str, float]]] = {}
-        documents = [_document(t) for t in self.tools]
-        mean = {f: sum(d[f].total() for d in documents) / (sum(1 for d in documents if d[f]) or 1) for f in _FIELDS}
-        owners: dict[str, set[str]] = defaultdict(set)
-        for number, document in enumerate(documents):
-            frequency: dict[str, float] = defaultdict(float)
-            for name, (weight, b) in _FIELDS.items():
-                for term, count in document[name].items():
-                    frequency[term] += weight * count / (1 - b + b * document[name].total() / mean[name])
-            for term, value in frequency.items():
-                self.postings[term].append((number, value))
-                owners[term].add(skill_of(self.tools[number]))
+        self.postings = WordIndex([*_WORDED.values(), _DESCRIBED, _DESCRIBED], map(_document, self.tools)).postings
+        owners = {t: {skill_of(self.tools[n]) for n, _ in found} for t, found in self.postings.items()}
         skills = len({skill_of(t) for t in self.tools}) + _BACKGROUND
         self._idf = {t: math.log(1 + (skills - len(n) + 0.5) / (len(n) + 0.5)) for t, n in owners.items()}
         self._unseen = math.log(1 + (skills - 0.5) / 1.5)  # as a word that one skill says
@@ -132,13 +123,13 @@ def _terms(request: Request) -> dict[str, float]:
     return out
 
 
-def _document(tool: Tool) -> dict[str, Counter[str]]:
+def _document(tool: Tool) -> list[Iterable[str]]:
     """The terms of what the action says of itself, by field."""
-    said = {name: texts(tool.annotations.get(name)) for name in _FIELDS} | {"description": [tool.description]}
-    out = {name: Counter(t for text in said[name] for t in _terms(parse(text))) for name in list(_FIELDS)[:-2]}
-    for name in list(_FIELDS)[-2:]:
-        words = (w for text in said[name] for w in split_words(clean(text[:_LONGEST_FIELD])))
-        out[name] = Counter(stem(w) for w in words if w not in FUNCTION or w in _ASKING)
+    notes = tool.annotations
+    out: list[Iterable[str]] = [[t for text in texts(notes.get(f)) for t in _terms(parse(text))] for f in _WORDED]
+    for said in (texts(notes.get("skill_description")), [tool.description]):
+        words = (w for text in said for w in split_words(clean(text[:_LONGEST_FIELD])))
+        out.append([stem(w) for w in words if w not in FUNCTION or w in _ASKING])
     return out
 
 

@@ -9,13 +9,13 @@ from os.path import join
 from .files import decide_file
 from .hosts import Unclear as UnclearHost, host_of, names_host
 from .operands import files_of, only_reads
-from .options import harmless_variable, takes_over, unruly
+from .options import harmless_variable, runs_scripts, takes_over, unruly
 from .paths import Unclear, inside, places
 from .programs import program_of, words_of
 from .request import Decision, Request
 from .rules import CommandPattern, Rule, Rules, command_pattern
 from .shell import Command, Line, Redirect, Word, parse
-from .wrappers import Inner, inner_of
+from .wrappers import SHELLS, Inner, inner_of
 
 __all__ = ["decide_line"]
 
@@ -28,6 +28,8 @@ _WITH_SUBCOMMANDS = words_of("""
     bundle cargo docker dotnet gh git go gradle hatch just kubectl make mvn npm nox pip pnpm poetry rake task terraform
     tox uv yarn
 """)
+# subcommands behind which anything may stand: an answer holds for what stands there
+_RUNS_ANYTHING = frozenset({"dlx", "exec", "run", "x"})
 _SPEAKS = frozenset({"echo", "printf", "true", "false", ":", "test", "["})
 
 
@@ -111,6 +113,8 @@ class _Judge:
         exact = self._exact(words)
         for one in inner:
             decided = self._inner(one, words, depth)
+            if one.how == "launched" and not (decided.rule and decided.outcome != "allow"):
+                continue
             # an exact rule stands for what the command runs, too
             if exact is None or decided.outcome == "deny" or decided.rule:
                 found.append(decided)
@@ -384,5 +388,10 @@ def _offer(words: Sequence[Word]) -> tuple[str, ...]:
         return ()
     texts = [w.text for w in words]
     if texts[0] in _WITH_SUBCOMMANDS and len(texts) > 1 and texts[1].replace("-", "").isalnum() and texts[1][0] != "-":
-        return (f"Bash({joined(texts[:2])}:*)",)
+        if texts[1] not in _RUNS_ANYTHING:
+            return (f"Bash({joined(texts[:2])}:*)",)
+        behind = texts[2] if len(texts) > 2 else "-"
+        if texts[0] in ("docker", "kubectl") or behind[:1] == "-" or behind in SHELLS or runs_scripts(behind):
+            return _exactly(words)
+        return (f"Bash({joined(texts[:3])}:*)",)
     return (f"Bash({texts[0]}:*)",) if only_reads(words) else _exactly(words)

@@ -38,8 +38,13 @@ async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCal
     if decision.outcome == "deny":
         return ToolCallEventResult(block=True, reason=sentence(decision))
     agent.state("permissions").setdefault("asked", {})[event.tool_call_id] = decision.offer
-    key = f"{' + '.join(decision.offer)} ({policy.memory.generation})" if decision.offer else None
-    return ToolCallEventResult(ask=sentence(decision), ask_key=key)
+    if not decision.offer:
+        return ToolCallEventResult(ask=sentence(decision))
+    rule = " and ".join(decision.offer)
+    days = f", for {policy.days:g} days"
+    return ToolCallEventResult(
+        ask=sentence(decision), ask_key=f"{rule} ({policy.memory.generation})", ask_rule=rule + days
+    )
 
 
 def sentence(decision: Decision) -> str:
@@ -49,13 +54,13 @@ def sentence(decision: Decision) -> str:
         return f"permissions: {decision.reason}{rule}"
     if decision.offer and decision.outcome == "ask":
         return f"{decision.reason}{rule}. What would allow it: {' and '.join(decision.offer)}"
-    return f"{decision.reason}{rule}" + (". May it run?" if decision.outcome == "ask" else "")
+    return f"{decision.reason}{rule}"
 
 
 async def learn(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
-    """Remember an answer that is to be remembered: for the session, or for what ``remember`` of the answer says.
+    """Remember an answer that is to be remembered, for the session or what ``remember`` says.
 
-    ``answers`` may hold ``remember`` (``session``, ``project`` or ``ever``) and ``days`` (a number; ``0``: no end).
+    ``answers`` may hold ``days`` (a number; ``0``: no end).
     """
     agent = ctx.agent
     if agent is None:
@@ -63,10 +68,9 @@ async def learn(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
     offer: tuple[str, ...] = agent.state("permissions").get("asked", {}).pop(event.tool_call_id, ())
     if not offer or not event.remember or event.decision not in ("allow", "deny"):
         return
-    said = event.answers or {}
-    scope: Scope = said["remember"] if said.get("remember") in ("project", "ever") else "session"
+    scope: Scope = "session" if event.remember is True else event.remember
     policy = policy_of(agent.host)
-    days = said.get("days", policy.days)
+    days = (event.answers or {}).get("days", policy.days)
     days = None if not isinstance(days, (int, float)) or days <= 0 else float(days)
     where = str(agent.cwd) if scope == "project" else agent.session_id or ""
     if scope == "session" and (not where or agent.session.location is None):

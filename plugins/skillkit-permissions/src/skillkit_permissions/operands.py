@@ -191,19 +191,22 @@ def files_of(words: Sequence[Word]) -> Iterator[Operand]:
         yield from (Operand(w, deep=deep) for w in plain)
     elif name in ("find", "gfind"):
         return
+    elif name == "tree":
+        yield from (Operand(w, writes=True) for w in _values(args, "-o", "--output"))
     elif name in _WRITERS:
         plain = list(_plain(args, _WRITERS[name]))
         yield from (Operand(w, writes=True, deep=deep) for w in (plain[1:] if name in _MODE_FIRST else plain))
     elif name in _READERS or VERSIONED.match(name):
         plain = list(_plain(args, _READERS.get(name, frozenset())))
-        yield from (
-            Operand(w, deep=deep and name != "ls")
-            for w in (plain[1:] if name in ("awk", "gawk", "mawk", "jq", "yq") else plain)
-        )
+        for at, word in enumerate(plain[1:] if name in ("awk", "gawk", "mawk", "jq", "yq") else plain):
+            yield Operand(word, writes=at == 1 and name in ("uniq", "xxd"), deep=deep and name != "ls")
         if name == "sort":
             yield from (Operand(w, writes=True) for w in _values(args, "-o", "--output"))
     elif name in ("tar", "gtar", "bsdtar", "zip", "7z"):
         yield from (Operand(w, deep=True) for w in _plain(args, frozenset()))
+    elif name == "git" and args and (args[0].text == "diff" or any(w.text == "--no-index" for w in args)):
+        # files outside of a repository are compared, too
+        yield from (Operand(w) for w in _plain(args[1:], frozenset()))
     elif name == "git" and args and args[0].text in ("rm", "mv", "checkout", "restore", "clean"):
         yield from (
             Operand(w, writes=True, deep=True) for w in _plain(args[1:], frozenset()) if w.text not in ("HEAD", ".")
@@ -229,14 +232,15 @@ def _plain(args: Sequence[Word], valued: frozenset[str]) -> Iterator[Word]:
 
 
 def _values(args: Sequence[Word], short: str, long: str) -> Iterator[Word]:
-    """Yield the values of an option."""
+    """Yield the values of an option; the short one may stand behind other letters (not those of ``-XPUT``)."""
     for at, word in enumerate(args):
-        if word.text in (short, long):
+        if word.text == long:
             yield from args[at + 1 : at + 2]
         elif word.text.startswith(f"{long}="):
             yield _part(word, word.text.partition("=")[2])
-        elif word.text.startswith(short) and not word.text.startswith("--") and len(word.text) > 2:
-            yield _part(word, word.text[2:])
+        elif short and (match := re.match(rf"-[A-WYZa-z0-9#]*?{short[1]}", word.text)):
+            joined = word.text[match.end() :]
+            yield from [_part(word, joined)] if joined else args[at + 1 : at + 2]
 
 
 def _sed_files(args: Sequence[Word]) -> Iterator[Operand]:
@@ -288,26 +292,30 @@ def _copied(name: str, args: Sequence[Word], deep: bool) -> Iterator[Operand]:
                     )
 
 
+_CURL_WRITES = {"-o": "output", "-D": "dump-header", "-c": "cookie-jar"}
+_CURL_LOGS = words_of("""
+    alt-svc etag-save hsts libcurl output-dir stderr trace trace-ascii
+""")
+_CURL_DATA = words_of("""
+    data data-ascii data-binary data-urlencode form header json proxy-header url-query variable write-out
+""")
+_CURL_SHORT = {"data": "-d", "form": "-F", "header": "-H", "write-out": "-w"}
+
+
 def _fetched(name: str, args: Sequence[Word]) -> Iterator[Operand]:
     if name == "curl":
-        written = [
-            *_values(args, "-o", "--output"),
-            *_values(args, "-D", "--dump-header"),
-            *_values(args, "-c", "--cookie-jar"),
-            *_values(args, "--trace", "--trace-ascii"),
-        ]
-        joined = [
-            _part(args[at + 1], args[at + 1].text)
-            for at, w in enumerate(args[:-1])
-            if re.fullmatch(r"-[a-zA-Z]+o", w.text)
-        ]
+        written = [w for short, long in _CURL_WRITES.items() for w in _values(args, short, f"--{long}")]
+        written += [w for long in _CURL_LOGS for w in _values(args, "", f"--{long}")]
         read = list(_values(args, "-T", "--upload-file"))
-        for option in ("--data", "--data-binary", "--data-ascii", "--data-urlencode", "--form", "--json", "--header"):
-            read += [
-                _part(w, w.text.partition("@")[2])
-                for w in _values(args, "-d" if option == "--data" else "-F" if option == "--form" else option, option)
-                if "@" in w.text
-            ]
+        for long in _CURL_DATA:
+            for word in _values(args, _CURL_SHORT.get(long, ""), f"--{long}"):
+                if found := re.search(r"[@<](.*)", word.text, re.S):
+                    read.append(_part(word, found[1]))
+        # what has no "=" is a file of cookies
+        read += [w for w in _values(args, "-b", "--cookie") if "=" not in w.text]
+        read += [
+            _part(w, re.sub(r"(?i)\Afile:(?://[^/]*)?", "", w.text)) for w in args if w.text[:5].lower() == "file:"
+        ]
         if any(
             w.text in ("-O", "--remote-name", "-J", "--remote-header-name")
             or re.fullmatch(r"-[a-zA-Z]*O[a-zA-Z]*", w.text)
@@ -320,8 +328,8 @@ def _fetched(name: str, args: Sequence[Word]) -> Iterator[Operand]:
             *_values(args, "-o", "--output-file"),
             *_values(args, "-P", "--directory-prefix"),
         ]
-        joined, read = [], list(_values(args, "--post-file", "--body-file"))
-    yield from (Operand(w, writes=True) for w in (*written, *joined))
+        read = [w for long in ("--post-file", "--body-file") for w in _values(args, "", long)]
+    yield from (Operand(w, writes=True) for w in written)
     yield from (Operand(w) for w in read)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from .programs import ALIKE, SPEAKERS, VERSIONED, program_of, table_of, words_of
 from .shell import Word
 
-__all__ = ["harmless_variable", "is_option", "takes_over", "unruly"]
+__all__ = ["harmless_variable", "is_option", "runs_scripts", "takes_over", "unruly"]
 
 _HARMLESS = words_of("""
     CGO_ENABLED CI CLICOLOR COLORTERM COLUMNS FORCE_COLOR GOARCH GOOS GREP_COLOR GREP_COLORS HISTSIZE LANG
@@ -30,6 +30,12 @@ def harmless_variable(name: str) -> bool:
 def takes_over(name: str) -> bool:
     """Return whether a variable may make another program run than the one that is named."""
     return name not in _HARMLESS and _TAKES_OVER.fullmatch(name) is not None
+
+
+def runs_scripts(name: str) -> bool:
+    """Return whether a program is an interpreter, of whatever version."""
+    versioned = VERSIONED.match(name)
+    return ALIKE.get(name, versioned[1] if versioned else name) in _INTERPRETERS
 
 
 # long options also as --name=value; a short one also with its value joined, or among others in one word
@@ -142,7 +148,7 @@ def unruly(words: Sequence[Word]) -> tuple[str, bool] | None:
     texts = [w.text for w in args]
     if (name in _RUNS or name in _SPECIAL) and any(w.glob and w.text[:1] in "*?[-" for w in args):
         return "file names that may turn out to be options", True
-    if name in _INTERPRETERS and texts in ([], ["-"]):
+    if name in _INTERPRETERS and _reads_its_script(texts):
         return "a script from its input", True
     if special := _SPECIAL.get(name):
         return special(texts)
@@ -150,6 +156,13 @@ def unruly(words: Sequence[Word]) -> tuple[str, bool] | None:
         if any(is_option(text, option) for text in texts):
             return f"{option} of {name} runs or loads something", True
     return None
+
+
+def _reads_its_script(texts: Sequence[str]) -> bool:
+    """Return whether an interpreter takes its script from its input: no argument names one."""
+    if len(texts) == 1 and texts[0] in ("--version", "-V", "-v", "--help", "-h"):
+        return False
+    return all(text.startswith("-") for text in texts) or any(t in ("-", "/dev/stdin") for t in texts)
 
 
 def is_option(text: str, option: str) -> bool:
@@ -291,7 +304,11 @@ def _always(texts: Sequence[str]) -> tuple[str, bool] | None:
 
 
 def _printf(texts: Sequence[str]) -> tuple[str, bool] | None:
-    return ("-v of printf evaluates a name", True) if "-v" in texts[:1] else None
+    return ("-v evaluates a name", True) if any(t.startswith("-v") for t in texts) else None
+
+
+def _tests(texts: Sequence[str]) -> tuple[str, bool] | None:
+    return _evaluates(texts) if "-v" in texts else None
 
 
 def _evaluates(texts: Sequence[str]) -> tuple[str, bool] | None:
@@ -305,7 +322,8 @@ def _shellish(texts: Sequence[str]) -> tuple[str, bool] | None:
 
 _SPECIAL: Mapping[str, Callable[[Sequence[str]], tuple[str, bool] | None]] = {
     "git": _git, "find": _find_options, "sed": _sed, "awk": _awk, "vim": _vim, "nano": _vim, "less": _vim, "tar": _tar,
-    "sqlite3": _sqlite, "make": _make, "printf": _printf, "script": _always, "expect": _always, "su": _always,
+    "sqlite3": _sqlite, "make": _make, "printf": _printf, "test": _tests, "[": _tests,
+    "script": _always, "expect": _always, "su": _always,
     "source": _always, ".": _always, "socat": _always, "ed": _always, "unset": _evaluates, "read": _evaluates,
-    "declare": _evaluates,
+    "declare": _evaluates, "wait": _evaluates, "getopts": _evaluates,
 }  # fmt: skip

@@ -303,7 +303,8 @@ class _Reader:
                 known = known and not part.get("Dollar")
             else:
                 known = self._expansion(part, text) and known
-        return Word("".join(text), known, glob, tilde)
+        # the program [ is no pattern
+        return Word("".join(text), known, glob and text != ["["], tilde)
 
     def _expansion(self, part: Mapping[str, Any], text: list[str]) -> bool:
         """Read an expansion; append its text and return true where the text is known before the line runs."""

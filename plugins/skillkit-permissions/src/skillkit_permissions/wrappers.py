@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .programs import program_of, words_of, wrappers_of
+from .programs import program_of, table_of, words_of, wrappers_of
 from .shell import Word
 
 __all__ = ["Inner", "inner_of"]
@@ -23,12 +23,13 @@ class Inner:
 
     Attributes:
         how: ``same`` where the inner command is all that happens (``timeout``), ``other`` where the outer one counts too
-            (``sudo``, ``xargs``), ``line`` for a text that is read as a shell line, ``unknown`` where nobody can say.
+            (``sudo``, ``xargs``), ``launched`` where of the inner one only what is forbidden counts (``uv run``), ``line``
+            for a text that is read as a shell line, ``unknown`` where nobody can say.
         words: the inner command.
         line: the text; ``None`` where it is not known.
     """
 
-    how: Literal["same", "other", "line", "unknown"]
+    how: Literal["same", "other", "launched", "line", "unknown"]
     words: tuple[Word, ...] = ()
     line: str | None = None
 
@@ -41,14 +42,14 @@ _SAME = wrappers_of("""
     nice 0 --adjustment -n
     nohup 0
     stdbuf 0 --error --input --output -e -i -o
-    time 0 --format -f
+    time 0 --format --output -f -o
     timeout 1 --kill-after --signal -k -s
 """)
 _OTHER = wrappers_of("""
     busybox 0
     caffeinate 0 -t -w
     catchsegv 0
-    chroot 1
+    chroot 1 --groups --userspec
     chrt 1 -D -P -T -p
     doas 0 -C -u
     eatmydata 0
@@ -72,13 +73,31 @@ _OTHER = wrappers_of("""
 """)
 # run their arguments in ways that are not taken apart: anything denied in their words asks
 _LOOSE = words_of("""
-    at batch bunx bwrap capsh cgexec chpst coproc daemonize dbus-run-session dumb-init entr envdir expect
-    faketime firejail flock gdb hyperfine i386 linux32 linux64 lldb logsave nocorrect noglob npx nsenter numactl
-    parallel perf pipx pnpx prlimit proxychains proxychains4 run-parts runuser screen script setarch setpriv
-    setuidgid softlimit ssh-agent start-stop-daemon su systemd-run tini tmux torsocks ts tsocks unclutter
-    unshare uvx valgrind x86_64 xdotool xvfb-run
+    at batch bunx bwrap capsh cgexec chpst chronic compgen coproc cpulimit crontab daemonize dbus-run-session
+    dumb-init entr envdir expect faketime firejail flock gdb genv gtime gxargs hyperfine i386 ifne linux32
+    linux64 lldb logsave nocorrect noglob npx nsenter numactl parallel perf pipx pnpx prlimit proot proxychains
+    proxychains4 run-parts run0 runuser screen script sem setarch setpriv setuidgid sg softlimit ssh-agent
+    start-stop-daemon su systemd-run tini tmux torsocks ts tsocks unclutter unshare uvx valgrind x86_64 xdotool
+    xvfb-run
 """)
-_READ_LINES = frozenset({"source", ".", "enable", "hash", "bind", "complete", "mapfile", "readarray"})
+# run their arguments for what a project installed: who allows them allows that, but not what a rule forbids
+_LAUNCHERS = table_of("""
+    bundle exec
+    conda run
+    direnv exec
+    hatch run
+    mamba run
+    mise exec x
+    pdm run
+    pipenv run
+    pixi run
+    pnpm dlx exec
+    poetry run
+    rye run
+    uv run
+    yarn dlx exec
+""")
+_SPLIT = re.compile(r"-[iv0]*S|--s[a-z-]*(?:=|\Z)")
 _XARGS_JOINED = re.compile(r"-(?:[adEILnPseil].+|[0rtpxo]+)\Z")
 
 
@@ -89,6 +108,8 @@ def inner_of(words: Sequence[Word]) -> Iterator[Inner]:
         yield from _wrapped(name, words)
     elif name in SHELLS:
         yield from _shell(words)
+    elif name in _LAUNCHERS:
+        yield from _launched(words, _LAUNCHERS[name])
     elif name == "eval":
         yield _line_of(words[1:], joined=True) if len(words) > 1 else Inner("unknown")
     elif name == "trap":
@@ -106,8 +127,10 @@ def inner_of(words: Sequence[Word]) -> Iterator[Inner]:
         yield from _find(words)
     elif name in ("fd", "fdfind"):
         for at, word in enumerate(words):
-            if word.text in ("-x", "-X", "--exec", "--exec-batch"):
+            if re.match(r"-[A-Za-z]*[xX]\Z|--exec(?:-batch)?\Z", word.text):
                 yield Inner("other", tuple(words[at + 1 :]))
+            elif word.text.startswith(("-x", "-X", "--exec")):
+                yield Inner("unknown")
     elif (
         name in ("source", ".", "enable", "hash", "bind", "complete", "mapfile", "readarray") and len(words) > 1
     ) or name in _LOOSE:
@@ -121,8 +144,8 @@ def _wrapped(name: str, words: Sequence[Word]) -> Iterator[Inner]:
         text = words[at].text
         if name == "command" and text in ("-v", "-V"):
             return
-        if name == "env" and (text in ("-S", "--split-string") or text.startswith(("-S", "--split-string="))):
-            given = [Word(re.sub(r"\A(?:--split-string=|-S)", "", text), words[at].known), *words[at + 1 :]]
+        if name == "env" and (split := _SPLIT.match(text)):
+            given = [Word(text[split.end() :], words[at].known), *words[at + 1 :]]
             yield _line_of([w for w in given if w.text], joined=True)
             return
         if text == "--":
@@ -131,11 +154,11 @@ def _wrapped(name: str, words: Sequence[Word]) -> Iterator[Inner]:
         if text.startswith("-") and len(text) > 1:
             if not words[at].known:
                 break
-            takes = text in valued and "=" not in text
+            takes = _takes_next(text, valued)
             if name == "xargs" and not takes and not text.startswith("--") and not _XARGS_JOINED.match(text):
                 yield Inner("unknown")
             at += 2 if takes else 1
-        elif name in ("env", "sudo", "doas") and re.match(r"[A-Za-z_][A-Za-z0-9_]*=", text):
+        elif name in ("env", "sudo", "doas") and re.match(r"[A-Za-z_][A-Za-z0-9_]*=|-\Z", text):
             at += 1
         else:
             break
@@ -156,6 +179,24 @@ def _wrapped(name: str, words: Sequence[Word]) -> Iterator[Inner]:
         yield _line_of(rest, joined=True)
         return
     yield Inner("same" if name in _SAME else "other", rest)
+
+
+def _launched(words: Sequence[Word], subcommands: frozenset[str]) -> Iterator[Inner]:
+    """Yield every command that may stand behind the subcommand and its options, each of which may take a word."""
+    start = next((at for at, word in enumerate(words) if at and word.text in subcommands), len(words))
+    for at in range(start + 1, len(words)):
+        if not words[at].text.startswith("-"):
+            yield Inner("launched", tuple(words[at:]))
+            if not words[at - 1].text.startswith("-") or words[at - 1].text == "--":
+                return
+
+
+def _takes_next(text: str, valued: frozenset[str]) -> bool:
+    """Return whether the next word is the value of an option: of one cut short, or of the last of several letters, too."""
+    if text.startswith("--"):
+        return "=" not in text and any(option.startswith(text) for option in valued)
+    first = next((at for at, letter in enumerate(text) if at and f"-{letter}" in valued), None)
+    return first == len(text) - 1
 
 
 def _replaced(options: Sequence[Word]) -> Iterator[Word]:
@@ -181,13 +222,15 @@ def _shell(words: Sequence[Word]) -> Iterator[Inner]:
         elif text.startswith("--"):
             at += 1
         elif text[:1] in "-+" and len(text) > 1:
+            # each "o" takes a word: bash -euo pipefail
+            taken = 1 + text.lower().count("o")
             if "c" in text and text[0] == "-":
-                at += 1
+                at += taken
                 while at < len(words) and words[at].known and words[at].text[:1] in "-+" and len(words[at].text) > 1:
                     at += 2 if words[at].text in ("-o", "+o", "-O", "+O") else 1
                 yield _line_of(words[at : at + 1])
                 return
-            at += 1
+            at += taken
         else:
             break
     if [w.text for w in words[1:]] not in (["--version"], ["--help"]):

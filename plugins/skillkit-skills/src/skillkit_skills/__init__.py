@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from .digest import files_digest as files_digest
     from .eligibility import reasons as reasons
     from .gates import Request as Request, gate as gate
+    from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
     from .listing import listing as listing
     from .loader import SkillFolderLoader as SkillFolderLoader
     from .offers import skill_tools as skill_tools, skills_of as skills_of
     from .preapproval import pre_approved as pre_approved
     from .reader import parse as parse, read as read
     from .substitution import split_args as split_args, substitute as substitute
+    from .words import WordIndex as WordIndex
 
 _WHERE = {
     "ActionResult": "actions",
@@ -30,6 +32,9 @@ _WHERE = {
     "render_catalogue": "catalogue",
     "files_digest": "digest",
     "reasons": "eligibility",
+    "Found": "index",
+    "SkillIndex": "index",
+    "index_of": "index",
     "Request": "gates",
     "gate": "gates",
     "listing": "listing",
@@ -41,6 +46,7 @@ _WHERE = {
     "read": "reader",
     "split_args": "substitution",
     "substitute": "substitution",
+    "WordIndex": "words",
 }
 __all__ = sorted(_WHERE)
 

@@ -15,7 +15,17 @@ from .arguments import BadValue, coerce_value
 from .natural import natural
 from .reader.fields import flag, text_list
 
-__all__ = ["INTERPRETERS", "PLACEHOLDER", "ActionError", "check_script", "read_action", "read_actions", "read_args"]
+__all__ = [
+    "INTERPRETERS",
+    "PLACEHOLDER",
+    "ActionError",
+    "check_script",
+    "code_argument",
+    "code_refused",
+    "read_action",
+    "read_actions",
+    "read_args",
+]
 
 INTERPRETERS = {".py": "python", ".sh": "sh", ".js": "node", ".mjs": "node", ".rb": "ruby"}
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z][a-z0-9_]*)\}")
@@ -24,7 +34,26 @@ TYPES = frozenset(("string", "integer", "number", "boolean", "file", "json", "ar
 _TYPE_WORDS = {"bool": "boolean", "int": "integer", "float": "number", "str": "string", "list": "array", "path": "file"}
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _ARG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
-_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish"))
+_SHELLS = frozenset(("sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh"))
+# Of each interpreter the short options that take code, and those that take another value. A shell takes both from further words.
+_SHORT = dict.fromkeys(_SHELLS, ("c", "oO")) | {
+    "bun": ("ep", "r"),
+    "deno": ("", "c"),
+    "env": ("S", "uC"),
+    "julia": ("eE", "JLptC"),
+    "lua": ("e", "l"),
+    "node": ("ep", "rC"),
+    "npx": ("c", "p"),
+    "osascript": ("e", "ls"),
+    "perl": ("eE", "I"),
+    "php": ("rBRE", "cdfFStz"),
+    "pwsh": ("", ""),
+    "pypy": ("c", "WX"),
+    "python": ("c", "WX"),
+    "rscript": ("e", ""),
+    "ruby": ("e", "CEIr"),
+}
+_LONG = ("call", "command", "eval", "print", "split-string")
 _KEYS = frozenset(SkillAction.__dataclass_fields__) - {"extra"} | {"params"}
 _ARG_KEYS = frozenset(ActionArg.__dataclass_fields__) - {"extra", "name"}
 _CONFIRM = ("never", "first", "always")
@@ -292,16 +321,82 @@ def _split_run(run: Any, action: str) -> tuple[str, ...]:
 
 
 def _check_template(argv: tuple[str, ...], args: tuple[ActionArg, ...], action: str) -> None:
-    known = {a.name for a in args}
+    known, used = {a.name for a in args}, set()
+    words: list[tuple[str, bool]] = []
     for i, word in enumerate(argv):
         names = [m[1] for m in PLACEHOLDER.finditer(word) if m[1]]
-        if not names:
-            continue
+        words.append((word, bool(names)))
+        used.update(names)
         if unknown := [n for n in names if n not in known]:
             raise ActionError("action-unknown-placeholder", f"action {action!r}: run names {unknown[0]!r}, no argument")
-        if i == 0:
+        if i == 0 and names:
             raise ActionError("action-run-program", f"action {action!r}: the program of run cannot be an argument")
-        if PurePosixPath(argv[0]).name in _SHELLS and any(w.startswith("-") and "c" in w for w in argv[1:i]):
-            raise ActionError(
-                "action-shell-operator", f"action {action!r}: an argument cannot be part of a shell's -c text"
-            )
+    rest = [a for a in args if a.name not in used and not a.secret]
+    words += [(a.name, True) for a in rest if a.position is not None]
+    for arg in rest:
+        words += [(arg.flag or f"--{arg.name}", False), (arg.name, True)] if arg.position is None else []
+    if program := code_argument(words):
+        raise ActionError("action-code-argument", f"action {action!r}: {code_refused(program)}")
+
+
+def code_refused(program: str) -> str:
+    """Why an action is refused whose argument is code for ``program``, and what to do."""
+    return (
+        f"an argument cannot be part of the code that {program} runs; write the code to a file of the skill, "
+        "or give it the argument as a word of its own"
+    )
+
+
+def code_argument(words: Sequence[tuple[str, bool]]) -> str | None:
+    """The interpreter that a command line gives code from an argument: ``sh -c``, ``python -c``, ``node -e`` and such.
+
+    The interpreter may stand anywhere, for it may be started by another program (``env``, ``nice``, ``xargs``, ``uv run``).
+
+    Args:
+        words: each word, and whether an argument is part of it.
+    """
+    for i, (word, _) in enumerate(words):
+        name = PurePosixPath(word.lower()).name.removesuffix(".exe").rstrip("0123456789.-")
+        if name in _SHORT and _takes_code(name, words[i + 1 :]):
+            return name
+    return None
+
+
+def _takes_code(name: str, words: Sequence[tuple[str, bool]]) -> bool:
+    """Whether an argument is part of the code among ``words``, which follow the interpreter ``name``."""
+    code_letters, value_letters = _SHORT[name]
+    code, values, perhaps = False, 0, False  # the next word: code; values of options; the value of a long option, maybe
+    for word, argument in words:
+        option = len(word) > 1 and word[0] in "-+"
+        if values:
+            values -= 1
+        elif code and argument:
+            return True
+        elif code and not (option and name in (*_SHELLS, "deno")):
+            code = name == "pwsh"  # which takes all further words
+        elif not option:
+            code = name == "deno" and word == "eval"
+            if not code and not perhaps:
+                return False  # a script: all that follows is its own
+            perhaps = False
+        elif word == "--" and not code:
+            return False
+        elif word.startswith("--") or name == "pwsh":
+            head, given, _ = word.lstrip("-").lower().partition("=")
+            takes = head in _LONG or (name == "pwsh" and any(n.startswith(head) for n in ("command", "encodedcommand")))
+            if takes and given and argument:
+                return True
+            code = code or (takes and not given)
+            perhaps = not takes and not given
+        else:
+            for at, letter in enumerate(word[1:], 2):
+                attached = "" if name in _SHELLS else word[at:].lstrip(code_letters)
+                if letter in code_letters:
+                    if attached and argument:
+                        return True
+                    code = not attached
+                elif letter in value_letters and not attached:
+                    values += 1
+                if attached and letter in code_letters + value_letters:
+                    break
+    return False

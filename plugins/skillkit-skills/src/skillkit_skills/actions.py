@@ -6,21 +6,23 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import ToolError
+from skillkit_core.frozen import EMPTY
 from skillkit_core.skills import Skill, SkillAction
 
-from .actiondef import INTERPRETERS, PLACEHOLDER, check_script
-from .arguments import BadValue, coerce, inside
+from .actiondef import INTERPRETERS, PLACEHOLDER, check_script, code_argument, code_refused
+from .arguments import ArgumentError, BadValue, coerce, inside
 
 if TYPE_CHECKING:
     from skillkit_core import Host
     from skillkit_core.abort import AbortSignal
     from skillkit_core.contracts.runtime import ExecutionResult, OnOutput
+    from skillkit_core.contracts.user_interface import UserInterface
 
     from .settings import EntryLike
 
@@ -46,8 +48,8 @@ class ActionResult:
         text: stdout, at most 256 KiB; with output ``json`` or ``file`` only when it is not what was declared.
         data: the parsed output of an action with output ``json``.
         file: the path that an action with output ``file`` printed, inside the workspace.
-        error: ``exit-code:2``, ``signal:9``, ``timeout``, ``aborted``, ``output-not-json``, ``output-too-large``,
-            ``output-file-outside``.
+        error: ``exit-code:2``, ``signal:9``, ``timeout``, ``aborted``, ``needs-terminal``, ``output-not-json``,
+            ``output-too-large``, ``output-file-outside``.
         stderr: at most 256 KiB.
         exit: exit status; ``None``: it was ended.
         ms: milliseconds.
@@ -73,7 +75,7 @@ class ActionResult:
         return out | {"truncated": True} if self.truncated else out
 
 
-def build_argv(skill: Skill, action: SkillAction, args: Mapping[str, Any]) -> list[str]:
+def build_argv(skill: Skill, action: SkillAction, args: Mapping[str, Any], program: Sequence[str] = ()) -> list[str]:
     """The command line of an action; no shell ever sees it.
 
     A script runs as ``[interpreter, script]``; Python scripts with this interpreter and without ``-I``: they may import
@@ -86,17 +88,25 @@ def build_argv(skill: Skill, action: SkillAction, args: Mapping[str, Any]) -> li
         skill: whose ``path`` is the folder of the script.
         action: what to run.
         args: values as :func:`~skillkit_skills.arguments.coerce` gives them.
+        program: what starts the script; default: ``[interpreter, script]``.
 
     Raises:
-        ToolError: the interpreter is not installed.
+        ToolError: the interpreter is not installed, or an argument would become code for one.
     """
     declared = [a for a in action.args if not a.secret and args.get(a.name) is not None]
     filled: set[str] = set()
+    given: set[int] = set()
+    argv: list[str] = []
     if action.run is not None:
-        argv = [word for template in action.run for word in _fill(template, args, filled)]
+        for template in action.run:
+            start, named = len(argv), _names(template)
+            argv += _fill(template, args)
+            given.update(range(start, len(argv)) if named else ())
+            filled.update(named)
     else:
-        script = Path(str(action.script))
-        argv = [_interpreter(script.suffix), str((skill.path or Path()) / script)]
+        script = _script(skill, action)
+        argv = list(program) or [_interpreter(script.suffix), str(script)]
+    own = len(argv)
     rest = [a for a in declared if a.name not in filled]
     for arg in sorted((a for a in rest if a.position is not None), key=lambda a: a.position or 0):
         argv += _words(args[arg.name])
@@ -109,13 +119,23 @@ def build_argv(skill: Skill, action: SkillAction, args: Mapping[str, Any]) -> li
             continue
         for word in _words(value):
             argv += [f"{flag}={word}"] if word.startswith("-") and flag.startswith("--") else [flag, word]
+    traced = [(word, n in given or n >= own) for n, word in enumerate(argv)]
+    if action.run is not None and (interpreter := code_argument(traced)):
+        raise ToolError(f"action {action.name!r}: {code_refused(interpreter)}")
     return argv
 
 
-def _fill(template: str, args: Mapping[str, Any], filled: set[str]) -> list[str]:
+def _script(skill: Skill, action: SkillAction) -> Path:
+    return (skill.path or Path()) / str(action.script)
+
+
+def _names(template: str) -> list[str]:
+    return [m[1] for m in PLACEHOLDER.finditer(template) if m[1]]
+
+
+def _fill(template: str, args: Mapping[str, Any]) -> list[str]:
     """The words of one word of ``run``: one, none for an absent argument alone, several for an array alone."""
-    names = [m[1] for m in PLACEHOLDER.finditer(template) if m[1]]
-    filled.update(names)
+    names = _names(template)
     if len(names) == 1 and template == f"{{{names[0]}}}":
         value = args.get(names[0])
         return [] if value is None else _words(value)
@@ -158,9 +178,7 @@ def action_environment(host: Host, skill: Skill, action: SkillAction, entry: Ent
     that the configuration sets for the skill, and secret arguments under their upper-case names. Values come from the
     configuration of the skill, then from the environment and the credential sources of the host.
     """
-    own = dict(entry.env) if entry is not None else {}
-    if entry is not None and entry.api_key and skill.primary_env:
-        own.setdefault(skill.primary_env, entry.api_key)
+    own = _own(skill, entry)
     env = {k: v for k in ("PATH", "HOME") if (v := host.environ.get(k))}
     env["LANG"] = host.environ.get("LANG") or "C.UTF-8"
     for name in _declared(skill, action):
@@ -170,6 +188,43 @@ def action_environment(host: Host, skill: Skill, action: SkillAction, entry: Ent
     env["SKILL_DIR"] = str(skill.path or "")
     env["SKILLKIT_ACTION"] = action.name
     return env
+
+
+def _own(skill: Skill, entry: EntryLike | None) -> dict[str, str]:
+    """The variables that the configuration sets for a skill."""
+    if entry is None:
+        return {}
+    key = {skill.primary_env: entry.api_key} if entry.api_key and skill.primary_env else {}
+    return {**key, **entry.env}
+
+
+async def _secrets(
+    host: Host,
+    skill: Skill,
+    action: SkillAction,
+    entry: EntryLike | None,
+    given: Mapping[str, str],
+    ui: UserInterface | None,
+) -> dict[str, str]:
+    """``given``, and the required secret arguments that nothing holds, as a person gives them for one call."""
+    for name in _declared(skill, action):
+        await host.find_secret(name)  # an async plugin may have it
+    own = _own(skill, entry)
+    names = [a.name.upper() for a in action.args if a.secret and a.required]
+    missing = [name for name in names if not (given.get(name) or own.get(name) or host.secret(name))]
+    if not missing:
+        return dict(given)
+    from skillkit_core import Survey, SurveyQuestion
+
+    questions = tuple(SurveyQuestion(name, f"{name}, for this call only", "secret") for name in missing)
+    survey = Survey(f"A secret for action {action.name} of skill {skill.name}", "", questions)
+    answers = await ui.ask(survey) if ui is not None else None
+    if answers is None:
+        raise ArgumentError(
+            f"missing-argument:{missing[0].lower()}",
+            f"action {action.name!r} needs {', '.join(missing)}: set the variable, or 'skills.entries.{skill.name}.env'",
+        )
+    return {**given, **{name: str(answers[name]) for name in missing}}
 
 
 def remember_secrets(host: Host) -> None:
@@ -240,6 +295,8 @@ def _failure(done: ExecutionResult) -> str | None:
         return "timeout"
     if done.aborted:
         return "aborted"
+    if done.needs_terminal:
+        return "needs-terminal"
     if done.exit_code is None:
         return "not-run"
     if done.exit_code < 0:
@@ -257,6 +314,8 @@ async def run_action(
     signal: AbortSignal | None = None,
     on_output: OnOutput | None = None,
     on_error_output: OnOutput | None = None,
+    secrets: Mapping[str, str] = EMPTY,
+    ui: UserInterface | None = None,
 ) -> ActionResult:
     """Run an action and wait for it.
 
@@ -267,10 +326,12 @@ async def run_action(
         cwd: the workspace; default: the host's.
         signal: ends it and everything it started.
         on_output, on_error_output: called with decoded output as it arrives.
+        secrets: variables for this call alone. Their values are redacted wherever text leaves the host.
+        ui: asks a person for the required secret arguments that nothing holds.
 
     Raises:
         ArgumentError: the arguments do not fit.
-        ToolError: the skill cannot run here, or the program cannot be started.
+        ToolError: the skill cannot run here, its script needs what is not installed, or the program cannot be started.
         ActionError: the script is gone, or leads out of the skill's folder.
     """
     from .eligibility import check, surroundings_of
@@ -287,12 +348,18 @@ async def run_action(
         check_script(action.script, skill.path, action.name)  # the folder may have changed since it was read
     directory = skill.path if action.cwd == "skill" and skill.path is not None else workspace
     runtime = await host.find_runtime(settings_of(host).runtime)
-    for name in _declared(skill, action):
-        await host.find_secret(name)  # an async plugin may have it
+    secrets = await _secrets(host, skill, action, entry, secrets, ui)
+    for value in secrets.values():
+        host.remember_secret(value)
+    program: Sequence[str] = ()
+    if action.script is not None and action.script.endswith(".py") and _has_header(_script(skill, action)):
+        from .dependencies import python_argv
+
+        program = python_argv(host, skill, _script(skill, action))
     done = await runtime.execute(
-        build_argv(skill, action, values),
+        build_argv(skill, action, values, program),
         cwd=directory,
-        env=action_environment(host, skill, action, entry),
+        env=action_environment(host, skill, action, entry) | secrets,
         timeout=action.timeout,
         on_output=on_output,
         on_error_output=on_error_output,
@@ -300,6 +367,10 @@ async def run_action(
         max_output=OUTPUT_CAP,
     )
     return interpret(action, done, workspace, directory)
+
+
+def _has_header(script: Path) -> bool:
+    return b"# /// script" in script.read_bytes()
 
 
 def _absolute(action: SkillAction, name: str, value: Any, workspace: Path) -> Any:

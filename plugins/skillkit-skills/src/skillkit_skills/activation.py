@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from typing import Literal
 
 from skillkit_core.skills import Skill
 
 from .scanner import skill_file
 from .substitution import substitute
 
-__all__ = ["MAX_RESOURCES", "has_body", "resources", "skill_content"]
+__all__ = ["MAX_RESOURCES", "has_body", "plugin_root", "resources", "skill_content"]
 
 MAX_RESOURCES = 50
 _SKIPPED = frozenset(("__pycache__", "node_modules", "agents"))
@@ -48,25 +49,43 @@ def _walk(folder: str, prefix: str) -> Iterator[str]:
     for entry in entries:
         if entry.name.startswith(".") or entry.name in _SKIPPED or entry.name == own:
             continue
+        if not prefix and entry.name.lower().startswith("skill.md.orig"):  # what "skills check --fix" keeps
+            continue
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(entry.path, f"{prefix}{entry.name}/")
         elif entry.is_file():
             yield prefix + entry.name
 
 
-def skill_content(skill: Skill, args: str | None = None, *, session_id: str | None = None) -> str:
+def skill_content(
+    skill: Skill,
+    args: str | None = None,
+    *,
+    session_id: str | None = None,
+    name: str | None = None,
+    mode: Literal["skillkit", "claude"] = "skillkit",
+    body: str | None = None,
+) -> str:
     """The skill for a model: its body with arguments and variables filled in, wrapped so that it can be told apart.
 
     Nothing in the body is executed, dynamic commands (``!`...` ``) included: the model reads them as text.
+
+    Args:
+        skill: the skill.
+        args: what was written behind its name.
+        session_id: the value of ``${CLAUDE_SESSION_ID}``.
+        name: what means the skill here, default: its name.
+        mode: how arguments are put in (:func:`~skillkit_skills.substitute`).
+        body: used in place of the skill's.
     """
     folder = str(skill.path) if skill.path is not None else ""
-    variables = {"SKILL_DIR": folder, "CLAUDE_PLUGIN_ROOT": str(_plugin_root(skill.path)) if skill.path else ""}
+    variables = {"SKILL_DIR": folder, "CLAUDE_PLUGIN_ROOT": str(plugin_root(skill.path)) if skill.path else ""}
     if session_id:
         variables["CLAUDE_SESSION_ID"] = session_id
-    body = substitute(
-        skill.body, args, declared=[a.name for a in skill.arguments], base=skill.argument_base, variables=variables
-    )
-    lines = [f'<skill_content name="{escape(skill.name)}">', body.strip()]
+    text = skill.body if body is None else body
+    declared = [a.name for a in skill.arguments]
+    text = substitute(text, args, declared=declared, base=skill.argument_base, variables=variables, mode=mode)
+    lines = [f'<skill_content name="{escape(name or skill.name)}">', text.strip()]
     if folder:
         lines += ["", f"SKILL_DIR: {folder}"]
     if found := resources(skill):
@@ -75,7 +94,7 @@ def skill_content(skill: Skill, args: str | None = None, *, session_id: str | No
     return "\n".join((*lines, "</skill_content>"))
 
 
-def _plugin_root(folder: Path) -> Path:
+def plugin_root(folder: Path) -> Path:
     """The folder of the Claude Code plugin that the skill belongs to; without one, the skill's own."""
     root = folder.parent.parent
     return root if folder.parent.name == "skills" and (root / ".claude-plugin").is_dir() else folder

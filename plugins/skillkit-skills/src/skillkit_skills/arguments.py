@@ -12,6 +12,8 @@ from typing import Any
 from skillkit_core.errors import ToolError
 from skillkit_core.skills import ActionArg
 
+from .patterns import PatternError, found
+
 __all__ = ["ArgumentError", "BadValue", "coerce", "coerce_value", "inside"]
 
 _TRUE = frozenset(("true", "yes", "on", "1"))
@@ -146,8 +148,13 @@ def _check(arg: ActionArg, value: Any) -> None:
             raise BadValue(f"{value} is below {arg.minimum}")
         if arg.maximum is not None and value > arg.maximum:
             raise BadValue(f"{value} is above {arg.maximum}")
-    if arg.pattern is not None and isinstance(value, str) and not re.search(arg.pattern, value):
-        raise BadValue(f"{value!r} does not match {arg.pattern}")
+    if arg.pattern is not None and isinstance(value, str):
+        try:
+            fits = found(arg.pattern, value)
+        except PatternError as e:
+            raise BadValue(str(e)) from None
+        if not fits:
+            raise BadValue(f"{value!r} does not match {arg.pattern}")
 
 
 def inside(value: str, workspace: Path, base: Path | None = None) -> Path:

@@ -10,6 +10,7 @@ from skillkit_core.skills import Skill, SkillProblem
 __all__ = ["RULES", "audit", "findings"]
 
 _I = re.I
+_WINDOW, _OVERLAP = 2000, 500  # characters
 _SHELLS = r"(?:sudo\s+(?:-\S+\s+)*)?(?:/(?:usr/)?bin/)?(?:env\s+)?(?:ba|z|da|k|fi)?sh\b"
 _RUNNERS = rf"(?:{_SHELLS}|(?:sudo\s+)?(?:python[23]?|node|perl|ruby|php|osascript)\b)"
 _FETCH = r"(?:curl|wget|fetch|aria2c)\b"
@@ -71,6 +72,10 @@ def _dropper(text: str) -> bool:
     return False
 
 
+_ACTIVE_TYPES = (
+    r"(?:text/(?:html|javascript)|image/svg\+xml"
+    r"|application/(?:xhtml\+xml|(?:x-)?javascript|x-sh|octet-stream|x-msdownload))"
+)
 RULES: dict[str, Callable[[str], bool]] = {
     "remote-exec": _any(
         rf"{_FETCH}[^\n|]*\|\s*(?:\S+\s+[^|\n]*\|\s*)*{_RUNNERS}",
@@ -88,10 +93,22 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\b(?:exec|eval)\s*\([^\n]*(?:b64decode|atob|fromhex)\s*\(",
         rf"\bxxd\s+-r[^\n|]*\|\s*{_RUNNERS}",
     ),
+    "reverse-shell": _told(
+        rf"{_SHELLS}\s+-i\b[^\n]*/dev/(?:tcp|udp)/|/dev/(?:tcp|udp)/[^\s/]+/\d+[^\n]*{_SHELLS}",
+        r"\b(?:exec\s+)?\d+<>\s*/dev/(?:tcp|udp)/",
+        rf"\b(?:nc|ncat|netcat)\b[^\n|]*\s(?:-\w*[ec]\w*|--exec|--sh-exec)\s+[\"']?{_SHELLS}",
+        rf"\bmkfifo\b[^\n]*\b(?:nc|ncat|netcat|openssl|telnet)\b|\b(?:nc|ncat|netcat|telnet)\b[^\n|]*\|\s*{_SHELLS}[^\n|]*\|\s*(?:nc|ncat|netcat|telnet)\b",
+        rf"\bsocat\b[^\n]*\bexec:[\"']?{_SHELLS}",
+        r"\bsocket\b[^\n]*\bconnect\b[^\n]*\b(?:dup2|subprocess|pty\.spawn|os\.system)\b",
+        r"\bpty\.spawn\b[^\n]*\bsocket\b|\bfsockopen\s*\([^\n]*\b(?:exec|shell_exec|system|proc_open)\s*\(",
+        r"\b(?:TCPSocket|Net\.Sockets\.TCPClient|IO::Socket::INET)\b[^\n]*\b(?:exec|spawn|iex|Invoke-Expression|sh|STDIN)\b",
+        r"\bnet\.(?:connect|Socket)\b[^\n]*\b(?:spawn|exec)\s*\([^\n]*\b(?:sh|bash|cmd(?:\.exe)?)\b",
+    ),
     "credential-access": _told(
         r"(?:~|\$HOME|/home/[^\s/]+|/Users/[^\s/]+|/root)?/?\.ssh/(?:id_|identity|[^\s]*key)",
         r"\.aws/credentials\b",
-        r"(?:~|\$HOME)/\.(?:netrc|npmrc|pypirc|git-credentials|kube/config|docker/config\.json|gnupg|config/gcloud|azure)\b",
+        r"(?:~|\$\{?HOME\}?|/home/[^\s/]+|/Users/[^\s/]+|/root)/\.(?:netrc|npmrc|pypirc|git-credentials|kube/config|docker/config\.json|gnupg"
+        r"|config/gcloud|config/gh/hosts\.yml|azure|vault-token|pgpass|openclaw/credentials|codex/auth\.json|claude/\.credentials\.json)\b",
         r"/etc/shadow\b",
         r"\bsecurity\s+(?:find-generic-password|dump-keychain)|\blogin\.keychain",
         r"\b(?:cat|read|send|upload|include|print|dump)\b[^.\n]*(?<![\w/])\.env\b(?!\.)",
@@ -130,6 +147,21 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"(?:is\s+)?[`\"'“]?\w+",
         r"\b(?:unzip\s+-P|7z\s+x\s+-p|unrar\s+x\s+-p)\s*\S+",
     ),
+    "quarantine-bypass": _told(
+        r"\bxattr\s+(?:-\w+\s+)*-\w*[dc]\w*\b[^\n]*(?:com\.apple\.quarantine|\s-?\w*r?c\w*\b)|\bxattr\s+-\w*c\w*\s",
+        r"\bspctl\s+(?:--(?:master|global)-disable|--add)\b|\bcsrutil\s+disable\b",
+        r"\bUnblock-File\b|\bSet-ExecutionPolicy\s+(?:-\w+\s+\S+\s+)*(?:Bypass|Unrestricted)\b|-ExecutionPolicy\s+Bypass\b",
+        r"\b(?:Set|Add)-MpPreference\s+-(?:DisableRealtimeMonitoring|ExclusionPath)\b|\bsetenforce\s+0\b",
+    ),
+    "self-update": _told(
+        rf"{_FETCH}[^\n]*\s(?:-o|-O|--output|--output-document|>)\s*[\"']?\S*(?:SKILL\.md|\$\{{?(?:SKILL_DIR|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)|\{{baseDir\}})",
+        r"\bgit\s+(?:-C\s+\S*(?:SKILL_DIR|baseDir|/skills/)\S*\s+(?:pull|fetch|reset)|clone\s[^\n]*(?:SKILL_DIR|\{baseDir\}|/skills/))",
+        r"\b(?:replace|overwrite|update)\b[^.\n]{0,40}\b(?:this\s+(?:skill|SKILL\.md|file)|SKILL\.md|itself)\b[^.\n]{0,60}\b(?:from|with)\b[^.\n]{0,40}https?://",
+        r"\b(?:fetch|download|load|read)\b[^.\n]{0,40}\b(?:latest|new|current)\b[^.\n]{0,30}\binstructions?\b[^.\n]{0,30}\bfrom\b[^.\n]{0,20}https?://",
+    ),
+    "data-uri": _told(
+        rf"\bdata:{_ACTIVE_TYPES}\s*(?:;[\w=-]+)*,",
+    ),
     "destructive-command": _told(
         r"\brm\s+(?:-\w+\s+|--\S+\s+)*-\w*(?:r\w*f|f\w*r)\w*\s+(?:--\S+\s+)*[\"']?(?:/|~|\$HOME)(?:/?\*)?[\"']?(?=\s|$|[;&|`\"'])",
         r"\brm\b[^\n]*--no-preserve-root",
@@ -158,6 +190,10 @@ _SILENT = re.compile(
 
 def findings(text: str) -> list[str]:
     """The rules that one paragraph of text breaks, in the order of :data:`RULES`."""
+    if len(text) > _WINDOW:  # in pieces that overlap: patterns take the square of the length of a line
+        pieces = (text[at : at + _WINDOW] for at in range(0, len(text), _WINDOW - _OVERLAP))
+        said = {rule for piece in pieces for rule in findings(piece)}
+        return [rule for rule in RULES if rule in said]
     found = [rule for rule, check in RULES.items() if check(text)]
     if "prompt-injection" not in found and _SILENT.search(text):
         found.append("prompt-injection")
@@ -176,7 +212,18 @@ def audit(skill: Skill) -> list[SkillProblem]:
                 out[rule] = SkillProblem(
                     f"scan-{rule}", f"looks like {rule.replace('-', ' ')}: {shown!r}", "warning", path
                 )
-    return list(out.values())
+    return [*out.values(), *_patterns(skill, path)]
+
+
+def _patterns(skill: Skill, path: str | None) -> Iterable[SkillProblem]:
+    """A warning for each argument whose pattern cannot be matched, so that the argument takes no value."""
+    from .patterns import problem_of
+
+    for action in skill.actions:
+        for arg in action.args:
+            if arg.pattern is not None and (problem := problem_of(arg.pattern)) is not None:
+                text = f"action {action.name!r}, argument {arg.name!r}: {problem}"
+                yield SkillProblem("action-arg-pattern-unsupported", text, "warning", path)
 
 
 def _paragraphs(skill: Skill) -> Iterable[str]:

@@ -8,7 +8,7 @@ from html import escape
 
 from skillkit_core.skills import Skill
 
-__all__ = ["DESCRIPTION_CHARS", "Catalogue", "render_catalogue"]
+__all__ = ["DESCRIPTION_CHARS", "Catalogue", "render_catalogue", "whole_rows"]
 
 DESCRIPTION_CHARS = 1024
 NOTE = "<note>Descriptions were shortened to fit; activate a skill to read all of it.</note>"
@@ -59,6 +59,19 @@ def render_catalogue(
         room -= len(row) - len(bare[i])
         rows[i] = row
     return Catalogue(_block(rows, NOTE), True)
+
+
+def whole_rows(skills: Sequence[Skill], budget: int) -> tuple[str, int]:
+    """The block of as many of ``skills``, in their order and each with its whole line, as ``budget`` characters allow."""
+    rows: list[str] = []
+    room = budget - len(_block(()))
+    for skill in skills:
+        row = _row(skill.name, _text(skill), "")
+        room -= len(row) + 1
+        if room < 0:
+            break
+        rows.append(row)
+    return (_block(rows) if rows else ""), len(rows)
 
 
 def _text(skill: Skill) -> str:

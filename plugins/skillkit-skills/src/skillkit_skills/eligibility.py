@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -104,10 +105,10 @@ def check(
     if needs.any_bins and not any(not _bad_bin(n) and here.has_bin(n) for n in needs.any_bins):
         found.append(f"missing-any-bin:{'|'.join(needs.any_bins)}")
     for name in needs.env:
-        own = entry is not None and (entry.env.get(name) or (name == primary_env and entry.api_key))
-        if not own and not here.env(name):
+        own = entry is not None and (_set(entry.env.get(name)) or (name == primary_env and _set(entry.api_key)))
+        if not own and not _set(here.env(name)):
             found.append(f"missing-env:{name}")
-    found += (f"missing-config:{path}" for path in needs.config if not here.config(path))
+    found += (f"missing-config:{path}" for path in needs.config if not _set(here.config(path)))
     found += _versioned("python", needs.python, here.python)
     found += _versioned("skill", needs.skills, here.skill)
     if here.has_tool is not None:
@@ -117,6 +118,11 @@ def check(
     if needs.host and not satisfies(here.host, needs.host):
         found.append(f"host:{needs.host}")
     return found
+
+
+def _set(value: Any) -> bool:
+    """Whether a value counts: a blank text, an empty list and false do not."""
+    return bool(value.strip() if isinstance(value, str) else value)
 
 
 def _bad_bin(name: str) -> str | None:
@@ -194,13 +200,15 @@ def surroundings_of(host: Host) -> Surroundings:
     from .settings import settings_of
 
     settings = settings_of(host)
-    path = host.environ.get("PATH")
+    path = host.environ.get("PATH", os.defpath)
+    added = host.registry("engines").list() if "engines" in host.kinds else ()
 
     @cache
     def has_bin(name: str) -> bool:
-        from shutil import which
-
-        return which(name, path=path) is not None
+        # shutil.which says the same, and imports eight modules that no listing needs
+        folders = [""] if "/" in name else path.split(os.pathsep)
+        files = (os.path.join(folder, name) for folder in folders)  # noqa: PTH118
+        return any(os.access(file, os.X_OK) and os.path.isfile(file) for file in files)  # noqa: PTH113
 
     def skill(name: str) -> str | None:
         return host.skills.get(name).version or "0" if host.skills.has(name) else None
@@ -214,6 +222,7 @@ def surroundings_of(host: Host) -> Surroundings:
         skill=skill,
         has_tool=None,
         host=__version__,
+        engines=_ENGINES.union(added),
         allow_bundled=frozenset(settings.allow_bundled),
         disabled=frozenset(settings.disabled),
     )

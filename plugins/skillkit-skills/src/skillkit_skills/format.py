@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
 from skillkit_core.errors import SkillKitError
+from skillkit_core.frozen import freeze
 from skillkit_core.skills import Requirements, Skill, SkillAction
 
 from .install import clean_installers
@@ -18,7 +21,7 @@ from .reader.fields import Gating, flag, normal_os, text_list
 from .reader.spec import spec_errors
 from .reader.yamltext import TextYAMLError, parse_text
 
-__all__ = ["SCHEMA", "build_skill"]
+__all__ = ["DEFAULTS", "SCHEMA", "build_skill", "skill_of"]
 
 SCHEMA = 1
 RESERVED = frozenset(
@@ -50,7 +53,7 @@ _PLAIN = {
 
 
 def _pick(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {names[k]: v for k, v in values.items() if k in names and v is not None}
+    return {names[k]: v for k, v in values.items() if k in names and v is not None} if values else {}
 
 
 def _block(value: Any, where: str, codes: list[str]) -> dict[str, Any]:
@@ -139,13 +142,12 @@ def build_skill(
         _codex(codex, codes),
     )
     found: dict[str, Any] = {}
-    for key, convert in KEYS.items():
-        for carrier in carriers:
-            if key in carrier:
+    for carrier in carriers:
+        for key, value in carrier.items():
+            if key in KEYS and key not in found:
                 try:
-                    found[key] = convert(carrier[key])
-                    break
-                except (SkillKitError, TypeError, ValueError):
+                    found[key] = KEYS[key](value)
+                except (SkillKitError, TypeError, ValueError, RecursionError):
                     codes.append(f"invalid-value:{key}")
     found.setdefault("allowed_tools", tuple(fields.allowed_tools))
     _apply_gating(found, fields.primary_env, carriers, fields.requires, codes)
@@ -156,33 +158,55 @@ def build_skill(
     if kind not in _CODE_KINDS:
         _refuse_code(found, codes)
     name = _name(fields.name, dir_name, codes)
-    codes += (
-        c
-        for c in spec_errors(values, dir_name, read.diagnostics, read.duplicates)
-        if c not in _SAID_ELSEWHERE and c not in codes
-    )
-    return Skill(
-        name=name,
-        description=fields.description or "",
-        body=read.body,
-        path=folder,
-        source=source,
-        status=read.status,
-        problems=tuple(problems_of([*codes, *broken], str(folder / "SKILL.md") if folder else None)),
-        license=_optional(values.get("license")),
-        compatibility=_optional(values.get("compatibility")),
-        metadata={**metadata, "homepage": fields.homepage} if fields.homepage else dict(metadata),
-        aliases=(dir_name,) if dir_name != name and _name_ok(dir_name) else (),
-        **found,
-    )
+    errors = spec_errors(values, dir_name, read.diagnostics, read.duplicates)
+    codes += (code for code in errors if code not in _SAID_ELSEWHERE)  # problems_of leaves out what was said before
+    found |= {
+        "name": name,
+        "description": fields.description or "",
+        "body": read.body,
+        "path": folder,
+        "source": source,
+        "status": read.status,
+        "problems": tuple(problems_of([*codes, *broken], f"{folder}/SKILL.md" if folder else None)),
+        "license": _optional(values.get("license")),
+        "compatibility": _optional(values.get("compatibility")),
+        "metadata": {**metadata, "homepage": fields.homepage} if fields.homepage else metadata,
+        "aliases": (dir_name,) if dir_name != name and _name_ok(dir_name) else (),
+    }
+    return skill_of(found)
+
+
+DEFAULTS = {
+    f.name: f.default_factory() if f.default_factory is not MISSING else f.default if f.default is not MISSING else ""
+    for f in dataclass_fields(Skill)
+}
+_FIELDS = [(name, Skill.__dict__[name].__set__, default) for name, default in DEFAULTS.items()]
+_MAPPINGS = [name for name, default in DEFAULTS.items() if isinstance(default, Mapping)]
+
+
+def skill_of(values: dict[str, Any]) -> Skill:
+    """A skill of values that are what the fields of ``Skill`` ask for; mappings may be open.
+
+    The constructor converts and checks what anybody gives it. With thousands of skills that takes as long as to read them.
+    """
+    for name in _MAPPINGS:
+        if name in values:
+            values[name] = freeze(values[name])
+    skill: Skill = object.__new__(Skill)
+    for name, set_, default in _FIELDS:
+        set_(skill, values.get(name, default))
+    return skill
 
 
 def _optional(value: Any) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
+_NOT_A_NAME = re.compile(r"[:@/\\\x00-\x1f]|\A\s*\Z")
+
+
 def _name_ok(name: str) -> bool:
-    return bool(name.strip()) and not any(c in ":@/\\" or ord(c) < 32 for c in name)
+    return _NOT_A_NAME.search(name) is None
 
 
 def _name(name: str, dir_name: str, codes: list[str]) -> str:

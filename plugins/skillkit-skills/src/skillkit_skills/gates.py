@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from skillkit_core.skills import Skill
 
 from .globs import matches
 
-__all__ = ["Request", "gate", "gated"]
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["Request", "closed", "filters", "gate", "gated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +27,27 @@ class Request:
         editor: type of the document in the editor; ``None``: no editor.
         images: number of attached images.
         files: paths that the request is about, relative to the workspace.
-        caller: who wants the skill.
+        caller: who wants the skill. The last three stand for code of the host, which may use skills that are ``internal_only``.
+        host, session: where the request is made, for filters of plugins; ``None``: not known.
     """
 
     query: str = ""
     editor: str | None = None
     images: int = 0
     files: Sequence[str] = ()
-    caller: Literal["model", "user"] = "model"
+    caller: Literal["model", "user", "engine", "planner", "skill"] = "model"
+    host: Host | None = None
+    session: Any = None
 
 
 def gate(skill: Skill, request: Request) -> str | None:
     """The first rule that keeps ``skill`` from ``request``, ``None`` when it may be used."""
-    by_model = request.caller == "model"
+    by_model, by_user = request.caller == "model", request.caller == "user"
     kinds = [k.casefold() for k in skill.editor_types]
     rules = (
-        ("internal_only", skill.internal_only),
+        ("internal_only", (by_model or by_user) and skill.internal_only),
         ("disable_model_invocation", by_model and skill.disable_model_invocation),
-        ("user_invocable", not by_model and not skill.user_invocable),
+        ("user_invocable", by_user and not skill.user_invocable),
         ("requires_editor", request.editor is None and _needs_editor(skill)),
         ("editor_types", request.editor is not None and bool(kinds) and request.editor.casefold() not in kinds),
         ("requires_image_context", skill.requires_image_context and request.images < 1),
@@ -61,6 +68,39 @@ def gated(skill: Skill) -> bool:
         or skill.paths
         or skill.requires_explicit_keywords
     )
+
+
+def filters(host: Host) -> bool:
+    """Whether a plugin filters skills (``filter_skill``)."""
+    return bool(host.impls("filter_skill"))
+
+
+def closed(host: Host, skills: Iterable[Skill], request: Request) -> dict[int, str]:
+    """Why skills may not be used for ``request``, by the identity of each: the first gate, else what a plugin's filter says.
+
+    A filter that fails closes the gate of every skill that it was asked about.
+    """
+    asked = list(skills)
+    found = {id(skill): reason for skill in asked if (reason := gate(skill, request)) is not None}
+    for impl in host.impls("filter_skill"):
+        from skillkit_core.host.loading import Failure, isolated, refuse_awaitable
+        from skillkit_core.host.probe import called
+
+        name = impl.plugin_name
+        try:
+            with isolated(name, "filter_skill", seconds=host.hook_seconds, **host.owner(name)):
+                for skill in asked:
+                    if id(skill) not in found:
+                        given = {"skill": skill, "context": request}
+                        asked_for = (given[argument] for argument in impl.argnames)
+                        reason = called(host, "filter_skill", impl, partial(impl.function, *asked_for))
+                        refuse_awaitable("filter_skill", reason)
+                        if reason is not None:
+                            found[id(skill)] = f"{reason} (plugin {name})"
+        except Failure as failure:
+            host.report(failure.diagnostic)
+            found = {id(skill): f"filter-failed:{name}" for skill in asked} | found
+    return found
 
 
 def _needs_editor(skill: Skill) -> bool:

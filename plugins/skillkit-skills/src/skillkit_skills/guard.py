@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.skills import Skill
 
-from .offers import ACTIVATE, skills_of, tool_name
-from .preapproval import disallowed, in_our_words, single_rules
+from .offers import ACTIVATE, FIND, skills_of, tool_name
+from .preapproval import disallowed, in_our_words, pre_approved, single_rules
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host
@@ -19,15 +19,31 @@ if TYPE_CHECKING:
 __all__ = ["before_tool_call", "permission_rules"]
 
 
-def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
-    """The answer to one call.
+def before_tool_call(
+    event: ToolCallEvent, ctx: HandlerContext
+) -> ToolCallEventResult | Awaitable[ToolCallEventResult | None] | None:
+    """The answer to one call; an awaitable where commands of active skills are asked.
 
     - An action with ``confirm: always`` asks each time, with ``first`` once per session.
     - A call that matches the ``confirm`` patterns of an active skill asks each time.
-    - While a skill with ``tools_only`` is active, only its tools, its actions and ``activate_skill`` run; what its
-      ``disallowed-tools`` match never does.
+    - While a skill with ``tools_only`` is active, only its tools, its actions, ``activate_skill`` and ``find_skills`` run; what
+      its ``disallowed-tools`` match never does.
+    - Commands that active skills of trusted sources name for the call (``hooks``) may block it, or have it asked.
     """
-    active = skills_of(ctx.agent).active() if ctx.agent is not None else []
+    state = skills_of(ctx.agent) if ctx.agent is not None else None
+    if state is not None and state.commands_of is not None:
+        return _dynamic(event, state.host, state.commands_of)
+    active = state.active() if state is not None else []
+    answer = _answer(event, active)
+    if ctx.agent is not None and (answer is None or answer.block is not True) and any(one.hooks for one in active):
+        from .skill_hooks import before_call, hooked
+
+        if asked := hooked(ctx.agent, active):
+            return before_call(ctx.agent, event, asked, answer)
+    return answer
+
+
+def _answer(event: ToolCallEvent, active: Sequence[Skill]) -> ToolCallEventResult | None:
     if reason := _forbidden(event, active):
         return ToolCallEventResult(block=True, reason=reason)
     skill, action = event.annotations.get("skill"), event.annotations.get("action")
@@ -41,6 +57,21 @@ def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEvent
     return None
 
 
+def _dynamic(event: ToolCallEvent, host: Host, skill: Skill) -> ToolCallEventResult | None:
+    """The answer to a command in the text of a skill: run, unless the policy wants a question that allowed-tools do not spare."""
+    from .opening import dynamic_policy
+
+    policy = dynamic_policy(host, skill)
+    if policy == "deny":
+        return ToolCallEventResult(block=True, reason="commands in the text of skills do not run here")
+    folder = str(skill.path) if skill.path is not None else None
+    if policy == "allow" or pre_approved(
+        in_our_words(skill.allowed_tools), event.tool_name, event.args, skill_dir=folder
+    ):
+        return None
+    return ToolCallEventResult(ask=f"Skill {skill.name} wants the output of a command in its text. Run it?")
+
+
 def _forbidden(event: ToolCallEvent, active: Sequence[Skill]) -> str | None:
     name = event.tool_name
     for skill in active:
@@ -48,7 +79,7 @@ def _forbidden(event: ToolCallEvent, active: Sequence[Skill]) -> str | None:
         if disallowed(in_our_words(skill.disallowed_tools), name, event.args, skill_dir=folder):
             return f"skill {skill.name} does not allow {name}"
     limiting = [s for s in active if s.tools_only]
-    if not limiting or name == ACTIVATE:
+    if not limiting or name in (ACTIVATE, FIND):
         return None
     for skill in active:
         own = {tool_name(skill.name, a.name) for a in skill.actions}
@@ -62,7 +93,8 @@ def permission_rules(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, 
 
     def rules(agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
         found = []
-        for skill in skills_of(agent).active():
+        state = skills_of(agent)
+        for skill in [state.commands_of] if state.commands_of is not None else state.active():
             folder = str(skill.path) if skill.path is not None else None
             allow, deny = (single_rules(t, skill_dir=folder) for t in (skill.allowed_tools, skill.disallowed_tools))
             if allow or deny:

@@ -5,40 +5,59 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillkit_core.events.results import Handled, InputResult, Transform
+from skillkit_core.events.results import UNSET, BeforeAgentStartResult, Handled, InputResult, Transform
 
-from .activation import skill_content
-from .gates import Request, gate
+from .gates import Request, closed
 from .listing import listing
 from .offers import skills_of
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext
-    from skillkit_core.events.types import InputEvent
+    from skillkit_core import AgentRunner, HandlerContext
+    from skillkit_core.events.types import BeforeAgentStartEvent, InputEvent
+
+    from .opening import Overrides
 
 __all__ = ["invoke"]
 
-_CALL = r"[/$](?:skill:)?([^\s/$][^\s/$]*)(?:\s+(.*))?\Z"
+_CALL = r"[/$](?:skill:)?([^\s/$]+(?::[^\s/$]+/[^\s/$]+)?)(?:\s+(.*))?\Z"  # "user:folder/name" is an address, too
 
 
-def invoke(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
+async def invoke(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
     """The skill's instructions in place of the call, ``None`` when no skill has that name.
 
     The text behind the name fills the skill's arguments. Skills without a description can be called too; one that cannot
-    run here, or that people may not call, answers why. ``/skill:name`` reaches a skill that is called like a command.
+    run here, or that people may not call, answers why. ``/skill:name`` reaches a skill that is called like a command. A skill
+    with ``context: fork`` is answered by a run of its own.
     """
     match = re.match(_CALL, event.text.strip(), re.S)
     if match is None or ctx.agent is None or event.delivery == "steer":
         return None
-    host = ctx.agent.host
+    agent, host = ctx.agent, ctx.agent.host
     if not host.skills.has(match[1]):
         return None
     skill = host.skills.get(match[1])
     row = next(r for r in listing(host) if r.skill is skill)
-    reasons = row.reasons or tuple(filter(None, [gate(skill, Request(event.text, caller="user"))]))
-    if reasons:
+    request = Request(event.text, caller="user", host=host, session=agent.session)
+    if reasons := row.reasons or tuple(closed(host, [skill], request).values()):
         return Handled(f"Skill {row.name} cannot be called here: {', '.join(reasons)}.")
-    state = skills_of(ctx.agent)
-    state.activate(skill.name)
-    session = ctx.agent.session
-    return Transform(skill_content(skill, match[2], session_id=session.id if session is not None else None))
+    from .opening import answered, opened, overrides_of
+
+    if skill.context == "fork":
+        answer = await answered(agent, skill, await opened(agent, skill, match[2]))
+        return Handled(answer.content, keep=True)
+    skills_of(agent).open(skill)
+    own = overrides_of(host, skill)
+    if own.limits or (own.model and agent.config.model is None):
+        _for_the_next_run(agent, own)
+    return Transform(await opened(agent, skill, match[2]), pinned=True)
+
+
+def _for_the_next_run(agent: AgentRunner, own: Overrides) -> None:
+    """Set model and limits of the run that the input begins."""
+    model = own.model if own.model and agent.config.model is None else UNSET
+
+    def begin(event: BeforeAgentStartEvent) -> BeforeAgentStartResult:
+        remove()
+        return BeforeAgentStartResult(model=model, limits=own.limits or UNSET)
+
+    remove = agent.events.on("before_agent_start", begin)

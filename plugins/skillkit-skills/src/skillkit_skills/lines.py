@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from skillkit_core.settings.documents import open_regular
 from skillkit_core.skills import SkillProblem
 
 from .actiondef import ActionError, read_actions, read_args
@@ -15,7 +16,7 @@ from .audit import findings
 from .reader.fields import NAMESPACES
 from .reader.marks import Mark, error_line, mark_block, mark_text
 from .reader.repair import CONFLICT, FORBIDDEN, INDENT_TABS, segments
-from .reader.text import decode, split
+from .reader.text import MAX_BYTES, decode, split
 from .scanner import skill_file
 
 __all__ = ["located"]
@@ -51,6 +52,7 @@ _ACTION_KEYS = {  # of an action, by the code of what is wrong with it
     "action-script-missing": "script",
     "action-unknown-interpreter": "script",
     "action-script-and-run": "run",
+    "action-code-argument": "run",
     "action-run": "run",
     "action-run-program": "run",
     "action-shell-operator": "run",
@@ -78,9 +80,14 @@ def located(problems: Iterable[SkillProblem]) -> list[SkillProblem]:
 def _open(path: Path) -> _Skill | None:
     try:
         name = skill_file([entry.name for entry in path.parent.iterdir()])
-        return _Skill(path.parent, name, (path.parent / name).read_bytes()) if name is not None else None
+        return _Skill(path.parent, name, _bytes(path.parent / name)) if name is not None else None
     except OSError:
         return None
+
+
+def _bytes(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read(MAX_BYTES + 1)
 
 
 class _Skill:
@@ -107,7 +114,7 @@ class _Skill:
     def beside(self, name: str) -> str:
         """The text of another file of the skill."""
         try:
-            return (self.folder / name).read_text(encoding="utf-8", errors="replace")
+            return _bytes(self.folder / name).decode("utf-8", "replace")
         except OSError:
             return ""
 
@@ -127,6 +134,7 @@ class _Skill:
     def _line(self, bare: str, detail: str) -> int | None:
         """A line of the skill's file itself."""
         whole = self._parts[0]
+        found: Mark | None
         if bare.startswith("scan-"):
             return self._in_text(bare.removeprefix("scan-"))
         if bare.startswith("frontmatter-"):
@@ -135,8 +143,11 @@ class _Skill:
             return self._in_yaml(bare, detail)
         if bare in ("binary-content", "encoding-invalid-utf8"):
             return self._undecodable()
-        if bare == "duplicate-key":
-            found: Mark | None = _again(whole, detail)
+        if bare == "no-effect":
+            detail = detail.partition(".")[0]
+            found = next((m for _, root in self._roots() for key in _spellings(detail) if (m := root.find(key))), None)
+        elif bare == "duplicate-key":
+            found = _again(whole, detail)
         elif bare in ("gating-outside-metadata", "unknown-field"):
             found = whole.find(detail)
         elif bare == "metadata-legacy-namespace":

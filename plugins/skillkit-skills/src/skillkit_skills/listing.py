@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillkit_core.skills import Skill
 
 from .eligibility import Surroundings, reasons, surroundings_of
+from .gates import Request, closed
 from .settings import entry_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["Listed", "listing"]
+__all__ = ["Listed", "Verdict", "explain", "listing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,32 @@ def listing(host: Host, here: Surroundings | None = None) -> Iterator[Listed]:
         seen.add(id(skill))
         kind = host.skill_sources.get(skill.source).kind if host.skill_sources.has(skill.source) else "extra"
         yield Listed(entry.name, skill, kind, reasons(skill, here, entry_of(host, skill), kind=kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a skill may not be used.
+
+    Attributes:
+        model, user: the reasons against a model and a person who wants it; empty: it may be used.
+    """
+
+    row: Listed
+    model: tuple[str, ...]
+    user: tuple[str, ...]
+
+
+def explain(host: Host, rows: Sequence[Listed], query: str = "") -> list[Verdict]:
+    """Return every reason against each row: eligibility, the name, the description, gates, and filters of plugins."""
+    skills = [row.skill for row in rows]
+    words = query.split()
+    by_model = closed(host, skills, Request(query, files=words, host=host))
+    by_user = closed(host, skills, Request(query, files=words, caller="user", host=host))
+    found = []
+    for row in rows:
+        lost = "" if row.wins else f"the name means {host.skills.get(row.skill.name).path}"
+        silent = "there is no description" if row.skill.status == "unlisted" else ""
+        model = (*row.reasons, *filter(None, (lost, silent, by_model.get(id(row.skill)))))
+        user = (*row.reasons, *filter(None, (by_user.get(id(row.skill)),)))
+        found.append(Verdict(row, model, user))
+    return found

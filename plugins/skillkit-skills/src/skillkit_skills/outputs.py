@@ -38,6 +38,7 @@ def _failure(action: SkillAction, result: ActionResult) -> str:
     how = {
         "timeout": f"did not finish within {action.timeout:g} seconds",
         "aborted": "was ended",
+        "needs-terminal": "needs a terminal or somebody who types, and there is neither",
         "output-not-json": "printed something that is not JSON",
         "output-too-large": "printed more than 256 KiB",
         "output-file-outside": "named a file outside the workspace",

@@ -5,15 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
+from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, ContextProvider, Factory
 
 if TYPE_CHECKING:
     from skillkit_core import HandlerContext, Host
     from skillkit_core.contracts.skill_loader import SkillSource
-    from skillkit_core.events.results import InputResult, ToolCallEventResult
-    from skillkit_core.events.types import InputEvent, ToolCallEvent
+    from skillkit_core.events.results import BeforeAgentStartResult, InputResult, ToolCallEventResult
+    from skillkit_core.events.types import BeforeAgentStartEvent, InputEvent, ToolCallEvent
+    from skillkit_core.skills import Skill
     from skillkit_core.tools import ToolSet
+
+    from .gates import Request
+
+
+class Hooks:
+    """The hooks of the family."""
+
+    @hookspec
+    def filter_skill(self, skill: Skill, context: Request) -> str | None:
+        """Say why a skill may not be used for a request, or return ``None``; every plugin is asked, and one reason is enough.
+
+        ``context.caller`` says who wants the skill, ``context.query`` what was said. The hook is a plain function, is asked
+        about every skill whose own gates are open, and must be fast. A filter that fails keeps all skills away.
+        """
+
+    @hookspec
+    def register_skill_commands(self, register: Callable[[Command], None], host: Host, config: Any) -> None:
+        """Offer ``skillkit skills NAME``: ``register(Command("dev", "acme.dev:dev", "Help."))``."""
+
+    @hookspec
+    def register_explanations(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Say why a skill is chosen, for ``skillkit run --explain``: ``register(Factory(name, create))``.
+
+        ``create(host)`` makes an object with ``explain(agent, request) -> Explanation | None``
+        (``skillkit_skills.explaining``).
+        """
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define ``filter_skill``, and the registries ``skill_commands`` and ``explanations`` with their hooks."""
+    add(Hooks, kinds={"skill_commands": Command, "explanations": Factory})
 
 
 @hookimpl
@@ -63,7 +96,21 @@ def register_context_providers(register: Callable[[ContextProvider], None]) -> N
 @hookimpl
 def register_commands(register: Callable[[Command], None]) -> None:
     """``skillkit skills``."""
-    register(Command("skills", "skillkit_skills.cli.commands:skills", "List, show and check skills."))
+    register(Command("skills", "skillkit_skills.cli.commands:skills", "List, show, check, install and update skills."))
+
+
+@hookimpl
+def register_skill_commands(register: Callable[[Command], None]) -> None:
+    """``skillkit skills test``, and the commands about packages of skills."""
+    register(Command("test", "skillkit_skills.cli.testing:test", "Run the tests of skills."))
+    for name in ("install", "outdated", "remove", "update", "verify"):
+        register(Command(name, f"skillkit_skills.packages.commands:{name}", "Work with packages of skills."))
+
+
+@hookimpl
+def register_explanations(register: Callable[[Factory], None]) -> None:
+    """The skills that the search finds for a request."""
+    register(Factory("search", "skillkit_skills.explaining:SearchExplains"))
 
 
 @hookimpl(optionalhook=True)
@@ -84,14 +131,25 @@ def session_start(ctx: HandlerContext) -> None:
         remember_secrets(ctx.agent.host)
 
 
-@hookimpl
-def input(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
-    """``/name text`` and ``$name text`` call the skill ``name``."""
+@hookimpl(timeout=3600)
+def input(event: InputEvent, ctx: HandlerContext) -> InputResult | Any:
+    """``/name text`` and ``$name text`` call the skill ``name``, which may run commands and a run of its own."""
     if event.text[:1] not in ("/", "$"):
         return None
     from . import invocation
 
     return invocation.invoke(event, ctx)
+
+
+@hookimpl
+def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) -> BeforeAgentStartResult | Any:
+    """Name the skills that fit a request, where there are too many to list."""
+    agent = ctx.agent
+    if agent is None or (agent.target is not None and not agent.target.adapter.progressive):
+        return None
+    from . import finding
+
+    return finding.named_with_request(event, agent)
 
 
 @hookimpl(optionalhook=True)

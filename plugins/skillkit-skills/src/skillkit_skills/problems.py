@@ -15,10 +15,12 @@ _ERRORS = frozenset(
         "action-invalid",
         "binary-content",
         "description-missing",
-        "duplicate-skill",
         "file-empty",
         "file-too-large",
+        "no-file",
+        "scan-limit",
         "symlink-escape",
+        "too-deep",
         "unreadable",
         "yaml-unparseable",
     )

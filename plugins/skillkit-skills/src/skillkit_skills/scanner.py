@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from stat import S_ISREG
+from types import MappingProxyType
 
 __all__ = ["FILE", "FoundSkill", "Scan", "scan", "skill_file"]
 
 MAX_DEPTH = 6
 MAX_FOLDERS = 2000
+_LOOK_DEPTH = 24  # how deep a skill is still named that lies too deep to be used
 _SKIPPED = frozenset(("node_modules", "__pycache__"))
 FILE = "SKILL.md"
 
 
 @dataclass(slots=True)
 class FoundSkill:
-    """A folder with a SKILL.md. ``notes`` are codes."""
+    """A folder with a SKILL.md.
+
+    Attributes:
+        notes: codes.
+        agents: it may have files of other carriers in ``agents/``.
+        unchanged: the file is as it was known.
+    """
 
     folder: str
     file: str
     notes: list[str] = field(default_factory=list)
+    agents: bool = True
+    unchanged: bool = False
 
 
 @dataclass(slots=True)
@@ -38,8 +50,9 @@ def skill_file(names: list[str]) -> str | None:
 
 
 class _Walk:
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, known: Mapping[str, tuple[int, int, int]]) -> None:
         self.root = os.path.realpath(root)
+        self.known = known
         self.out = Scan()
         self.folders = 0
         self.seen: dict[str, str] = {}
@@ -47,46 +60,70 @@ class _Walk:
 
     def visit(self, folder: str, real: str, depth: int) -> None:
         if self.folders >= MAX_FOLDERS:
-            if self.folders == MAX_FOLDERS:
+            if self.folders == MAX_FOLDERS or os.path.isfile(os.path.join(folder, FILE)):  # noqa: PTH113, PTH118
                 self.out.refused.append(("scan-limit", folder))
             self.folders += 1
             return
         self.folders += 1
         self.seen[real] = folder
+        if self.known and self._unchanged(folder):
+            return
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda e: e.name)
         except OSError:
             self.out.refused.append(("unreadable", folder))
             return
-        name = skill_file([e.name for e in entries])
+        names = [e.name for e in entries]
+        name = skill_file(names)
         if name is not None:
-            entry = next(e for e in entries if e.name == name)
-            if self._take(folder, entry):
+            entry = entries[names.index(name)]
+            if depth > MAX_DEPTH:
+                self.out.refused.append(("too-deep", folder))
                 return
-        if depth >= MAX_DEPTH:
-            return
+            if self._take(folder, entry, "agents" in names):
+                return
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _SKIPPED:
                 continue
             if entry.is_symlink():
-                self.links.append((entry.path, real, depth + 1))
+                if depth < MAX_DEPTH:
+                    self.links.append((entry.path, real, depth + 1))
             elif entry.is_dir(follow_symlinks=False):
+                if depth >= _LOOK_DEPTH:
+                    self.out.refused.append(("too-deep", entry.path))
+                    continue
                 self.visit(entry.path, os.path.join(real, entry.name), depth + 1)  # noqa: PTH118
 
-    def _take(self, folder: str, entry: os.DirEntry[str]) -> bool:
+    def _unchanged(self, folder: str) -> bool:
+        """Whether the folder is a known leaf whose file did not change: then nothing else in it matters."""
+        stamp = self.known.get(folder)
+        if stamp is None or os.access(f"{folder}/agents", os.F_OK):
+            return False
+        file = f"{folder}/{FILE}"
+        try:
+            now = os.lstat(file)
+        except OSError:
+            return False
+        if (now.st_size, now.st_mtime_ns, now.st_ctime_ns) != stamp or not S_ISREG(now.st_mode):
+            return False
+        self.out.skills.append(FoundSkill(folder, file, _NO_NOTES, False, True))
+        return True
+
+    def _take(self, folder: str, entry: os.DirEntry[str], agents: bool) -> bool:
         """Whether ``entry``, a SKILL.md, makes the folder a leaf."""
         if entry.is_symlink() and not self._inside(os.path.realpath(entry.path)):
             self.out.refused.append(("symlink-escape", entry.path))
             return True
         try:
             if not entry.is_file():
+                self.out.refused.append(("no-file", entry.path))
                 return False
         except OSError:
             self.out.refused.append(("unreadable", entry.path))
             return True
         notes = [] if entry.name == FILE else ["file-name-case"]
-        self.out.skills.append(FoundSkill(folder, entry.path, notes))
+        self.out.skills.append(FoundSkill(folder, entry.path, notes, agents))
         return True
 
     def _inside(self, real: str) -> bool:
@@ -108,13 +145,22 @@ class _Walk:
                 self.visit(path, real, depth)
 
 
-def scan(root: str) -> Scan:
+_NO_NOTES: list[str] = []
+
+
+def scan(root: str, known: Mapping[str, tuple[int, int, int]] = MappingProxyType({})) -> Scan:
     """Find the skills below ``root``, which may be a skill itself.
 
     A folder with a SKILL.md is a leaf; folders whose name begins with a dot, ``node_modules`` and ``__pycache__`` are
-    left out; at most 6 levels and 2,000 folders. Links are followed once and only inside the root.
+    left out; at most 6 levels and 2,000 folders. Links are followed once and only inside the root. A skill that is found
+    and not used is among the refused places.
+
+    Args:
+        root: the directory.
+        known: folders that were skills, with size, modification and change time of their file: where these are the same,
+            the folder is not listed again.
     """
-    walk = _Walk(root)
+    walk = _Walk(root, known)
     walk.visit(root, walk.root, 0)
     walk.follow()
     walk.out.skills.sort(key=lambda s: s.folder)

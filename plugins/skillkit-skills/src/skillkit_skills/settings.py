@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from skillkit_core import Host
     from skillkit_core.skills import Skill
 
-__all__ = ["DEFAULTS", "EntryLike", "SettingsLike", "entry_of", "settings_of"]
+__all__ = ["DEFAULTS", "HOSTS", "EntryLike", "HostName", "SettingsLike", "entry_of", "settings_of"]
+
+HostName: TypeAlias = Literal[
+    "agents", "claude", "codex", "copilot", "cursor", "gemini", "openclaw", "opencode", "windsurf"
+]
+HOSTS: dict[
+    HostName, tuple[tuple[str, ...], tuple[str, ...]]
+] = {  # the folders of a project and of the home directory where other hosts keep skills
+    "agents": ((".agents/skills",), (".agents/skills",)),
+    "claude": ((".claude/skills",), (".claude/skills",)),
+    "codex": ((".codex/skills",), (".codex/skills",)),
+    "copilot": ((".github/skills",), (".copilot/skills",)),
+    "cursor": ((".cursor/skills",), (".cursor/skills",)),
+    "gemini": ((".gemini/skills",), (".gemini/skills",)),
+    "openclaw": ((".openclaw/skills",), (".openclaw/skills", ".openclaw/workspace/skills")),
+    "opencode": ((".opencode/skills", ".opencode/skill"), (".config/opencode/skills", ".config/opencode/skill")),
+    "windsurf": ((".windsurf/skills",), (".codeium/windsurf/skills",)),
+}
 
 
 class EntryLike(Protocol):
@@ -18,6 +35,7 @@ class EntryLike(Protocol):
 
     enabled: bool
     env: Mapping[str, str]
+    fetch: bool
     api_key: str | None
 
 
@@ -25,11 +43,15 @@ class SettingsLike(Protocol):
     """What :class:`~skillkit_skills.config.SkillsConfig` and :class:`Defaults` have in common."""
 
     dirs: Any
+    claude_dirs: Any
+    hosts: Any
     expose_actions: Literal["auto", "always", "activated"]
     disabled: Any
     allow_bundled: Any
     max_catalogue_chars: int
     runtime: str | None
+    shell_injection: Literal["deny", "ask", "allow"]
+    model_aliases: Mapping[str, str]
     entries: Mapping[str, Any]
 
 
@@ -38,11 +60,15 @@ class Defaults:
     """The defaults of the section ``skills``."""
 
     dirs: tuple[str, ...] = ()
+    claude_dirs: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = tuple(HOSTS)
     expose_actions: Literal["auto", "always", "activated"] = "auto"
     disabled: tuple[str, ...] = ()
     allow_bundled: tuple[str, ...] = ()
     max_catalogue_chars: int = 8000
     runtime: str | None = None
+    shell_injection: Literal["deny", "ask", "allow"] = "ask"
+    model_aliases: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -12,6 +12,7 @@ from skillkit_commands import Prompt, SlashCommand
 
 from skillkit_core.errors import UsageError
 
+from .cli.printing import safe
 from .listing import Listed, listing
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _HELP = 100  # characters
 async def list_skills(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
     """List the skills, and why some cannot be used."""
     rows = [(row.name, "; ".join(row.reasons) or _short(row)) for row in listing(agent.host)]
-    return "\n".join(f"{name}: {text}" for name, text in sorted(rows)) or "There are no skills."
+    return "\n".join(safe(f"{name}: {text}") for name, text in sorted(rows)) or "There are no skills."
 
 
 def skill_commands(agent: AgentRunner) -> Sequence[SlashCommand]:
@@ -44,10 +45,12 @@ def _command(row: Listed) -> SlashCommand:
     async def call(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> Prompt:
         return Prompt(f"/skill:{row.name} {arguments}".strip())
 
-    return SlashCommand(row.name, _short(row), call, "[TEXT]", origin=f"skill:{row.kind}")
+    return SlashCommand(
+        row.name, _short(row), call, safe(row.skill.argument_hint or "[TEXT]"), origin=f"skill:{row.kind}"
+    )
 
 
 def _short(row: Listed) -> str:
     """Return the description on one line."""
-    text = " ".join(row.skill.description.split()) or "A skill without a description."
+    text = safe(" ".join(row.skill.description.split())) or "A skill without a description."
     return text if len(text) <= _HELP else text[: _HELP - 1] + "…"

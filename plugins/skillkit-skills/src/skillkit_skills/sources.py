@@ -3,23 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.contracts.skill_loader import SkillSource
 
-from .settings import settings_of
+from .settings import HOSTS, settings_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
     from skillkit_core.host.discovery import EntryPoint
     from skillkit_core.skills import Skill
 
-__all__ = ["GROUP", "project_folders", "sources", "untrusted_folders"]
+__all__ = ["GROUP", "FolderSource", "compat_of", "places", "project_folders", "sources", "trusted", "untrusted_folders"]
 
 GROUP = "skillkit.skills"
-_PROJECT = (".skillkit/skills", ".agents/skills")
+_OWN = ".skillkit/skills"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSource(SkillSource):
+    """A directory whose skills are written for another host.
+
+    Attributes:
+        compat: ``claude``: arguments are put in as Claude Code does (``$0`` needs no declaration).
+        namespace: ``namespace:name`` means a skill of the source, too.
+    """
+
+    compat: str = ""
+    namespace: str = ""
+
+
+def compat_of(host: Host, skill: Skill) -> str:
+    """Return the host that the source of a skill is written for; empty: none in particular."""
+    sources = host.skill_sources
+    return getattr(sources.get(skill.source), "compat", "") if sources.has(skill.source) else ""
+
+
+def trusted(host: Host, skill: Skill) -> bool:
+    """Return whether hooks and commands of a skill's source may ever run."""
+    sources = host.skill_sources
+    return sources.has(skill.source) and sources.get(skill.source).trusted
+
+
+def _places(host: Host) -> Iterator[tuple[str, str, str]]:
+    """Yield the folders of a project that may hold skills: name of the source, path, and the host that it is for."""
+    yield "project", _OWN, ""
+    for name in settings_of(host).hosts:
+        for n, place in enumerate(HOSTS[name][0]):
+            yield f"project:{name}" + (f"-{n + 1}" if n else ""), place, name
+    if "openclaw" in settings_of(host).hosts and (host.cwd / ".clawhub").is_dir():
+        yield "project:clawhub", "skills", "openclaw"  # its installer puts them there
 
 
 def sources(host: Host) -> Iterator[SkillSource]:
@@ -29,15 +65,23 @@ def sources(host: Host) -> Iterator[SkillSource]:
     always does, and says so when it is missing.
     """
     if host.trusted:
-        for place in _PROJECT:
+        for name, place, other in _places(host):
             if (folder := host.cwd / place).is_dir():
-                name = "project" if place == _PROJECT[0] else "project:agents"
-                yield SkillSource(name, "project", folder, trusted=True)
+                yield _source(name, "project", folder, other)
     if (folder := host.config_dir / "skills").is_dir():
         yield SkillSource("user", "user", folder, trusted=True)
-    if (folder := Path(host.environ.get("HOME") or "~").expanduser() / ".agents/skills").is_dir():
-        yield SkillSource("user:agents", "user", folder, trusted=True)
+    home = Path(host.environ.get("HOME") or "~").expanduser()
+    for other in settings_of(host).hosts:
+        for n, place in enumerate(HOSTS[other][1]):
+            if (folder := home / place).is_dir():
+                yield _source(f"user:{other}" + (f"-{n + 1}" if n else ""), "user", folder, other)
     taken: set[str] = set()
+    if "claude" in settings_of(host).hosts:
+        from .claude_plugins import installed
+
+        for plugin, folder in installed(host, home / ".claude"):
+            taken.add(plugin)
+            yield FolderSource(plugin, "plugin", folder, trusted=True, compat="claude", namespace=plugin)
     for entry in host.entries:
         if entry.group == GROUP:
             kind = "bundled" if entry.distribution == "skillkit-bundled" else "plugin"
@@ -45,13 +89,33 @@ def sources(host: Host) -> Iterator[SkillSource]:
             taken.add(name)
             _check_package(host, entry)
             yield SkillSource(name, kind, package=entry.value, trusted=True)  # type: ignore[arg-type]
-    for text in settings_of(host).dirs:
+    settings = settings_of(host)
+    for text, other in (*((d, "") for d in settings.dirs), *((d, "claude") for d in settings.claude_dirs)):
         folder = host.cwd / Path(text).expanduser()
         name, n = f"extra:{folder.name or folder.resolve().name}", 2
         while name in taken:
             name, n = f"extra:{folder.name}-{n}", n + 1
         taken.add(name)
-        yield SkillSource(name, "extra", folder, trusted=True)
+        yield _source(name, "extra", folder, other)
+
+
+def _source(name: str, kind: Any, folder: Path, other: str) -> SkillSource:
+    """Return a source of skills that may run commands, read as ``other``, a host, reads them."""
+    if other == "claude":
+        return FolderSource(name, kind, folder, trusted=True, compat=other)
+    return SkillSource(name, kind, folder, trusted=True)
+
+
+def places(host: Host) -> list[Path]:
+    """Return the directories that hold skills on this machine or may come to; those inside packages are left out."""
+    home = Path(host.environ.get("HOME") or "~").expanduser()
+    named = [host.cwd / place for _, place, _ in _places(host)] if host.trusted else []
+    named += [
+        host.config_dir / "skills",
+        *(home / place for name in settings_of(host).hosts for place in HOSTS[name][1]),
+    ]
+    named += [entry.item.path for entry in host.skill_sources.entries() if entry.item.path is not None]
+    return list(dict.fromkeys(named))
 
 
 def _check_package(host: Host, entry: EntryPoint) -> None:
@@ -70,9 +134,12 @@ def _check_package(host: Host, entry: EntryPoint) -> None:
 def project_folders(folder: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], list[str]]]]:
     """The folders of skills that count in a project once it is trusted, each with what describes its skills."""
     own = settings.get("skills")
-    dirs = own.get("dirs") if isinstance(own, Mapping) else None
-    named = [str(Path(".skillkit", text).expanduser()) for text in dirs or () if isinstance(text, str)]
-    for path in (*_PROJECT, *named):
+    dirs = [*(own.get("dirs") or ()), *(own.get("claude_dirs") or ())] if isinstance(own, Mapping) else []
+    named = [str(Path(".skillkit", text).expanduser()) for text in dirs if isinstance(text, str)]
+    others = [place for project, _ in HOSTS.values() for place in project]
+    if Path(folder, ".clawhub").is_dir():
+        others.append("skills")
+    for path in (_OWN, *others, *named):
         yield path, partial(_described, Path(folder, path))
 
 
@@ -97,4 +164,6 @@ def _about(skill: Skill) -> Iterator[str]:
 
 def untrusted_folders(host: Host) -> list[Path]:
     """Folders with skills of a project that is not trusted: they are not even looked into."""
-    return [] if host.trusted else [folder for place in _PROJECT if (folder := host.cwd / place).is_dir()]
+    if host.trusted:
+        return []
+    return [folder for _, place, _ in _places(host) if (folder := host.cwd / place).is_dir()]

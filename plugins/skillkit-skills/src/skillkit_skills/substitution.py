@@ -59,7 +59,7 @@ def substitute(
     ``$ARGUMENTS`` is all text, ``$ARGUMENTS[N]`` a word of it counted from 0, ``$name`` a declared argument (empty when
     absent), ``$N`` a word only when arguments are declared and N lies inside them. A backslash before them keeps them.
     ``{baseDir}`` and ``${SKILL_DIR}`` come from ``variables``; the environment is never read. What cannot be filled
-    stays. Arguments that were used nowhere are appended.
+    stays. Arguments are appended when they were used nowhere, or when a ``$N`` that has no declaration may have meant one.
 
     Args:
         body: the text.
@@ -73,7 +73,7 @@ def substitute(
     words = split_args(given)
     known = dict(variables or {})
     known.setdefault("CLAUDE_SKILL_DIR", known.get("SKILL_DIR", ""))
-    used = False
+    used = missed = False
 
     def word(n: int, text: str) -> str:
         nonlocal used
@@ -83,7 +83,7 @@ def substitute(
         return words[n]
 
     def fill(match: re.Match[str]) -> str:
-        nonlocal used
+        nonlocal used, missed
         text = match[0]
         kind = match.lastgroup
         if kind in ("escaped", "escaped_name"):
@@ -95,7 +95,10 @@ def substitute(
             return word(int(match["index"]), text)
         if kind == "number":
             n = int(match["number"]) - base
-            return word(n, text) if mode == "claude" or 0 <= n < len(declared) else text
+            if mode == "claude" or 0 <= n < len(declared):
+                return word(n, text)
+            missed = missed or 0 <= n < len(words)
+            return text
         if kind == "name":
             used = True
             n = declared.index(match["name"])
@@ -103,4 +106,4 @@ def substitute(
         return known.get("SKILL_DIR" if kind == "base" else match["variable"]) or text
 
     text = _pattern(declared).sub(fill, body)
-    return f"{text.rstrip()}\n\nARGUMENTS: {given}\n" if given.strip() and not used else text
+    return f"{text.rstrip()}\n\nARGUMENTS: {given}\n" if given.strip() and (missed or not used) else text

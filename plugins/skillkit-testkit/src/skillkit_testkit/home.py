@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["Home", "isolate"]
+__all__ = ["Home", "install", "isolate"]
 
 _FOREIGN = re.compile(
     r"(SKILLKIT|ANTHROPIC|OPENAI|AZURE_OPENAI|GEMINI|GOOGLE|MISTRAL|DEEPSEEK|GROQ|XAI|MINIMAX|OPENROUTER)_"
@@ -64,3 +65,14 @@ def isolate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(home / place))
     monkeypatch.chdir(cwd)
     return made
+
+
+def install(home: Home, name: str, module: Path) -> Path:
+    """Install a module as the plugin ``name``, version 1.0; return the folder that must be on the path of Python."""
+    site = home.path / "site"
+    info = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(module, site)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[skillkit.plugins]\n{name} = {module.stem}\n")
+    return site

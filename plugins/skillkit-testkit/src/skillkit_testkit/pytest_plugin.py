@@ -70,6 +70,19 @@ def tally(pytestconfig: pytest.Config) -> Tally:
     return pytestconfig.stash.setdefault(_TALLY, Tally())
 
 
+@pytest.hookimpl
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine on a loop of its own, unless another plugin (pytest-asyncio, anyio) runs it."""
+    import asyncio
+    import inspect
+
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Under pytest-xdist: hand what this process counted to the one that prints."""
     tally, output = session.config.stash.get(_TALLY, None), getattr(session.config, "workeroutput", None)
@@ -141,6 +154,22 @@ def skillkit_cli(_fork_server: ForkServer | None, skillkit_home: Home) -> Comman
     from .command_line import CommandLine
 
     return CommandLine(skillkit_home, _fork_server)
+
+
+@pytest.fixture
+def install_plugin(skillkit_home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path], None]:
+    """Installs a module as a plugin for the processes that the test starts: ``install_plugin("mine", Path("mine_plugin.py"))``.
+
+    The module is found in the current environment of the test (``PYTHONPATH``), the plugin through an entry point.
+    """
+    from .home import install
+
+    def add(name: str, module: Path) -> None:
+        site = install(skillkit_home, name, module)
+        known = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and p != str(site)]
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *known]))
+
+    return add
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ class WebClient:
         return self._sessions[guarded]
 
     async def page(self, url: str) -> Page:
-        """Return the page at a URL, following redirects.
+        """Return the page at a URL, following redirects on the same host.
 
         Raises:
             ToolError: the address is no web page that may be fetched, or it could not be.
@@ -91,6 +91,9 @@ class WebClient:
                     found = await self._get(url, self.config.max_bytes)
                     if isinstance(found, Page):
                         return found
+                    if _host(found) != _host(url):
+                        # who allowed the one host did not allow every host that it names
+                        raise ToolError(f"{url} leads to another host: to go there, fetch {found}")
                     url = found
                 raise ToolError(f"more than {self.config.max_redirects} redirects; the last one leads to {url}")
         except TimeoutError:
@@ -111,7 +114,7 @@ class WebClient:
                 async with self._http(False).request(
                     method, url, params=params, headers=headers, json=body, allow_redirects=False
                 ) as answer:
-                    data = await answer.content.read(self.config.max_bytes)
+                    data = await _read(answer, self.config.max_bytes)
                     if answer.status >= 300:
                         raise ToolError(
                             f"{host} answered with HTTP {answer.status}: {data[:200].decode('utf-8', 'replace')}"
@@ -143,13 +146,9 @@ class WebClient:
             async with self._http(True).get(url, allow_redirects=False) as answer:
                 if answer.status in _REDIRECTS and (target := answer.headers.get("Location")):
                     return urljoin(url, target)
-                body = bytearray()
-                async for piece in answer.content.iter_chunked(65536):
-                    body += piece
-                    if len(body) > limit:
-                        break
+                body = await _read(answer, limit)
                 return Page(
-                    str(answer.url), answer.status, answer.content_type.lower(), answer.charset, bytes(body[:limit]),
+                    str(answer.url), answer.status, answer.content_type.lower(), answer.charset, body[:limit],
                     cut=len(body) > limit,
                 )  # fmt: skip
         except (aiohttp.ClientError, ValueError) as error:
@@ -192,6 +191,20 @@ async def close(host: Host) -> None:
     loop, client = _clients.pop(host, (None, None))
     if client is not None and loop is asyncio.get_running_loop():
         await client.close()
+
+
+async def _read(answer: aiohttp.ClientResponse, limit: int) -> bytes:
+    """Return the body of an answer, and a little more than ``limit`` where it is longer."""
+    body = bytearray()
+    async for piece in answer.content.iter_chunked(65536):
+        body += piece
+        if len(body) > limit:
+            break
+    return bytes(body)
+
+
+def _host(url: str) -> str:
+    return (urlsplit(url).hostname or "").removeprefix("www.")
 
 
 def _unreachable(what: str, error: Exception) -> ToolError:

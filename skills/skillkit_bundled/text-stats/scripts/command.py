@@ -1,6 +1,8 @@
+# Generated from skills/command.py by skills/generate.py: change that file, and run it again.
 """What every action does alike: read arguments, print one JSON object, say a problem in one line.
 
-Each skill carries its own copy, so that a skill's folder works wherever it is copied; a test keeps the copies equal.
+Each skill carries a generated copy, because a skill's folder works wherever it is copied, also where skillkit-bundled is not
+installed.
 """
 
 from __future__ import annotations

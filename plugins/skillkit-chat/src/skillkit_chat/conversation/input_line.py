@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
+import sys
+import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -24,9 +27,10 @@ from skillkit_core.errors import UsageError
 
 from .mentions import pasted_file
 
-__all__ = ["InputLine", "history_in"]
+__all__ = ["EARLY", "InputLine", "history_in"]
 
 PROMPT = "› "
+EARLY = 1.0  # seconds; what is read so soon was typed before the conversation began
 _ROWS = 12  # of a long text; more of them scroll
 
 
@@ -65,6 +69,7 @@ class InputLine:
             name="line",
         )
         self._completer, self._cwd, self._send = completer, cwd, send
+        self._early_until = 0.0
         self.search = SearchToolbar(ignore_case=True)
         control = BufferControl(
             self.buffer,
@@ -79,6 +84,11 @@ class InputLine:
             get_line_prefix=lambda number, wrapped: [("class:prompt", "  " if number or wrapped else PROMPT)],
         )
         self.keys = self._bind()
+
+    def begin(self) -> None:
+        """Note whether something was typed before anybody read."""
+        if select.select([sys.stdin], [], [], 0)[0]:
+            self._early_until = time.monotonic() + EARLY
 
     def put_back(self, texts: list[str]) -> None:
         """Put texts that were not said before what stands there now."""
@@ -99,6 +109,10 @@ class InputLine:
             lambda: self.buffer.complete_state is not None and self.buffer.complete_state.current_completion is not None
         )
 
+        # before the terminal is ours, its driver makes a line feed of Enter
+        early = Condition(lambda: time.monotonic() < self._early_until)
+
+        @keys.add("c-j", filter=here & early)
         @keys.add("enter", filter=here & ~chosen)
         def _send(event: KeyPressEvent) -> None:
             text = self.buffer.text
@@ -125,7 +139,7 @@ class InputLine:
                 get_by_name("menu-complete").call(event)
 
         @keys.add("escape", "enter", filter=here)
-        @keys.add("c-j", filter=here)
+        @keys.add("c-j", filter=here & ~early)
         def _newline(event: KeyPressEvent) -> None:
             self.buffer.insert_text("\n")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.key_binding import KeyBindings
@@ -27,10 +28,10 @@ from ..options import Options, config_for, keeps_sessions
 from ..resuming import as_before, last_answer
 from ..waiting import check_workspace
 from .completion import ChatCompleter
-from .input_line import InputLine, history_in
+from .input_line import EARLY, InputLine, history_in
 from .mentions import images_in
 from .panels import KeyPanel
-from .paper import markdown, note
+from .paper import hanging, markdown, note
 from .person import PersonAnswers, PersonApproves
 from .progress import TICK, Progress
 from .recall import recall
@@ -56,6 +57,8 @@ KEYS = (
 
 ASKS = ("bash", "web_fetch", "web_search")
 GUARD = "permissions"
+OFFLINE = "offline"
+_NAME = 30  # columns of the name of a command in the help
 
 
 def _offer_what_asks(host: Host) -> None:
@@ -76,12 +79,12 @@ async def converse(host: Host, options: Options) -> int:
     config = replace(config_for(host, options), approver=approver, ui=person)
     agent = AgentRunner(config, host=host, session=session)
     try:
-        opened = await agent.open()
-        say_missing(host, opened)
-        await keep_folders(opened, options.skills_dirs)
-        if before := as_before(host, options, last_answer(opened)):
-            agent.configure(**before)
-        talk = Conversation(agent, kept)
+        if session not in ("new", None):
+            opened = await agent.open()
+            say_missing(host, opened)
+            if before := as_before(host, options, last_answer(opened)):
+                agent.configure(**before)
+        talk = Conversation(agent, kept, options.skills_dirs)
         person.screen = talk.screen
         if isinstance(approver, PersonApproves):
             approver.agent, approver.screen = agent, talk.screen
@@ -99,8 +102,8 @@ class Conversation:
         screen: the terminal.
     """
 
-    def __init__(self, agent: AgentRunner, kept: bool) -> None:
-        self._agent, self._kept = agent, kept
+    def __init__(self, agent: AgentRunner, kept: bool, skills_dirs: Sequence[Path] = ()) -> None:
+        self._agent, self._kept, self._skills_dirs = agent, kept, skills_dirs
         self._commands = SlashCommands(agent)
         history = history_in(agent.host.data_dir) if kept else None
         self._line = InputLine(ChatCompleter(self._commands, OWN, agent.cwd), history, agent.cwd, self._entered)
@@ -135,9 +138,12 @@ class Conversation:
                 with contextlib.suppress(asyncio.CancelledError, SkillKitError):
                     await task
             if self._kept and self._agent.messages:
-                self.screen.print(note(f"Go on with: skillkit chat --session {self._agent.session.id}"))
+                self.screen.print(Text(), note(f"Go on with: skillkit chat --session {self._agent.session.id}"))
 
     def _start(self, request: str) -> None:
+        self._line.begin()
+        self._tasks.add(choosing := asyncio.create_task(self._choose_model()))
+        choosing.add_done_callback(self._tasks.discard)
         if self._agent.suspension is not None:
             self._begin(self._decide())
             self._next += [request] if request else []
@@ -150,7 +156,20 @@ class Conversation:
         self.screen.print(
             Text.assemble((f"SkillKit {__version__}", "bold"), ("  /help shows commands and keys", "dim"))
         )
-        self.screen.print(*recall(self._agent.session, self.screen.width))
+        if self._agent.open_session is not None:
+            self.screen.print(*recall(self._agent.open_session, self.screen.width))
+
+    async def _choose_model(self) -> None:
+        """Find the model that answers, so that the status line names it, and say how a person gets one where none does."""
+        await asyncio.sleep(EARLY)  # it imports a provider's tools, and what was typed comes first
+        with contextlib.suppress(SkillKitError):  # said when it is asked
+            target = self._agent.target or await self._agent.selection.current()
+            if target.provider == OFFLINE:
+                way_out = self._agent.host.adapters.way_out()
+                self.screen.print(
+                    note(f"No model is asked: skills answer. For a model {way_out}, or name a --provider.")
+                )
+        self.screen.refresh()
 
     # --- what a person types ----------------------------------------------------------------------------------
 
@@ -197,6 +216,7 @@ class Conversation:
 
     async def _run_command(self, text: str, invocation: Invocation) -> None:
         self._progress.say(text)
+        await self._agent.open()
         self._moved = False
         try:
             answer = await self._commands.run(invocation)
@@ -207,13 +227,13 @@ class Conversation:
             self._wrong(error)
             self._line.put_back([text])
             return
-        if isinstance(answer, Prompt):
-            await self._ask(answer.text, typed=text)
-        elif answer:
-            self.screen.print(*[Text(line) for line in answer.split("\n")])
+        if isinstance(answer, str) and answer:
+            self.screen.print(*hanging(answer, self.screen.width))
         if self._moved:
             self._status.begin()
             self.screen.print(*recall(self._agent.session, self.screen.width))
+        if isinstance(answer, Prompt):
+            await self._ask(answer.text, typed=text)
 
     async def _say(self, text: str) -> None:
         """Say a text to the model: now, into the run that goes on, or after what goes on."""
@@ -243,9 +263,7 @@ class Conversation:
             self.screen.print(note(f"Error: {type(error).__name__}: {' '.join(str(error).split())}", "red"))
         self.screen.hint = ""
         waiting, self._next = self._next, []
-        if task.cancelled() or self._interrupted:
-            self._line.put_back(waiting)
-        elif waiting:
+        if waiting:
             self._entered("\n".join(waiting))
         self.screen.refresh()
 
@@ -257,10 +275,12 @@ class Conversation:
             return
         if not typed:
             self._progress.say(text)
+        session = await self._agent.open()  # before something is said nothing is kept
+        await keep_folders(session, self._skills_dirs)
         if not self._status.title:
             self._status.title = shorten(typed or text, TITLE)
             if self._kept:
-                await self._agent.session.append("session_info", {"title": self._status.title})
+                await session.append("session_info", {"title": self._status.title})
         if not await self._run(lambda: self._agent.chat(text, images=images)):
             self._line.put_back([typed or text])
 
@@ -349,7 +369,8 @@ class Conversation:
             self._interrupted = True
             queued = self._progress.take_back()
             unsaid = self._agent.abort("interrupted by the person")
-            self._line.put_back([queued.get(item.id, item.text) for item in unsaid])
+            waiting, self._next = self._next, []  # what is entered from now on is said when this is over
+            self._line.put_back([*(queued.get(item.id, item.text) for item in unsaid), *waiting])
             if not self._agent.running and self._work is not None:
                 self._work.cancel()
             self.screen.hint = "interrupting; again leaves"
@@ -385,14 +406,14 @@ class Conversation:
     def _help(self) -> None:
         rows = [(f"/{name}", told) for name, told in OWN.items()]
         rows += [(f"/{c.name} {c.arguments}".rstrip(), c.help) for c in self._commands.all()]
-        table = Table.grid(padding=(0, 2, 0, 2), pad_edge=True)
-        table.add_column(style="cyan", max_width=32)
-        table.add_column()
-        for title, lines in (("Commands", sorted(rows)), ("Keys", KEYS)):
-            table.add_row(Text(f"\n{title}", "bold"))
+        for title, lines, cut in (("Commands", sorted(rows), True), ("Keys", KEYS, False)):
+            table = Table.grid(padding=(0, 2, 0, 2), pad_edge=True)
+            table.add_column(style="cyan", width=_NAME, no_wrap=True)
+            table.add_column()
             for name, told in lines:
-                table.add_row(Text(name), Text(told))
-        self.screen.print(table)
+                room = max(20, self.screen.width - _NAME - 5) if cut else len(told)
+                table.add_row(Text(shorten(name, _NAME - 2)), Text(shorten(told, room)))
+            self.screen.print(Text(f"\n{title}", "bold"), table)
 
     def _wrong(self, error: Exception) -> None:
         self.screen.print(Text.assemble(("Error: ", "bold red"), note(" ".join(str(error).split()), "")))

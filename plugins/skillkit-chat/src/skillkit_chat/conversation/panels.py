@@ -10,7 +10,7 @@ from typing import Any
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from skillkit_core import SurveyOption
-from skillkit_core.cli.output import escaped
+from skillkit_core.cli.output import escaped, shorten
 
 __all__ = ["KeyPanel", "Panel", "PickPanel", "TextPanel"]
 
@@ -36,8 +36,8 @@ class Panel(ABC):
             self.answer.set_result(value)
 
     @abstractmethod
-    def lines(self) -> StyleAndTextTuples:
-        """Return what is shown."""
+    def lines(self, width: int) -> StyleAndTextTuples:
+        """Return what is shown on a terminal of so many columns."""
 
     @abstractmethod
     def press(self, key: str, typed: str) -> None:
@@ -57,11 +57,14 @@ class KeyPanel(Panel):
         super().__init__()
         self._text, self._choices, self.declinable = text, choices, declinable
 
-    def lines(self) -> StyleAndTextTuples:
-        """Return what is shown."""
-        shown: StyleAndTextTuples = [("bold", escaped(self._text))]
-        for key, word in self._choices.items():
-            shown += [("", "  "), ("class:key", f"[{key}]"), ("", word.removeprefix(key))]
+    def lines(self, width: int) -> StyleAndTextTuples:
+        """Return what is shown: the choices on the line of the question where they fit."""
+        text = escaped(self._text)
+        shown: StyleAndTextTuples = [("bold", text)]
+        long = len(text) + sum(len(word) + 4 for word in self._choices.values()) > width
+        for place, (key, word) in enumerate(self._choices.items()):
+            between = "\n" if long and not place else "  "
+            shown += [("", between), ("class:key", f"[{key}]"), ("", word.removeprefix(key))]
         return shown
 
     def press(self, key: str, typed: str) -> None:
@@ -94,7 +97,7 @@ class PickPanel(Panel):
         wanted = self._typed.casefold()
         return [o for o in self._options if wanted in f"{o.label} {o.description}".casefold()]
 
-    def lines(self) -> StyleAndTextTuples:
+    def lines(self, width: int) -> StyleAndTextTuples:
         """Return what is shown."""
         found = self._found
         how = "space chooses, Enter ends" if self._several else "Enter chooses"
@@ -106,11 +109,10 @@ class PickPanel(Panel):
             here = place == self._place
             mark = ("[x] " if option.value in self._chosen else "[ ] ") if self._several else ""
             number = f"{place + 1}. " if len(self._options) <= 9 and not self._typed else ""
-            shown.append(
-                ("class:chosen" if here else "", f"\n{'❯' if here else ' '} {number}{mark}{escaped(option.label)}")
-            )
-            if option.description:
-                shown.append(("class:hint", f"  {escaped(option.description)}"))
+            row = f"{'❯' if here else ' '} {shorten(f'{number}{mark}{escaped(option.label)}', width - 3)}"
+            shown.append(("class:chosen" if here else "", f"\n{row}"))
+            if option.description and (room := width - len(row) - 3) > 0:
+                shown.append(("class:hint", f"  {shorten(escaped(option.description), room)}"))
         if len(found) > _SHOWN:
             shown.append(("class:hint", f"\n  {len(found)} in all"))
         if not found:
@@ -146,7 +148,7 @@ class TextPanel(Panel):
         super().__init__()
         self._text, self.secret, self.default = text, secret, default
 
-    def lines(self) -> StyleAndTextTuples:
+    def lines(self, width: int) -> StyleAndTextTuples:
         """Return what is shown."""
         hint = "  nobody sees or keeps it; Enter ends, Esc declines" if self.secret else "  Enter ends, Esc declines"
         return [("bold", escaped(self._text)), ("class:hint", hint)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
+from rich.cells import chop_cells
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import Heading, Markdown
 from rich.style import Style
@@ -17,7 +19,7 @@ from rich.theme import Theme
 
 from skillkit_core.cli.output import colourful, escaped, printable
 
-__all__ = ["WIDEST", "ansi", "diff", "fold", "markdown", "note", "one_line", "split"]
+__all__ = ["WIDEST", "ansi", "command", "diff", "fold", "hanging", "markdown", "note", "one_line", "split"]
 
 WIDEST = 120
 """Columns of running text: longer lines are hard to read."""
@@ -109,13 +111,44 @@ def split(text: str) -> tuple[str, str]:
     return "".join(lines[: starts[-1]]), "".join(lines[starts[-1] :])
 
 
-def diff(text: str) -> list[Text]:
-    """Return the lines of a preview, those of a diff in colours, and what nobody sees escaped."""
+def diff(text: str, width: int) -> list[Text]:
+    """Return the rows of a preview, those of a diff in colours, and what nobody sees escaped."""
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    return [
-        Text("  " + escaped(line.expandtabs(4)), "bold" if line[:3] in ("+++", "---") else styles.get(line[:1], ""))
-        for line in text.splitlines()
-    ]
+    rows: list[Text] = []
+    for line in text.splitlines():
+        style = "bold" if line[:3] in ("+++", "---") else styles.get(line[:1], "")
+        rows += _rows("  ", line.expandtabs(4), width, style)
+    return rows
+
+
+def command(args: Mapping[str, Any], name: str | None, width: int) -> list[Text] | None:
+    """Return the rows of the shell command in the argument ``name``, then the other arguments; ``None`` without one."""
+    line = args.get(name) if name is not None else None
+    if not isinstance(line, str):
+        return None
+    rows: list[Text] = []
+    for part in line.split("\n"):
+        rows += _rows("    " if rows else "  $ ", part, width)
+    for other, value in args.items():
+        if other != name:
+            rows += _rows("  ", f"{other}: {json.dumps(value, ensure_ascii=False)}", width, "dim")
+    return rows
+
+
+def _rows(indent: str, line: str, width: int, style: str = "") -> list[Text]:
+    """Return a line in rows of the terminal, of which none begins where those of SkillKit begin."""
+    room = max(20, width - 8)
+    parts = chop_cells(escaped(line), room) or [""]
+    return [Text((" " * 6 if place else indent) + part, style) for place, part in enumerate(parts)]
+
+
+def hanging(text: str, width: int, indent: str = "    ", style: str = "") -> Iterator[Text]:
+    """Yield the lines of a text; what does not fit into one goes on below it, further to the right."""
+    console = Console(width=width)
+    for line in printable(text).split("\n"):
+        first, *more = Text(line, style).wrap(console, max(20, width - len(indent) - 1)) or [Text()]
+        yield first
+        yield from (Text(indent, style) + part for part in more)
 
 
 def note(text: str, style: str = "dim") -> Text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rich.padding import Padding
 from rich.text import Text
 
 from skillkit_core import (
@@ -21,9 +22,19 @@ from skillkit_core.cli.output import escaped, printable
 from skillkit_core.contracts.user_interface import NoticeLevel
 from skillkit_core.descriptors import load_object
 
-from ..approval import call_lines, ends, hidden_line, question_lines
+from ..approval import (
+    SCOPES,
+    Remember,
+    always_question,
+    call_lines,
+    ends,
+    hidden_line,
+    question_lines,
+    rememberable,
+    rules_kept,
+)
 from .panels import KeyPanel, Panel, PickPanel, TextPanel
-from .paper import diff, note
+from .paper import command, diff, note
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -54,36 +65,49 @@ class PersonApproves(Approver):
         """Ask about one call."""
         preview = await self._preview(request)
         hidden = self._show(request, preview, whole=False)
-        sticky = bool(request.questions) and all(question.key is not None for question in request.questions)
+        remember: Remember | None = None
         while True:
             choices = {"y": "yes", "n": "no"}
-            choices |= {"a": "always"} if sticky else {}
+            choices |= {"a": "always"} if rememberable(request.questions) else {}
             choices |= {"s": "show all"} if hidden else {}
             choices |= {"l": "later"} if self._later else {}
             answer = await self.screen.ask(KeyPanel(f"Run {request.tool_name}?", choices, declinable=False))
-            if answer != "show all":
+            if answer == "show all":
+                hidden = self._show(request, preview, whole=True)
+            elif answer != "always" or (remember := await self._how_long(request)) is not None:
                 break
-            hidden = self._show(request, preview, whole=True)
-        said = {"yes": "allowed", "always": "allowed, and from now on too", "later": "put off"}.get(answer, "denied")
-        self.screen.print(note(f"  {said}", "green" if answer in ("yes", "always") else "yellow"))
         if answer in ("yes", "always"):
-            return ApprovalDecision("allow", "a person agreed", remember=answer == "always")
+            said = {None: "", "session": ", in this session", "project": ", in this project"}.get(
+                remember, ", everywhere"
+            )
+            self.screen.print(note(f"  allowed{said}", "green"))
+            return ApprovalDecision("allow", "a person agreed", remember=remember or False)
+        self.screen.print(note("  put off" if answer == "later" else "  denied", "yellow"))
         if answer == "later":
             return ApprovalDecision("defer", "a person decides later")
         return ApprovalDecision("deny", "a person said no")
 
+    async def _how_long(self, request: ApprovalRequest) -> Remember | None:
+        """Return how long an answer is to hold; ``None``: the person would rather not say."""
+        if not rules_kept(request.questions):
+            return "session"
+        choices = {word[0]: word for word in (*SCOPES, "back")}
+        answer = await self.screen.ask(KeyPanel(always_question(request.questions), choices))
+        return SCOPES.get(answer)
+
     async def _preview(self, request: ApprovalRequest) -> list[Text] | None:
-        """Return what the tool itself says a call would do, ``None`` where it says nothing."""
+        """Return what the tool itself says a call would do, or its shell command; ``None`` where the arguments say more."""
         tool = self.agent.toolbox.get(request.tool_name)
-        target = tool.annotations.get("preview") if tool is not None else None
+        about = tool.annotations if tool is not None else {}
+        target, width = about.get("preview"), self.screen.width
         if target is None:
-            return None
+            return command(request.args, about.get("command"), width)
         try:
             text = await load_object(target)(self.agent, request.tool_name, request.args)
         except Exception as error:  # noqa: BLE001 - a tool's preview: the arguments are shown in its place
             self.screen.print(note(f"  no preview: {type(error).__name__}: {' '.join(str(error).split())}", "yellow"))
             return None
-        return diff(str(text)) if text else None
+        return diff(str(text), width) if text else None
 
     def _show(self, request: ApprovalRequest, preview: list[Text] | None, *, whole: bool) -> bool:
         """Print what would run and what is asked; return whether something is hidden."""
@@ -96,7 +120,7 @@ class PersonApproves(Approver):
             hidden = bool(left_out)
             body = [Text(escaped(request.tool_name), "bold"), *head]
             body += [Text.from_ansi(hidden_line(f"{left_out:,} lines")), *tail] if left_out else []
-        asked = [Text(line) for line in question_lines(request.questions)]
+        asked = [Padding(Text(line.strip()), (0, 0, 0, 2)) for line in question_lines(request.questions)]
         self.screen.print(Text(), *([note(f"{who}asks")] if who else []), *body, *asked)
         return hidden
 
@@ -167,4 +191,6 @@ def _said(question: SurveyQuestion, answer: Any) -> str:
         return "•••"
     if isinstance(answer, bool):
         return "yes" if answer else "no"
-    return printable(", ".join(answer) if isinstance(answer, tuple) else str(answer))
+    labels: dict[str, str] = {option.value: option.label for option in question.options}
+    chosen: tuple[str, ...] = answer if isinstance(answer, tuple) else (str(answer),)
+    return printable(", ".join(str(labels.get(one, one)) for one in chosen))

@@ -19,7 +19,8 @@ from skillkit_core import (
 )
 from skillkit_core.cli.output import escaped, printable
 
-from .paper import ansi, fold, markdown, note, one_line, split
+from ..pieces import Pieces
+from .paper import ansi, fold, hanging, markdown, note, one_line, split
 from .status import Status, short
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Progress:
         self._waited: set[str] = set()
         self._waiting: set[str] = set()
         self._rest = self._thought = ""
+        self._pieces = Pieces(agent.host.secrets)
         self._first = True  # block of an answer
         self._doing, self._since = "thinking", 0.0
         self._running: dict[str, _Running] = {}
@@ -147,12 +149,13 @@ class Progress:
         elif update.type == "text_delta" and update.content:
             self._finish_thought()
             self.shown = True
-            self._rest += update.content
-            if "\n" in update.content:
+            text = self._pieces.add("text", update.content)
+            self._rest += text
+            if "\n" in text:
                 done, self._rest = split(self._rest)
                 self._print_text(done)
         elif update.type == "thinking_delta":
-            self._thought += update.content
+            self._thought += self._pieces.add("thought", update.content)
         elif update.type == "tool_call_start":
             self._doing = f"preparing {update.tool_name}"
 
@@ -166,10 +169,12 @@ class Progress:
 
     def _on_tool_execution_update(self, event: Any) -> None:
         if (call := self._running.get(event.tool_call_id)) is not None:
-            call.add(event.output)
+            call.add(self._pieces.add((event.tool_call_id, event.stream), event.output))
 
     def _on_tool_execution_end(self, event: ToolExecutionEndEvent) -> None:
         call = self._running.pop(event.tool_call_id, None)
+        for stream in ("stdout", "stderr"):
+            self._pieces.rest((event.tool_call_id, stream))  # the whole output follows
         self._doing, self._since = "thinking", time.monotonic()
         good = event.outcome.value == "ok"
         width = self._screen.width
@@ -223,8 +228,8 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Print what a person said."""
-        lines = printable(text).split("\n")
-        self._screen.print(Text(), *[Text(("› " if not i else "  ") + line, "bold") for i, line in enumerate(lines)])
+        lines = ("› " + text).replace("\n", "\n  ")
+        self._screen.print(Text(), *hanging(lines, self._screen.width, "  ", "bold"))
         self._first = True
 
     def _read(self, text: str) -> None:
@@ -240,30 +245,34 @@ class Progress:
             self._screen.write("\n" + markdown(text, self._screen.width - 1))
 
     def _finish_thought(self) -> None:
-        thought, self._thought = self._thought.strip(), ""
+        thought, self._thought = (self._thought + self._pieces.rest("thought")).strip(), ""
         if thought:
             parts = fold(thought, self._screen.width, 2, 1)
             self._screen.print(Text(), note("thought:", "dim italic"), *parts)
 
     def _finish_text(self) -> None:
         self._finish_thought()
-        rest, self._rest = self._rest, ""
+        rest, self._rest = self._rest + self._pieces.rest("text"), ""
         self._print_text(rest)
 
     def _head(self, event: ToolExecutionStartEvent | ToolExecutionEndEvent) -> str:
         """Return the name of a tool, and what it is called with, on one line."""
         tool = self._agent.toolbox.get(event.tool_name)
         about = tool.annotations if tool is not None else {}
-        command = event.args.get(str(about["command"])) if "command" in about else None
-        values = list(event.args.values())
+        name, args = self._agent.host.redact(event.tool_name), self._agent.host.redact(event.args)
+        command = args.get(str(about["command"])) if "command" in about else None
+        paths = [args[name] for name in about.get("paths", ()) if isinstance(args.get(name), str)]
+        values = list(args.values())
         if isinstance(command, str):
             shown = command
+        elif paths and "preview" in about:
+            shown = " ".join(paths)  # what it changes was shown, or is too long for a line
         elif len(values) == 1 and isinstance(values[0], str):
             shown = values[0]
         else:
-            shown = ", ".join(f"{name}={one_line(repr(value), 60)}" for name, value in event.args.items())
+            shown = ", ".join(f"{key}={one_line(repr(value), 60)}" for key, value in args.items())
         who = f"{event.agent_path[-1]} › " if len(event.agent_path) > 1 else ""
-        return f"{who}{escaped(event.tool_name)} {one_line(shown, 200)}".rstrip()
+        return f"{who}{escaped(name)} {one_line(shown, 200)}".rstrip()
 
 
 def _cut(text: Text, width: int) -> Text:

@@ -216,7 +216,7 @@ class Screen:
     def _question_text(self) -> StyleAndTextTuples:
         if self._panel is None:
             return []
-        return self._panel.lines() if self._armed else [("class:hint", "…")]
+        return self._panel.lines(self.width) if self._armed else [("class:hint", "…")]
 
     def _status_text(self) -> StyleAndTextTuples:
         return [("bold", self.hint)] if self.hint else [("", self._status(self.width))]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillkit_commands import context_tokens
+
 from skillkit_core import TokenUsage, UsageEvent
 from skillkit_core.cli.output import escaped
 
@@ -43,13 +45,13 @@ class Status:
             [e.data.get("title") for e in session.entries if e.type == "session_info"] if session is not None else []
         )
         self.title = next((str(title) for title in reversed(titles) if title), "")
-        self._context = 0
+        self._context = context_tokens(self._agent)
 
     def used(self, event: UsageEvent) -> None:
         """Count a request."""
         self._usage += event.usage
         self._cost += event.cost or 0.0
-        if event.purpose == "turn" and len(event.agent_path) == 1:
+        if event.usage.total and event.purpose == "turn" and len(event.agent_path) == 1:
             self._context = event.usage.total
 
     def shortened(self, tokens: int) -> None:

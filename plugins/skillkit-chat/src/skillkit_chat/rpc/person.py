@@ -10,6 +10,7 @@ from skillkit_core import Answers, ApprovalDecision, ApprovalRequest, Approver, 
 from skillkit_core.contracts.user_interface import NoticeLevel
 from skillkit_core.errors import UsageError
 
+from ..approval import rememberable
 from .connection import RpcError
 from .protocol import ApproveResult, AskResult
 
@@ -33,14 +34,14 @@ class RemoteApprover(Approver):
         """Ask the client."""
         if self.connection is None:
             return ApprovalDecision("deny", "the client answers no approvals")
-        questions = [{"text": q.text, "plugin": q.plugin} for q in request.questions]
+        questions = [{"text": q.text, "plugin": q.plugin, "rule": q.rule} for q in request.questions]
         params = {
             "tool_call_id": request.tool_call_id,
             "tool": request.tool_name,
             "args": request.args,
             "questions": questions,
             "agent_path": list(request.agent_path),
-            "rememberable": bool(request.questions) and all(q.key is not None for q in request.questions),
+            "rememberable": rememberable(request.questions),
         }
         try:
             said = ApproveResult.model_validate(await self.connection.ask("approve", params))

@@ -75,6 +75,9 @@ class AskedBy(Result):
 
     text: str
     plugin: str | None = None
+    rule: str | None = Field(
+        None, description="What the plugin keeps of an answer that is remembered beyond the session."
+    )
 
 
 class WaitingCall(Result):
@@ -314,7 +317,9 @@ class ApproveParams(Params):
     args: dict[str, Any]
     questions: list[AskedBy]
     agent_path: list[str]
-    rememberable: bool = Field(description="The answer can be remembered.")
+    rememberable: bool = Field(
+        description="The answer can be remembered; beyond the session where a question has a rule."
+    )
 
 
 class ApproveResult(Result):
@@ -322,7 +327,10 @@ class ApproveResult(Result):
 
     decision: Literal["allow", "deny", "defer"]
     reason: str = ""
-    remember: bool = False
+    remember: bool | Literal["session", "project", "ever"] = Field(
+        False,
+        description="How long it holds: false for this call, true or session, project, or ever.",
+    )
     answer: dict[str, Any] | None = None
 
 

@@ -8,7 +8,7 @@ import binascii
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,13 @@ from skillkit_core import (
     RunAborted,
     SkillKitError,
     UsageError,
-    event_to_dict,
     message_to_dict,
 )
+from skillkit_core.cli.output import shorten
 
+from ..asking import TITLE
 from ..images import image_from_file
+from ..pieces import EventLines
 from ..waiting import waiting_json
 from . import protocol as p
 from .connection import Connection, RpcError
@@ -56,7 +58,8 @@ async def serve(host: Host, config: AgentConfig, session: str | None) -> int:
         server = Server(agent, approver, person)
         connection = Connection(sys.stdin.buffer, out, server.handle)
         server.connection = person.connection = connection
-        agent.events.observe(lambda event: connection.notify("event", event_to_dict(event)))
+        lines = EventLines(host.secrets)
+        agent.events.observe(lambda event: _tell(connection, lines.of(event)))
         await connection.ended.wait()
         await connection.drain()
         agent.abort("the client is gone")
@@ -64,6 +67,11 @@ async def serve(host: Host, config: AgentConfig, session: str | None) -> int:
         await agent.aclose()
         await host.aclose()
     return 0
+
+
+def _tell(connection: Connection, events: Iterable[dict[str, Any]]) -> None:
+    for event in events:
+        connection.notify("event", event)
 
 
 class Server:
@@ -116,6 +124,9 @@ class Server:
 
     async def _prompt(self, params: p.PromptParams) -> p.RunResult:
         images = [self._image(image) for image in params.images]
+        session = await self.agent.open()
+        if not any(entry.type == "session_info" for entry in session.entries):
+            await session.append("session_info", {"title": shorten(params.text, TITLE)})
         return await self._run(self.agent.chat(params.text, images=images))
 
     async def _steer(self, params: p.TextParams) -> p.QueuedResult:

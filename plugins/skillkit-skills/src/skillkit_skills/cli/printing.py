@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skillkit_core.cli.output import echo, fields, style, table
+from skillkit_core.cli.output import echo, escaped, fields, printable, style, table
 from skillkit_core.skills import SkillAction, SkillProblem
 
 from ..listing import Listed
 from ..scanner import FILE
 
-__all__ = ["print_problems", "print_skill", "print_table"]
+__all__ = ["print_problems", "print_skill", "print_table", "safe"]
 
 MAX_SHOWN = 20
 _COLOURS = {"ready": "green", "unavailable": "yellow", "error": "red", "warning": "yellow"}
@@ -30,12 +30,14 @@ def print_table(rows: Sequence[Listed]) -> None:
         ["skill", "status", "source", "actions", "description"],
         [
             [
-                row.name,
+                safe(row.name),
                 row.status,
-                row.skill.source,
+                safe(row.skill.source),
                 ", ".join(a.name for a in row.skill.actions) or "-",
-                (f"[{', '.join(row.reasons)}] " if row.reasons else "")
-                + (row.skill.short_description or row.skill.description),
+                safe(
+                    (f"[{', '.join(row.reasons)}] " if row.reasons else "")
+                    + (row.skill.short_description or row.skill.description)
+                ),
             ]
             for row in rows
         ],
@@ -48,10 +50,10 @@ def print_skill(row: Listed) -> None:
     from ..lines import located
 
     skill = row.skill
-    fields(
+    _fields(
         [
-            ("skill", style(row.name, bold=True)),
-            ("description", skill.description or "(none: only people may call it)"),
+            ("skill", row.name),
+            ("description", " ".join(skill.description.split()) or "(none: only people may call it)"),
             ("status", row.status + (f" ({', '.join(row.reasons)})" if row.reasons else "")),
             ("source", f"{skill.source} ({row.kind})"),
             ("path", skill.path),
@@ -70,6 +72,23 @@ def print_skill(row: Listed) -> None:
         print_problems(located(skill.problems), folder=skill.path)
 
 
+_BIDI = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+
+def safe(text: object) -> str:
+    """Text of a skill as people may see it: characters that turn text around become escape sequences."""
+    return printable(str(text).translate(_BIDI))
+
+
+def _fields(pairs: Sequence[tuple[str, Any]]) -> None:
+    """Names and values, the first of them bold; no value can look like a line of its own."""
+    told = [
+        (n, [escaped(str(v)) for v in value] if isinstance(value, (list, tuple)) else value and escaped(str(value)))
+        for n, value in pairs
+    ]
+    fields([(told[0][0], style(str(told[0][1]), bold=True)), *told[1:]])
+
+
 def _action(action: SkillAction) -> list[str]:
     asks = {"first": " (asks once)", "always": " (asks each time)"}.get(action.confirm, "")
     lines = [f"{action.name}: {action.description}".rstrip(": ") + asks]
@@ -86,7 +105,7 @@ def print_problems(problems: Sequence[SkillProblem], *, folder: Path | None = No
     for problem in ranked[:limit]:
         place = _place(problem, folder)
         severity = style(f"{problem.severity:7}", **_colour(problem.severity))
-        echo(f"  {severity} {problem.code}: {problem.message}{f' ({place})' if place else ''}")
+        echo(f"  {severity} {safe(f'{problem.code}: {problem.message}' + (f' ({place})' if place else ''))}")
     if len(ranked) > limit:
         echo(f"  … and {len(ranked) - limit} more")
 

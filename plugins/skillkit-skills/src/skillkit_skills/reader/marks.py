@@ -28,6 +28,7 @@ class Mark:
     pairs: list[tuple[str, Mark]] = field(default_factory=list)
     items: list[Mark] = field(default_factory=list)
     node: Any = None
+    _last: dict[str, Mark] = field(default_factory=dict)
 
     def find(self, *path: str | int) -> Mark | None:
         """What is at ``path``; of a key that is given twice the last one counts."""
@@ -38,7 +39,8 @@ class Mark:
             if isinstance(step, int):
                 here = here.items[step] if step < len(here.items) else None
             else:
-                here = next((mark for key, mark in reversed(here.pairs) if key == step), None)
+                here._last = here._last or dict(here.pairs)
+                here = here._last.get(step)
         return here
 
     def walk(self) -> Iterator[Mark]:

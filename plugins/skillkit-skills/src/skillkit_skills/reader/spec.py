@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from unicodedata import normalize
@@ -32,12 +33,16 @@ def spec_errors(
     found = [f"duplicate-key:{key}" for key in dict.fromkeys(duplicates) if key in values]
     found += _name(values.get("name"), dir_name)
     found += _text(values.get("description"), "description", 1024, required=True)
-    found += _text(values.get("compatibility"), "compatibility", 500)
-    found += _text(values.get("license"), "license")
-    found += _text(values.get("allowed-tools"), "allowed-tools")
-    found += _metadata(values.get("metadata"))
+    for key, limit in _TEXTS:
+        if key in values:
+            found += _text(values[key], key, limit)
+    if "metadata" in values:
+        found += _metadata(values["metadata"])
     found += [f"unknown-field:{key}" for key in values if key not in KNOWN]
     return found
+
+
+_TEXTS = (("compatibility", 500), ("license", 0), ("allowed-tools", 0))
 
 
 def _text(value: Any, key: str, limit: int = 0, required: bool = False) -> list[str]:
@@ -50,7 +55,12 @@ def _text(value: Any, key: str, limit: int = 0, required: bool = False) -> list[
     return [f"{key}-too-long"] if limit and len(value.strip()) > limit else []
 
 
+_PLAIN = re.compile(r"[a-z0-9]{1,64}(?:-[a-z0-9]{1,64})*\Z")
+
+
 def _name(value: Any, dir_name: str) -> list[str]:
+    if value == dir_name and len(value) <= 64 and _PLAIN.match(value):
+        return []
     if errors := _text(value, "name", required=True):
         return errors
     name = normalize("NFKC", value.strip())

@@ -13,6 +13,7 @@ from skillkit_core.contracts.compactor import CompactionRequest, CompactionResul
 from skillkit_core.messages import (
     AgentMessage,
     AssistantMessage,
+    ThinkingBlock,
     ToolCall,
     ToolResultMessage,
     UserMessage,
@@ -58,6 +59,12 @@ async def _summary(prompt: str, messages: Sequence[AgentMessage]) -> str:
     return "The user asked about failing tests; the parser was at fault. Next step: run the tests again."
 
 
+def _bound(message: AgentMessage) -> list[object]:
+    """What other messages, or signatures, depend on."""
+    blocks = [b for b in message.content if isinstance(b, (ToolCall, ThinkingBlock))]
+    return [*blocks, message.tool_call_id] if isinstance(message, ToolResultMessage) else list(blocks)
+
+
 class CompactorConformance:
     """Subclass it and give the fixture ``compactor``."""
 
@@ -93,8 +100,14 @@ class CompactorConformance:
         return result
 
     def check(self, messages: Sequence[AgentMessage], result: CompactionResult) -> None:
-        """Something is left out, something is left, and no call is separated from its results."""
-        assert 0 < result.keep_from <= len(messages), f"keep_from {result.keep_from} of {len(messages)} messages"
+        """Something is left out, something is left, no call is separated from its results, and replacements fit."""
+        least = 0 if result.replacements else 1
+        assert least <= result.keep_from <= len(messages), f"keep_from {result.keep_from} of {len(messages)} messages"
+        for index, new in result.replacements.items():
+            assert result.keep_from <= index < len(messages), f"replacement {index} is of no kept message"
+            old = messages[index]
+            assert type(new) is type(old) and not getattr(old, "pinned", False), f"replacement {index} of {old!r}"
+            assert _bound(new) == _bound(old), f"replacement {index} changes calls, thinking or the call's id"
         kept = messages[result.keep_from :]
         assert result.summary.strip() or kept, "the compacted history is empty"
         open_calls: set[str] = set()
@@ -107,7 +120,10 @@ class CompactorConformance:
 
     def context(self, messages: Sequence[AgentMessage], result: CompactionResult) -> list[AgentMessage]:
         """What the context is after the compaction."""
-        return [UserMessage(content=blocks_of(result.summary)), *messages[result.keep_from :]]
+        cut = result.keep_from
+        kept = [result.replacements.get(i, m) for i, m in enumerate(messages[cut:], cut)]
+        pinned = [m for m in messages[:cut] if getattr(m, "pinned", False)]
+        return [*([UserMessage(content=blocks_of(result.summary))] if cut else []), *pinned, *kept]
 
     @pytest.mark.parametrize("reason", ["threshold", "overflow", "manual"])
     def test_a_long_history_becomes_shorter(self, compactor: Compactor, reason: str) -> None:
@@ -123,6 +139,13 @@ class CompactorConformance:
         """Histories of all shapes."""
         for turns in (1, 2, 5, 20):
             self.compact(compactor, make_history(seed, turns), window=2_000)
+
+    def test_a_pinned_message_is_not_replaced(self, compactor: Compactor) -> None:
+        """The core keeps it behind the summary; the compactor may count on it."""
+        messages = make_history(4, 40)
+        messages[0] = UserMessage(content=blocks_of("Always answer in French. " * 20), pinned=True)
+        result = self.compact(compactor, messages)
+        assert result is None or messages[0] in self.context(messages, result)
 
     @pytest.mark.parametrize("turns", [0, 1])
     def test_a_short_history_is_left_alone_or_stays_legal(self, compactor: Compactor, turns: int) -> None:

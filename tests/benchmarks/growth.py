@@ -1,0 +1,146 @@
+"""What grows with what: CPU time at three sizes, how straight the line is, and the figure that has a goal.
+
+Run it with the Python of an environment that has SkillKit and its plugins installed::
+
+    python tests/benchmarks/growth.py [ROW ...] [--rounds N] [--json]
+
+``bend`` is the cost of the second half over that of the first half: 1 on a straight line, 3 where it is quadratic. The sizes of a
+row take turns, with an empty Python between them, and the least of all rounds counts: ratios hold on a busy machine, too.
+A new row is a function that prepares one size and returns its measurement, and a line in :data:`ROWS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from startup import EMPTY, START, cpu
+
+Measure = Callable[[], float]
+PLUGIN = '''"""A plugin of the usual size."""
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command, Factory
+
+
+@hookimpl
+def register_commands(register):
+    register(Command("grown{0}", "json:dumps", "Do the work of plugin {0}."))
+
+
+@hookimpl
+def register_compactors(register):
+    register(Factory("grown{0}", "json:dumps", "Compact as plugin {0} does."))
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        prepare: makes a folder ready for a size, and returns what measures CPU seconds.
+        sizes: none or few, half, all.
+        goal: most times that the largest size may cost of the ``yardstick``.
+        yardstick: "empty" is an empty Python, "least" the row's smallest size.
+    """
+
+    prepare: Callable[[int, Path], Measure]
+    sizes: tuple[int, int, int]
+    goal: float
+    yardstick: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What a row came to: CPU milliseconds by size, and the figure beside its goal."""
+
+    sizes: tuple[int, ...]
+    ms: tuple[float, ...]
+    bend: float
+    figure: float
+    goal: float
+    yardstick: str
+
+
+def plugins(arguments: list[str], size: int, scratch: Path) -> Measure:
+    """Run a command with ``size`` more plugins installed."""
+    for i in range(size):
+        package, metadata = scratch / f"skillkit_grown{i}", scratch / f"skillkit_grown{i}-1.0.dist-info"
+        package.mkdir()
+        metadata.mkdir()
+        (package / "__init__.py").touch()
+        (package / "plugin.py").write_text(PLUGIN.format(i))
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: skillkit-grown{i}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[skillkit.plugins]\ngrown{i} = skillkit_grown{i}.plugin\n")
+    for source in scratch.rglob("*.py"):
+        os.utime(source, (1e9, 1e9))  # installed long ago
+    env = environment(scratch) | {"PYTHONPATH": str(scratch)}
+    asked = ["-c", START, *arguments]
+    for _ in range(2):  # byte code, parsed documents, the index of commands
+        subprocess.run([sys.executable, *asked], env=env, capture_output=True, check=True)
+    return partial(cpu, asked, env)
+
+
+def environment(scratch: Path) -> dict[str, str]:
+    """Return an environment with a home and byte code of its own, and without the keys of providers."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SKILLKIT_", "OPENAI_", "ANTHROPIC_"))}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return kept | {"SKILLKIT_HOME": str(scratch / "home"), "PYTHONPYCACHEPREFIX": str(scratch / "bytecode")}
+
+
+# Goals against an empty Python are those in milliseconds where an empty Python takes 12.
+ROWS = {
+    "plugins/--help": Row(partial(plugins, ["--help"]), (0, 500, 1000), 12.5, "empty"),
+    "plugins/run": Row(partial(plugins, ["run", "--no-session", "what is 15% of 80"]), (0, 500, 1000), 2.0, "least"),
+}
+
+
+def grown(row: Row, rounds: int) -> Grown:
+    """Measure a row."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratches = [Path(folder, str(size)) for size in row.sizes]
+        for scratch in scratches:
+            scratch.mkdir()
+        measures = [row.prepare(size, scratch) for size, scratch in zip(row.sizes, scratches, strict=True)]
+        empty, env = float("inf"), environment(Path(folder))
+        best = [float("inf")] * len(measures)
+        for _ in range(rounds):
+            empty = min(empty, cpu(EMPTY, env))
+            best = [min(known, measure()) for known, measure in zip(best, measures, strict=True)]
+    few, half, most = best
+    yardstick = {"empty": empty, "least": few}[row.yardstick]
+    bend = (most - half) / (half - few) if half > few else float("nan")
+    ms = tuple(round(seconds * 1000, 1) for seconds in best)
+    return Grown(row.sizes, ms, round(bend, 2), round(most / yardstick, 2), row.goal, row.yardstick)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"one of {', '.join(ROWS)}; default: all")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if wrong := set(options.rows) - set(ROWS):
+        parser.error(f"no row {min(wrong)!r}; there are {', '.join(ROWS)}")
+    found = {name: grown(ROWS[name], options.rounds) for name in options.rows or ROWS}
+    if options.json:
+        print(json.dumps({name: asdict(row) for name, row in found.items()}, indent=1))
+        return
+    print(f"{'':18} {'sizes':>14} {'CPU ms':>22} {'bend':>5} {'figure':>8} {'goal':>6}")
+    for name, row in found.items():
+        sizes, ms = " ".join(map(str, row.sizes)), " ".join(f"{value:.0f}" for value in row.ms)
+        print(f"{name:18} {sizes:>14} {ms:>22} {row.bend:5.2f} {row.figure:7.2f}x {row.goal:5.1f}x of {row.yardstick}")
+
+
+if __name__ == "__main__":
+    main()
