@@ -78,18 +78,18 @@ errors: AgentBusy AgentError AmbiguousName AsyncHandlerError ConfigError Diagnos
     SessionLocked SkillKitError ToolError UnknownName UnknownSession UsageError
 events.bus: EventBus
 events.context: HandlerContext
-events.results: UNSET BeforeAgentEndResult BeforeAgentStartResult BeforeCompactResult ContextTransformResult
-    Continue EventResult Handled InputResult MessageEndResult ProviderRequestResult ReplaceArgs SessionBeforeResult
-    SessionBeforeTreeResult SessionStartResult ToolCallEventResult ToolResultEventResult Transform TurnEndResult
-    TurnStartResult Unset
+events.results: UNSET BeforeAgentEndResult BeforeAgentStartResult BeforeCompactResult ContextTransformResult Continue
+    EventResult Handled InputResult MessageEndResult ModelRequestResult ProviderRequestResult ReplaceArgs
+    SessionBeforeResult SessionBeforeTreeResult SessionStartResult ToolCallEventResult ToolResultEventResult Transform
+    TurnEndResult TurnStartResult Unset
 events.serialize: event_to_dict
 events.types: AfterProviderResponseEvent AgentEndEvent AgentSettledEvent AgentStartEvent ApprovalRequestEvent
-    ApprovalResolvedEvent BeforeAgentEndEvent BeforeAgentStartEvent BeforeCompactEvent BeforeProviderRequestEvent
-    CompactionEndEvent CompactionStartEvent ContextTransformEvent Event HandlerErrorEvent InputEvent MessageEndEvent
-    MessageStartEvent MessageUpdateEvent ModelSelectEvent QueueUpdateEvent RetryEndEvent RetryScheduledEvent
-    RetryStartEvent SessionBeforeForkEvent SessionBeforeSwitchEvent SessionBeforeTreeEvent SessionShutdownEvent
-    SessionStartEvent SessionTreeEvent ToolCallEvent ToolExecutionEndEvent ToolExecutionStartEvent
-    ToolExecutionUpdateEvent ToolResultEvent TurnEndEvent TurnStartEvent UsageEvent
+    ApprovalResolvedEvent BeforeAgentEndEvent BeforeAgentStartEvent BeforeCompactEvent BeforeModelRequestEvent
+    BeforeProviderRequestEvent CompactionEndEvent CompactionStartEvent ContextTransformEvent Event HandlerErrorEvent
+    InputEvent MessageEndEvent MessageStartEvent MessageUpdateEvent ModelSelectEvent QueueUpdateEvent RetryEndEvent
+    RetryScheduledEvent RetryStartEvent SessionBeforeForkEvent SessionBeforeSwitchEvent SessionBeforeTreeEvent
+    SessionShutdownEvent SessionStartEvent SessionTreeEvent ToolCallEvent ToolExecutionEndEvent
+    ToolExecutionStartEvent ToolExecutionUpdateEvent ToolResultEvent TurnEndEvent TurnStartEvent UsageEvent
 frozen: FrozenDict FrozenList freeze thaw
 hookspecs.markers: Phase hookimpl hookspec
 host.adapters: AdapterRegistry

@@ -23,14 +23,15 @@ __all__ = ["AgentConfig", "Limits", "RetryPolicy"]
 
 _Count: TypeAlias = Annotated[int | None, "an int or None"]
 _Dollars: TypeAlias = Annotated[float | None, "a number of US dollars or None"]
+_Answer: TypeAlias = Annotated[bool | None, "a bool or None"]
 
 
-def _setting(default: Any, description: str, *, ge: int) -> Any:
-    """Return a field that is also a setting: the configuration shows ``description``, and refuses values below ``ge``.
+def _setting(default: Any, description: str, **bounds: int) -> Any:
+    """Return a field that is also a setting: the configuration shows ``description``, and refuses values out of ``bounds``.
 
-    Programs may go below ``ge``, because a computed budget may be used up. A file that allows nothing is a mistake.
+    Programs may go below them, because a computed budget may be used up. A file that allows nothing is a mistake.
     """
-    return field(default=default, metadata={"description": description, "ge": ge})
+    return field(default=default, metadata={"description": description, **bounds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Limits:
     """Limits of one run, checked before each request; ``None``: no limit. A run that reaches one ends with outcome ``limit``.
 
     The usage of nested runs (agents that a tool or a handler asks) counts against ``tokens`` and ``cost`` of all their
-    ancestors. The ``depth`` of the outermost run counts for all nested runs.
+    ancestors. The ``depth`` of the outermost run counts for all nested runs. Under a limit of ``cost`` a model without a known
+    price is not asked, unless ``unpriced`` is true; then only what is known counts.
 
     Raises:
         UsageError: a value is of a wrong type.
@@ -49,6 +51,7 @@ class Limits:
     tool_calls: _Count = _setting(None, "most tool calls", ge=0)
     tokens: _Count = _setting(None, "most tokens, all buckets together, those of nested agents included", ge=1)
     cost: _Dollars = _setting(None, "most US dollars, those of nested agents included", ge=0)
+    unpriced: _Answer = _setting(None, "under a limit of cost, also ask models whose price is not known")
     depth: int = _setting(4, "how deep agents may be nested", ge=0)
 
     def __post_init__(self) -> None:
@@ -84,7 +87,8 @@ class AgentConfig:
 
     Attributes:
         model: name of a model (``provider/id``, id, alias, or any name the provider knows), or a definition; default: the
-            configuration's, else the provider's.
+            configuration's, else the provider's. Of a list the first one answers, and the others are ``fallbacks``.
+        fallbacks: models that answer in turn for the rest of a run, when the one before is overloaded or gone.
         provider: name of a provider; default: the model's, else the host's choice.
         api: wire protocol, where the provider speaks several.
         base_url: endpoint; default: the provider's.
@@ -138,8 +142,14 @@ class AgentConfig:
     ui: UserInterface | None = None
     executor: ToolExecutor | None = None
     options: Mapping[str, Any] = EMPTY
+    fallbacks: Annotated[tuple[Any, ...], "a tuple of models"] = ()
 
     def __post_init__(self) -> None:
+        models: Any = self.model
+        if isinstance(models, (list, tuple)):
+            first, *others = models or (None,)
+            object.__setattr__(self, "model", first)
+            object.__setattr__(self, "fallbacks", tuple(others))
         cwd: Any = self.cwd
         if isinstance(cwd, str):
             object.__setattr__(self, "cwd", Path(cwd))

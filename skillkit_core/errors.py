@@ -254,6 +254,11 @@ class ProviderError(SkillKitError):
         """Whether the same request may succeed later."""
         return self.kind in _RETRYABLE if self._retryable is None else self._retryable
 
+    @property
+    def may_fall_back(self) -> bool:
+        """Whether another model may answer instead: this one is overloaded, out of quota, or gone."""
+        return self.kind in _RETRYABLE or self.kind in (ErrorKind.not_found, ErrorKind.quota)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the error as the ``error`` object of ``--json`` output."""
         return {**super().to_dict(), "kind": self.kind.value, "status": self.status, "retry_after": self.retry_after}

@@ -86,7 +86,8 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
             signal=run.signal,
         )
         builder = MessageBuilder()
-        run.ledger.open(builder, "compaction", target)
+        name = await run.ledger.permit(asked, target, lambda: agent.estimate_tokens(asked.messages), "compaction")
+        run.ledger.open(builder, "compaction", target, name)
         try:
             async with contextlib.aclosing(target.adapter.stream(asked)) as stream:  # type: ignore[type-var]
                 async for event in stream:

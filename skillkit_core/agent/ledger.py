@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..events.types import UsageEvent
+from ..events.results import ModelRequestResult
+from ..events.types import BeforeModelRequestEvent, UsageEvent
 from ..frozen import FrozenDict
 from ..models import BUCKETS, TokenUsage
 from ..stream import MessageBuilder
 
 if TYPE_CHECKING:
     from ..config import Limits
+    from ..contracts.adapter import LLMRequest
     from ..events.bus import EventBus
     from .nesting import Parent
+    from .run import Run
     from .session import Session
     from .target import Target
 
@@ -32,21 +35,26 @@ class UsageLedger:
     Attributes:
         usage: the tokens so far.
         cost: US dollars so far; ``None``: a price is unknown.
+        known_cost: US dollars of the requests whose price is known.
         turns: the number of turns that have begun.
         requests: the number of requests to the model for answers.
         tool_calls: the number of tool calls of all answers.
         limits: the limits of the run.
     """
 
-    def __init__(self, bus: EventBus, limits: Limits, parent: Parent | None) -> None:
+    def __init__(self, bus: EventBus, limits: Limits, parent: Parent | None, run_id: str) -> None:
         self.usage = TokenUsage()
         self.cost: float | None = 0.0
+        self.known_cost = 0.0
         self.turns = self.requests = self.tool_calls = 0
         self._bus = bus
         self.limits = limits
         self._parent = parent
+        self._run_id = run_id
+        self._origin = {"run_id": run_id, **_via_tool(parent)}
+        self._made = 0
         self._session: Session | None = None
-        self._open: dict[MessageBuilder, tuple[Purpose, Target]] = {}  # requests without an entry yet
+        self._open: dict[MessageBuilder, tuple[Purpose, Target, str]] = {}  # requests without an entry yet
         self._ended = False
 
     def write_into(self, session: Session) -> None:
@@ -68,15 +76,57 @@ class UsageLedger:
         """Count the tool calls of an answer."""
         self.tool_calls += calls
 
-    def open(self, request: MessageBuilder, purpose: Purpose, target: Target) -> None:
+    async def permit(
+        self, request: LLMRequest, target: Target, tokens: Callable[[], int], purpose: Purpose = "turn"
+    ) -> str:
+        """Emit ``before_model_request``; return the name of the request.
+
+        Raises:
+            LimitReached: a handler stops the run, or a limit in dollars cannot hold because the model's price is unknown.
+            GuardFailed: a guard failed.
+        """
+        ledger: UsageLedger | None = self if target.model.cost is None else None
+        while ledger is not None:
+            if ledger.limits.cost is not None and not ledger.limits.unpriced:
+                raise LimitReached(_unpriced(ledger.limits.cost, f"{target.provider}/{target.model.id}"))
+            ledger = ledger._parent.run.ledger if ledger._parent is not None else None
+        self._made += 1
+        name = f"{self._run_id}:{self._made}"
+        if "before_model_request" not in self._bus.table:
+            return name
+        runs: list[Run] = []
+        parent = self._parent
+        while parent is not None:
+            runs.append(parent.run)
+            parent = parent.run.parent
+        sessions = [self._session, *(run.ledger._session for run in runs)]
+        answer = await self._bus.fire(
+            BeforeModelRequestEvent,
+            request=name,
+            model=target.model,
+            provider=target.provider,
+            purpose=purpose,
+            system_prompt=request.system,
+            messages=request.messages,
+            tools=request.tools,
+            tokens=tokens(),
+            max_output=request.settings.max_tokens or target.model.max_output_tokens,
+            runs=(self._run_id, *(run.id for run in runs)),
+            sessions=tuple(dict.fromkeys(session.id for session in sessions if session is not None)),
+        )
+        if isinstance(answer, ModelRequestResult) and answer.stop is True:
+            raise LimitReached(answer.reason if isinstance(answer.reason, str) else "stopped by a handler")
+        return name
+
+    def open(self, request: MessageBuilder, purpose: Purpose, target: Target, name: str) -> None:
         """Count a request before the adapter makes it; :meth:`close` writes its entry, also after an abort."""
-        self._open[request] = (purpose, target)
+        self._open[request] = (purpose, target, name)
         if purpose == "turn":
             self.requests += 1
 
     async def close(self, request: MessageBuilder, error: str | None = None) -> None:
         """Write the entry of a request, with its usage as far as the adapter has reported it."""
-        purpose, target = self._open[request]
+        purpose, target, _ = self._open[request]
         error = error if error is not None or request.error is None else str(request.error)
         await self.record(request.usage or TokenUsage(), purpose, target, error, request)
 
@@ -92,12 +142,16 @@ class UsageLedger:
         target: Target | None,
         error: str | None = None,
         request: MessageBuilder | None = None,
+        tool_name: str = "",
     ) -> None:
         """Write an entry, add its usage to this run and its ancestors, and emit ``usage``.
 
         An entry that the store wrote counts also when an abort cut off the wait for the disk.
         """
-        cost, entry = _entry(usage, purpose, target, error)
+        cost, entry = _entry(
+            usage, purpose, target, error, {**self._origin, "tool_name": tool_name} if tool_name else self._origin
+        )
+        name = self._open[request][2] if request is not None else ""
         session = self._session
         cut: BaseException | None = None
         try:
@@ -114,11 +168,12 @@ class UsageLedger:
             raise cut
         if "usage" in self._bus.table:
             about = {name: entry[name] for name in ("provider", "model", "purpose")}
-            await self._bus.fire(UsageEvent, usage=usage, cost=cost, **about)
+            await self._bus.fire(UsageEvent, usage=usage, cost=cost, request=name, tool_name=tool_name, **about)
 
     def add(self, usage: TokenUsage, cost: float | None) -> None:
         """Add to ``usage`` and ``cost``; an unknown cost (``None``) makes the sum unknown."""
         self.usage = self.usage + usage
+        self.known_cost += cost or 0.0
         if usage.total:
             self.cost = None if cost is None or self.cost is None else self.cost + cost
 
@@ -161,7 +216,9 @@ class UsageLedger:
             if limits.tokens is not None:
                 _check(limits.tokens, ledger.usage.total, "tokens", where)
             if limits.cost is not None:
-                _check(limits.cost, ledger.cost or 0.0, "US dollars", where)
+                _check(limits.cost, ledger.known_cost, "US dollars", where)
+                if ledger.cost is None and not limits.unpriced:
+                    raise LimitReached(_unpriced(limits.cost, "a request of this run" + where))
             if ledger._parent is None:
                 return
             ledger, where = ledger._parent.run.ledger, " in the run that this one is a part of"
@@ -172,14 +229,29 @@ def _check(bound: float | None, used: float, unit: str, where: str = "") -> None
         raise LimitReached(f"the limit of {bound:g} {unit} is reached{where}")
 
 
+def _via_tool(parent: Parent | None) -> dict[str, str]:
+    """Return the name of the nearest tool whose call began a run."""
+    while parent is not None and parent.call is None:
+        parent = parent.run.parent
+    return {"via_tool": parent.call.tool_name} if parent is not None and parent.call is not None else {}
+
+
+def _unpriced(limit: float, of: str) -> str:
+    return (
+        f"the price of {of} is not known, so the limit of {limit:g} US dollars cannot hold; "
+        "give the model a price, or set limits.unpriced"
+    )
+
+
 def _entry(
-    usage: TokenUsage, purpose: Purpose, target: Target | None, error: str | None
+    usage: TokenUsage, purpose: Purpose, target: Target | None, error: str | None, origin: Mapping[str, str]
 ) -> tuple[float | None, Mapping[str, Any]]:
     cost = target.model.cost_of(usage) if target is not None else None
     data: dict[str, Any] = {name: count for name in BUCKETS if (count := getattr(usage, name))}
     data["provider"] = target.provider if target is not None else ""
     data["model"] = target.model.id if target is not None else ""
     data["purpose"] = purpose
+    data.update(origin)
     if cost is not None:
         data["cost"] = cost
     if usage.raw:

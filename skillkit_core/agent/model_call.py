@@ -29,6 +29,7 @@ from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, T
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
 from .around import wrapped
+from .ledger import LimitReached
 from .pump import MessageUpdates
 from .repair import repair
 from .run import Run
@@ -75,7 +76,8 @@ class ModelCall:
             turn: the changes of this turn.
 
         Raises:
-            ProviderError: the call failed, and no retry is allowed; :meth:`partial` returns the part that arrived.
+            ProviderError: the call failed, no retry is allowed, and no other model is left; :meth:`partial` returns the part
+                that arrived.
             GuardFailed: a guard failed before the adapter sent the request.
             LimitReached: a limit forbids another request.
         """
@@ -96,6 +98,11 @@ class ModelCall:
             if delay is None:
                 if attempt > 1:
                     await bus.fire(RetryEndEvent, attempt=attempt, success=False)
+                if isinstance(error, ProviderError) and error.may_fall_back and await run.fall_back(error):
+                    await self.drop()
+                    run.ledger.require_room()
+                    attempt, refreshed = 1, False
+                    continue
                 raise error if isinstance(error, ProviderError) else AgentError(str(error))
             await self.drop()
             run.ledger.require_room()
@@ -168,7 +175,12 @@ class ModelCall:
         run, builder = self._run, MessageBuilder()
         assert run.target is not None
         self._builder = builder
-        run.ledger.open(builder, "turn", run.target)
+        try:
+            name = await run.ledger.permit(request, run.target, run.tokens)
+        except (LimitReached, GuardFailed) as error:
+            self._refusal = error  # the wrappers may turn the exception into another one
+            raise
+        run.ledger.open(builder, "turn", run.target, name)
         await self._receive(request, builder)
         await run.ledger.close(builder)
         if self._refusal is not None:
@@ -210,10 +222,11 @@ class ModelCall:
             await session.append_model_change(model)
         if wanted != session.thinking_level:
             await session.append_thinking_level_change(wanted)
-        selection = self._run.agent.selection
-        if selection.changed or switched:
+        selection, reason = self._run.agent.selection, self._run.fallback
+        if selection.changed or switched or reason:
             selection.take_change()
-            await self._bus.fire(ModelSelectEvent, model=target.model, provider=target.provider)
+            self._run.take_fallback()
+            await self._bus.fire(ModelSelectEvent, model=target.model, provider=target.provider, reason=reason)
 
     async def _transformed(self, messages: Sequence[LLMMessage], target: Target) -> Sequence[LLMMessage]:
         """Return the messages with the changes of the ``context_transform`` handlers, repaired."""

@@ -66,6 +66,7 @@ class Run:
         messages: the messages that the run added to the conversation.
         streaming: a consumer iterates the stream.
         window: the tokens that a request to the model may carry; 0: unknown.
+        fallback: why the model before failed, until ``model_select`` has said so.
         begun: the task of the run has started.
         closing: the run is being closed; an abort has no effect any more.
     """
@@ -99,7 +100,7 @@ class Run:
         self.settings = _settings(agent)
         self.loop = asyncio.get_running_loop()
         limits = agent.host.config.limits(agent.config.limits)
-        self.ledger = UsageLedger(agent.events, limits, parent)
+        self.ledger = UsageLedger(agent.events, limits, parent, run_id)
         self.executor: ToolExecutor | None = agent.config.executor
         if self.executor is None and parent is not None:
             self.executor = parent.run.executor
@@ -117,6 +118,8 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.interrupt: BaseException | None = None  # raised in a task beside the run
+        self._fallbacks: list[str | ModelDefinition] | None = None
+        self.fallback = ""
         # a choice of the agent after this number of choices replaces the run's own target
         self._own_target: tuple[Target | None, int] = (None, 0)
         self._children = 0
@@ -193,6 +196,27 @@ class Run:
         selection = self.agent.selection
         self._own_target = await selection.find(adapter, model), selection.choices
         await self.choose_target()
+
+    async def fall_back(self, error: Exception) -> bool:
+        """Use the next of the fallbacks for the rest of the run; return whether there is one."""
+        if self._fallbacks is None:
+            self._fallbacks = self.agent.selection.fallbacks()
+        while self._fallbacks:
+            model = self._fallbacks.pop(0)
+            before = f"{self.target.provider}/{self.target.model.id}: " if self.target is not None else ""
+            selection = self.agent.selection
+            try:
+                self._own_target = await selection.fall_back(model), selection.choices
+            except SkillKitError as problem:
+                await self.agent.complain("model_select", f"a fallback cannot be used: {problem}")
+                continue
+            self.fallback = self.redact(before + str(error))
+            return True
+        return False
+
+    def take_fallback(self) -> None:
+        """Mark the fallback as announced by ``model_select``."""
+        self.fallback = ""
 
     def prompt_with(self, system_prompt: str) -> None:
         """Set the system prompt."""

@@ -215,6 +215,23 @@ class TargetSelection(Part):
             model = ModelDefinition(model, name)
         return Target(replace(model, provider=name, api=found.api or model.api), found, name)
 
+    def fallbacks(self) -> list[str | ModelDefinition]:
+        """Return the fallbacks of the agent; those of its parent when it asks the parent's model."""
+        config, parent = self._effective_config(), self._agent.nesting.parent
+        if parent is not None and self.target is None:
+            return parent.run.agent.selection.fallbacks()
+        return list(config.fallbacks)
+
+    async def fall_back(self, model: str | ModelDefinition) -> Target:
+        """Return the target of a fallback, at the configured provider unless the name has one.
+
+        Raises as :func:`resolve_target`.
+        """
+        host, config = self._agent.host, replace(self._effective_config(), model=model)
+        if isinstance(model, ModelDefinition) or model.partition("/")[0] in host.adapters:
+            config = replace(config, provider=None, api=None, base_url=None, api_key=None)
+        return await resolve_target(host, config)
+
     async def refresh(self, target: Target) -> Target | None:
         """Return ``target`` with a fresh secret after a refusal; ``None`` when there is no fresh secret."""
         adapter = await self._agent.host.adapters.refresh(target.adapter)

@@ -379,7 +379,8 @@ class ToolCallRun:
             ts=self._run.clock.time(),
         )
         if output.usage is not None:
-            await self._run.ledger.record(_besides(output.usage, nested), "tool", self._run.target)
+            usage = _besides(output.usage, nested)
+            await self._run.ledger.record(usage, "tool", self._run.target, tool_name=self.call.name)
         await self._end(result, output.details, duration)
 
     def _content(self, output: ToolOutput) -> tuple[Block, ...]:

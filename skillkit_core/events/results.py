@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNSET", "BeforeAgentEndResult", "BeforeAgentStartResult", "BeforeCompactResult", "ContextTransformResult",
-    "Continue", "EventResult", "Handled", "InputResult", "MessageEndResult", "ProviderRequestResult", "ReplaceArgs",
+    "Continue", "EventResult", "Handled", "InputResult", "MessageEndResult", "ModelRequestResult",
+    "ProviderRequestResult", "ReplaceArgs",
     "SessionBeforeResult", "SessionBeforeTreeResult", "SessionStartResult", "ToolCallEventResult",
     "ToolResultEventResult", "Transform", "TurnEndResult", "TurnStartResult", "Unset",
 ]  # fmt: skip
@@ -270,6 +271,14 @@ class ContextTransformResult(EventResult):
     """The messages of one request. The loop repairs them before they are sent, and the session is unchanged."""
 
     messages: Sequence[AgentMessage] | Unset = _merged(Merge.chain, _sendable)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequestResult(EventResult):
+    """End the run before a request: ``stop`` with outcome ``limit`` and the ``reason``."""
+
+    stop: bool | Unset = _merged(Merge.any, _flag)
+    reason: str | Unset = _merged(Merge.joined, _text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from .results import (
     EventResult,
     InputResult,
     MessageEndResult,
+    ModelRequestResult,
     ProviderRequestResult,
     SessionBeforeResult,
     SessionBeforeTreeResult,
@@ -34,8 +35,9 @@ from .results import (
 __all__ = [
     "AfterProviderResponseEvent", "AgentEndEvent", "AgentSettledEvent", "AgentStartEvent", "ApprovalRequestEvent",
     "ApprovalResolvedEvent", "BeforeAgentEndEvent", "BeforeAgentStartEvent", "BeforeCompactEvent",
-    "BeforeProviderRequestEvent", "CompactionEndEvent", "CompactionStartEvent", "ContextTransformEvent", "Event",
-    "HandlerErrorEvent", "InputEvent", "MessageEndEvent", "MessageStartEvent", "MessageUpdateEvent",
+    "BeforeModelRequestEvent", "BeforeProviderRequestEvent", "CompactionEndEvent", "CompactionStartEvent",
+    "ContextTransformEvent", "Event", "HandlerErrorEvent", "InputEvent", "MessageEndEvent", "MessageStartEvent",
+    "MessageUpdateEvent",
     "ModelSelectEvent", "QueueUpdateEvent", "RetryEndEvent", "RetryScheduledEvent", "RetryStartEvent",
     "SessionBeforeForkEvent", "SessionBeforeSwitchEvent", "SessionBeforeTreeEvent", "SessionShutdownEvent",
     "SessionStartEvent", "SessionTreeEvent", "ToolCallEvent", "ToolExecutionEndEvent", "ToolExecutionStartEvent",
@@ -206,6 +208,38 @@ class ContextTransformEvent(Event):
     messages: Sequence[AgentMessage] = ()
     tokens: int = 0
     window: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeModelRequestEvent(Event):
+    """A request to a model is about to be made: of a turn, also a retry, or of a compaction.
+
+    Attributes:
+        request: name of the request; its ``usage`` event has the same.
+        purpose: ``turn`` or ``compaction``.
+        system_prompt: the system prompt of the request.
+        messages: its messages.
+        tools: the tools that it offers.
+        tokens: estimated tokens of the input.
+        max_output: most tokens of the answer; 0: unknown.
+        runs: ids of the run and of its ancestors, the outermost last.
+        sessions: the sessions of these runs.
+    """
+
+    type = "before_model_request"
+    answer = ModelRequestResult
+    guard = "phase"
+    request: str
+    model: ModelDefinition
+    provider: str = ""
+    purpose: str = "turn"
+    system_prompt: str = ""
+    messages: Sequence[AgentMessage] = ()
+    tools: Sequence[Tool] = ()
+    tokens: int = 0
+    max_output: int = 0
+    runs: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -430,16 +464,20 @@ class QueueUpdateEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSelectEvent(Event):
-    """Another model or adapter will answer from the next request on."""
+    """Another model or adapter will answer from the next request on. ``reason``: why the one before failed, of a fallback."""
 
     type = "model_select"
     model: ModelDefinition | None = None
     provider: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageEvent(Event):
-    """A request used tokens, also a failed one. ``cost`` is in dollars, ``None`` when the price is unknown."""
+    """A request used tokens, also a failed one. ``cost`` is in dollars, ``None`` when the price is unknown.
+
+    ``request`` is that of ``before_model_request``; empty: ``tool_name`` reported the usage.
+    """
 
     type = "usage"
     usage: TokenUsage
@@ -447,6 +485,8 @@ class UsageEvent(Event):
     provider: str = ""
     model: str = ""
     purpose: str = "turn"
+    request: str = ""
+    tool_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -200,6 +200,26 @@ def context_transform(event: e.ContextTransformEvent, ctx: HandlerContext) -> An
 
 
 @hookspec
+def before_model_request(event: e.BeforeModelRequestEvent, ctx: HandlerContext) -> Answer[r.ModelRequestResult]:
+    """End the run before a request that a budget does not allow, or observe what is about to be sent.
+
+    When: before each request to a model, those of retries, compactions and nested runs included, once nothing that the loop
+    decides about it can change.
+
+    Returns: ``ModelRequestResult`` or ``None``. Any ``stop`` ends the run with outcome ``limit`` and the ``reason``; a compaction
+    that is stopped fails. A failing guard fails the turn. No request is made.
+
+    Example::
+
+        @hookimpl(phase="guard")
+        def before_model_request(event):
+            longest = TokenUsage(input=event.tokens, output=event.max_output)
+            if spent + (event.model.cost_of(longest) or 0) > 5:
+                return ModelRequestResult(stop=True, reason="the budget of $5 would be exceeded")
+    """
+
+
+@hookspec
 def before_provider_request(
     event: e.BeforeProviderRequestEvent, ctx: HandlerContext
 ) -> Answer[r.ProviderRequestResult]:
@@ -414,7 +434,7 @@ def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Observed:
 def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Observed:
     """Observe that another model or adapter will answer.
 
-    When: before a request to another model is built: ``set_adapter`` or ``set_model`` takes effect, or the last answer of the
+    When: before a request to another model is built, also of a fallback, which says why in ``event.reason``: ``set_adapter`` or ``set_model`` takes effect, or the last answer of the
     session's branch is another model's. A ``model_change`` entry is in the session by then.
     """
 

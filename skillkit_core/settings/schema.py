@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from ..config import Limits, RetryPolicy
 
@@ -60,7 +60,9 @@ class ToolSettings(_Strict):
 class CoreSettings(_Strict):
     """The core's top-level keys of ``config.yaml``. Every other key is the section of a plugin."""
 
-    model: str | None = Field(default=None, description="model that answers")
+    model: str | tuple[str, ...] | None = Field(
+        default=None, description="model that answers; of a list the next one when the one before is overloaded or gone"
+    )
     provider: str | None = Field(default=None, description="provider that is asked")
     api: str | None = Field(default=None, description="wire protocol, where the provider speaks several")
     base_url: str | None = Field(default=None, description="endpoint to use instead of the provider's own")
@@ -78,3 +80,9 @@ class CoreSettings(_Strict):
     limits: LimitSettings = LimitSettings()
     retry: RetrySettings = RetrySettings()
     tools: ToolSettings = ToolSettings()
+
+    @field_validator("model")
+    @classmethod
+    def _one_model(cls, model: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        """Return a list of one model, as a variable gives it, as the model."""
+        return model if model is None or isinstance(model, str) or len(model) > 1 else next(iter(model), None)

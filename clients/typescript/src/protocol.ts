@@ -427,6 +427,27 @@ export interface BeforeCompactEvent {
   signal?: unknown;
 }
 
+/** A request to a model is about to be made: of a turn, also a retry, or of a compaction. */
+export interface BeforeModelRequestEvent {
+  type: "before_model_request";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  request?: string;
+  model?: unknown;
+  provider?: string;
+  purpose?: string;
+  system_prompt?: string;
+  messages?: unknown[];
+  tools?: unknown[];
+  tokens?: number;
+  max_output?: number;
+  runs?: string[];
+  sessions?: string[];
+}
+
 /** A request is about to be sent, with the adapter's final payload. Credentials in ``headers`` are redacted. */
 export interface BeforeProviderRequestEvent {
   type: "before_provider_request";
@@ -563,7 +584,7 @@ export interface MessageUpdateEvent {
   event?: unknown;
 }
 
-/** Another model or adapter will answer from the next request on. */
+/** Another model or adapter will answer from the next request on. ``reason``: why the one before failed, of a fallback. */
 export interface ModelSelectEvent {
   type: "model_select";
   session_id?: string;
@@ -573,6 +594,7 @@ export interface ModelSelectEvent {
   ts?: number;
   model?: unknown;
   provider?: string;
+  reason?: string;
 }
 
 /** The queues changed. The fields hold the ids of the waiting messages. */
@@ -786,6 +808,8 @@ export interface UsageEvent {
   provider?: string;
   model?: string;
   purpose?: string;
+  request?: string;
+  tool_name?: string;
 }
 
 /** An event that a plugin defines, or a later version. */
@@ -806,6 +830,7 @@ export type SkillKitEvent =
   | BeforeAgentEndEvent
   | BeforeAgentStartEvent
   | BeforeCompactEvent
+  | BeforeModelRequestEvent
   | BeforeProviderRequestEvent
   | BeforeToolCallEvent
   | CompactionEndEvent

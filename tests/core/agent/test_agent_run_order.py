@@ -38,12 +38,13 @@ def test_a_run_with_tools_emits_the_events_in_the_order_of_the_spec(kit: Any, go
         ]  # fmt: skip
         wanted = [
             "session_start", "input", "before_agent_start", "agent_start",
-            "turn_start", "context_transform", "message_start(assistant)", "message_end(assistant)",
+            "turn_start", "context_transform", "before_model_request", "message_start(assistant)", "message_end(assistant)",
             "before_tool_call", "tool_execution_start", "before_tool_call", "tool_execution_start",
             "tool_execution_update", "after_tool_result", "tool_execution_end", "after_tool_result", "tool_execution_end",
             "message_start(tool_result)", "message_end(tool_result)",
             "message_start(tool_result)", "message_end(tool_result)", "turn_end",
-            "turn_start", "context_transform", "message_start(assistant)", "message_end(assistant)", "turn_end",
+            "turn_start", "context_transform", "before_model_request",
+            "message_start(assistant)", "message_end(assistant)", "turn_end",
             "before_agent_end", "agent_end", "agent_settled", "session_shutdown",
         ]  # fmt: skip
         assert types == wanted

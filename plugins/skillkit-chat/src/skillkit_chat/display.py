@@ -48,6 +48,7 @@ class Display:
             on("agent_start", self._began)
             on("usage", self._usage)
         on("retry_scheduled", self._retry)
+        on("model_select", self._model_select)
         on("handler_error", self._handler_error)
 
     # --- the sign of life -------------------------------------------------------------------------------------
@@ -158,6 +159,10 @@ class Display:
 
     def _retry(self, event: Any) -> None:
         self._say(f"{event.error}; trying again in {event.delay:.1f} s")
+
+    def _model_select(self, event: Any) -> None:
+        if event.reason and event.model is not None:
+            self._say(f"{event.reason}; now answering: {event.provider}/{event.model.id}")
 
     def _handler_error(self, event: Any) -> None:
         owner = f"plugin {event.plugin!r}" if event.plugin else event.source

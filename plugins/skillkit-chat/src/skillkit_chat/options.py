@@ -53,7 +53,7 @@ class Options:
 
 
 _CHOICES = (
-    click.option("--model", "-m", metavar="NAME", help="Model that answers."),
+    click.option("--model", "-m", metavar="NAME", help="Model that answers; A,B: B where A is overloaded or gone."),
     click.option("--provider", metavar="NAME", help="Provider that is asked."),
     click.option("--api", metavar="NAME", help="Wire protocol, where the provider speaks several."),
     click.option("--base-url", metavar="URL", help="Endpoint to use instead of the provider's own."),
@@ -138,8 +138,10 @@ def config_for(host: Host, options: Options) -> AgentConfig:
     from skillkit_core import AgentConfig
 
     skills = (options.skill,) if options.skill is not None else ()
+    model, *fallbacks = options.model.split(",") if options.model else (None,)
     return AgentConfig(
-        model=options.model,
+        model=model,
+        fallbacks=tuple(fallbacks),
         provider=options.provider,
         api=options.api,
         base_url=options.base_url,

@@ -198,7 +198,8 @@ class Progress:
 
     def _on_model_select(self, event: Any) -> None:
         if self.busy and event.model is not None:
-            self._note(f"now answering: {event.provider}/{event.model.id}", "yellow")
+            because = f"{event.reason}; " if event.reason else ""
+            self._note(f"{because}now answering: {event.provider}/{event.model.id}", "yellow")
 
     def _on_compaction_start(self, event: Any) -> None:
         self._doing, self._since = "shortening the conversation", time.monotonic()
