@@ -57,7 +57,7 @@ An agent emits these events on `agent.events`. Each is also a [lifecycle hook](h
 ```text
 session_start
   input -> before_agent_start -> agent_start
-    turn_start -> context_transform -> before_provider_request -> after_provider_response
+    turn_start -> context_transform -> before_model_request -> before_provider_request -> after_provider_response
       message_start, message_update ..., message_end        the answer, kept before its tools run
       for each call: before_tool_call -> tool_execution_start
         tool_execution_update ... -> after_tool_result -> tool_execution_end     in order of completion

@@ -217,9 +217,6 @@ class BeforeModelRequestEvent(Event):
     Attributes:
         request: name of the request; its ``usage`` event has the same.
         purpose: ``turn`` or ``compaction``.
-        system_prompt: the system prompt of the request.
-        messages: its messages.
-        tools: the tools that it offers.
         tokens: estimated tokens of the input.
         max_output: most tokens of the answer; 0: unknown.
         runs: ids of the run and of its ancestors, the outermost last.
@@ -233,9 +230,6 @@ class BeforeModelRequestEvent(Event):
     model: ModelDefinition
     provider: str = ""
     purpose: str = "turn"
-    system_prompt: str = ""
-    messages: Sequence[AgentMessage] = ()
-    tools: Sequence[Tool] = ()
     tokens: int = 0
     max_output: int = 0
     runs: tuple[str, ...] = ()

@@ -201,7 +201,7 @@ def context_transform(event: e.ContextTransformEvent, ctx: HandlerContext) -> An
 
 @hookspec
 def before_model_request(event: e.BeforeModelRequestEvent, ctx: HandlerContext) -> Answer[r.ModelRequestResult]:
-    """End the run before a request that a budget does not allow, or observe what is about to be sent.
+    """End the run before a request that a budget does not allow.
 
     When: before each request to a model, those of retries, compactions and nested runs included, once nothing that the loop
     decides about it can change.
@@ -434,8 +434,9 @@ def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Observed:
 def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Observed:
     """Observe that another model or adapter will answer.
 
-    When: before a request to another model is built, also of a fallback, which says why in ``event.reason``: ``set_adapter`` or ``set_model`` takes effect, or the last answer of the
-    session's branch is another model's. A ``model_change`` entry is in the session by then.
+    When: before a request to another model is built: ``set_adapter`` or ``set_model`` takes effect, the last answer of the
+    session's branch is another model's, or a fallback answers, and ``event.reason`` says why. A ``model_change`` entry is in the
+    session by then.
     """
 
 

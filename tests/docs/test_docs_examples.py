@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -70,13 +71,21 @@ class Page:
             read_distribution(path, scan())
 
     def shell(self, block: Block) -> str:
-        env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-        done = subprocess.run(
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        started = subprocess.Popen(
             ["bash", "-eu", "-o", "pipefail", "-c", block.text],
-            cwd=self.folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS,
+            cwd=self.folder, env={**os.environ, "PATH": path, "PYTHONFAULTHANDLER": "1"}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        assert done.returncode == 0, f"ended with {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout
+        try:
+            out, err = started.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            running = subprocess.run(["ps", "-eo", "pid,ppid,stat,etimes,args"], capture_output=True, text=True).stdout
+            os.killpg(started.pid, signal.SIGABRT)  # whatever hangs prints where
+            out, err = started.communicate(timeout=SECONDS)
+            pytest.fail(f"did not end within {SECONDS} s\n{out}{err}\n--- what ran\n{running}")
+        assert started.returncode == 0, f"ended with {started.returncode}\n{out}{err}"
+        return out
 
     def python(self, block: Block) -> str:
         out = io.StringIO()

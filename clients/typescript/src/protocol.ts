@@ -439,9 +439,6 @@ export interface BeforeModelRequestEvent {
   model?: unknown;
   provider?: string;
   purpose?: string;
-  system_prompt?: string;
-  messages?: unknown[];
-  tools?: unknown[];
   tokens?: number;
   max_output?: number;
   runs?: string[];

@@ -1,4 +1,4 @@
-"""``before_model_request``: a budget stops a request before it is made, and everything that is sent can be seen."""
+"""``before_model_request``: a budget stops a request before it is made."""
 
 from __future__ import annotations
 
@@ -49,9 +49,8 @@ def test_a_stop_ends_the_run_before_the_request_with_outcome_limit(kit: Any, go:
         assert len(agent.scripted.requests) == 1
         first, second = budget.seen
         assert first.request != second.request and first.purpose == "turn" and first.max_output == 500
-        assert [m.text for m in first.messages] == ["go"] and 0 < first.tokens < second.tokens
+        assert 0 < first.tokens < second.tokens
         assert first.runs == (response.run_id,) and first.sessions == (response.session_id,)
-        assert [t.name for t in first.tools] == ["look"]
         used = agent.seen.of("usage")
         assert [(u.request, u.purpose, u.tool_name) for u in used] == [
             (first.request, "turn", ""),
