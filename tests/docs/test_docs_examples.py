@@ -26,7 +26,7 @@ from skillkit_core import Host, SkillSource
 from skillkit_core.host.discovery import scan
 from skillkit_core.host.distribution import read_distribution
 
-SECONDS = 60
+SECONDS = 180
 RUN_ELSEWHERE = 2  # the README's first blocks bring up an environment of their own: .ci/readme_commands.py runs them
 
 

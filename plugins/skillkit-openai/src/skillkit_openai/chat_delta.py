@@ -184,8 +184,11 @@ def _refusal(text: str, acc: ChatState, out: Out) -> ChatState:
 
 def _call(raw: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
     rest = acc.rest
-    at = call_of(raw, rest.calls)
+    at = call_of(raw, rest.calls, rest.numbered)
     new = at == len(rest.calls)
+    if new and raw.get("index") != at:
+        rest = rest._replace(numbered=False)
+        acc = with_rest(acc, rest)
     call = Call(raw.get("index"), -1, "", "", None, {}) if new else rest.calls[at]
     function = raw.get("function") or raw.get("custom") or {}
     fragment = function.get("arguments", function.get("input"))

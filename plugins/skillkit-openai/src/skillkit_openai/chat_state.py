@@ -64,9 +64,9 @@ class Rest(NamedTuple):
     """What changes seldom.
 
     ``next`` is the index of the next block; ``thinking`` that of the last thinking block, ``refusal`` that of the refusal
-    block, or -1; ``field`` the name of the field in which thinking comes; ``citations`` those of the open text;
-    ``sourced``: the sources of the whole answer are among them; ``audio`` the pieces of a spoken answer; ``finish`` the
-    finish reason; ``usage`` the newest usage object.
+    block, or -1; ``numbered``: the wire's indices of the calls are 0, 1, 2, ...; ``field`` the name of the field in which
+    thinking comes; ``citations`` those of the open text; ``sourced``: the sources of the whole answer are among them; ``audio``
+    the pieces of a spoken answer; ``finish`` the finish reason; ``usage`` the newest usage object.
     """
 
     next: int = 0
@@ -74,6 +74,7 @@ class Rest(NamedTuple):
     refusal: int = -1
     refused: Chain = None
     calls: tuple[Call, ...] = ()
+    numbered: bool = True
     field: str = ""
     details: Chain = None
     citations: Chain = None
@@ -112,14 +113,17 @@ def string(value: Any) -> str:
     return value or ""
 
 
-def call_of(raw: Mapping[str, Any], calls: tuple[Call, ...]) -> int:
+def call_of(raw: Mapping[str, Any], calls: tuple[Call, ...], numbered: bool = False) -> int:
     """Which call a fragment belongs to; ``len(calls)``: a new one.
 
     By the wire's index; servers that leave it out, or give the same to every call, are told apart by id and name. An
-    unknown id is a new call only beside a name: some servers make up an id for every fragment.
+    unknown id is a new call only beside a name: some servers make up an id for every fragment. ``numbered``: the indices of
+    the calls so far are 0, 1, 2, ...
     """
     key, id, function = raw.get("index"), raw.get("id"), raw.get("function") or raw.get("custom") or {}
     name = function.get("name")
+    if numbered and key == len(calls):
+        return key
     for at in range(len(calls) - 1, -1, -1):
         call = calls[at]
         if key is not None and call.key is not None:

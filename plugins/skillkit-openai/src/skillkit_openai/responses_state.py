@@ -67,6 +67,9 @@ def place(number: int, item: Mapping[str, Any], acc: ResponsesState, taken: set[
     Some servers leave items out of the terminal event, sort them, or give them other ids there.
     """
     id, kind = item.get("id"), text_field(item, "type") or "unknown"
+    there = acc.items.get(number)
+    if there is not None and id and (there.id, there.kind) == (id, kind) and number not in taken:
+        return number  # as it should be
     free = [at for at in acc.items if at not in taken]
     alike = [at for at in free if acc.items[at].kind == kind]
     same = next((at for at in alike if id and acc.items[at].id == id), None)
