@@ -23,8 +23,8 @@ __all__ = ["EventForms", "MessageForms", "RequestForms", "event_about", "title"]
 JSON = dict[str, Any]
 VOLATILE = frozenset(
     {"session_id", "sessions", "run_id", "runs", "request", "agent_path", "seq", "ts", "duration", "latency", "delay",
-     "traceback", "path", "previous", "preparation", "target", "tokens", "before_tokens", "after_tokens", "leaf_id", "entry_id", "summary_id", "message",
-     "messages", "tool_results", "details"}
+     "traceback", "path", "previous", "preparation", "target", "tokens", "before_tokens", "after_tokens", "leaf_id",
+     "entry_id", "summary_id", "message", "messages", "tool_results", "details"}
 )  # fmt: skip
 QUEUES = ("steering", "follow_up", "next_run")
 
