@@ -29,8 +29,6 @@ async def ask(host: Host, options: Options) -> int:
     """Run what the command line asks for; gives the exit code."""
     from skillkit_core import AgentRunner
 
-    from .arguments import parse_action_args
-    from .direct import DirectCall, TypedByAPerson
     from .talk import talk
 
     action = _action(host, options)
@@ -40,10 +38,15 @@ async def ask(host: Host, options: Options) -> int:
         from .explaining import explain
 
         return await explain(host, options, _request_text(options))
-    typed = TypedByAPerson() if action is not None and options.approvals is None else None
+    typed, values = None, {}
+    if action is not None:
+        from .arguments import parse_action_args
+        from .direct import DirectCall, TypedByAPerson
+
+        typed = TypedByAPerson() if options.approvals is None else None
+        values = parse_action_args(str(options.skill), action, options.words[1:])
     approver = typed or approver_for(options.who_answers("deny"), kept=keeps_sessions(host, options))
     config = replace(config_for(host, options), approver=approver)
-    values = parse_action_args(str(options.skill), action, options.words[1:]) if action is not None else None
     request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
     session = await session_for(host, options)
     agent = AgentRunner(config, host=host, session=session)
@@ -60,7 +63,7 @@ async def ask(host: Host, options: Options) -> int:
             name = _tool_of(agent, skill.name, action.name)
             if typed is not None:
                 typed.tool_name = name
-            agent.set_adapter(DirectCall(name, values or {}))
+            agent.set_adapter(DirectCall(name, values))
         finish = await talk(agent, options, functools.partial(agent.chat, request))
     finally:
         await agent.aclose()  # before the last line is printed: nothing follows it

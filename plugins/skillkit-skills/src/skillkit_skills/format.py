@@ -12,7 +12,6 @@ from skillkit_core.errors import SkillKitError
 from skillkit_core.frozen import freeze
 from skillkit_core.skills import Requirements, Skill, SkillAction
 
-from .install import clean_installers
 from .keys import KEYS
 from .natural import natural
 from .problems import problems_of
@@ -252,6 +251,8 @@ def _apply_gating(
     found["requires"] = Requirements(**lists)
     installers = next((c["install"] for c in carriers if "install" in c), None)
     if isinstance(installers, list):
+        from .install import clean_installers
+
         found["install"] = clean_installers(installers, codes)
 
 
