@@ -130,7 +130,8 @@ async def log_in(
 async def _asked(target: Target, ui: UserInterface) -> str:
     from skillkit_core.contracts.user_interface import Survey, SurveyQuestion
 
-    question = SurveyQuestion("key", f"API key of {target.name} ({target.secret})", "secret")
+    what = target.name if target.name == target.secret else f"API key of {target.name} ({target.secret})"
+    question = SurveyQuestion("key", what, "secret")
     answers = await ui.ask(Survey("Log in", f"The key is kept as {target.secret}.", (question,)))
     if answers is None:
         raise SkillKitError("no key was given, and nothing has changed")

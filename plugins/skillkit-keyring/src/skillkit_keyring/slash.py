@@ -19,13 +19,13 @@ def said_after_login(host: Host, done: Done) -> tuple[str, list[str]]:
     from .store import SECRETS, store_of
 
     row = done.row
-    what = "Logged in to" if row.kind == "oauth" else "The key is kept:"
+    what = f"Logged in to {row.provider}" if row.kind == "oauth" else f"Kept a key for {row.provider}"
     path = store_of(host).folder.path / SECRETS
     place = f"the keyring ({row.backend})" if row.place == "keyring" else f"{path}, which only you can read"
     warnings = [f"{done.why}; the credential is kept in a file that is not encrypted"] if done.why else []
     if host.environ.get(done.secret):
         warnings.append(f"{done.secret} is set in the environment, which comes first")
-    return f"{what} {row.provider}. {done.secret} is in {place}.", warnings
+    return f"{what}: {done.secret} is in {place}.", warnings
 
 
 async def slash_login(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
