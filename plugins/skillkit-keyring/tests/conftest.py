@@ -171,12 +171,6 @@ def acme(site, llm_server, skillkit_home, monkeypatch):
     return site
 
 
-@pytest.fixture(autouse=True)
-def no_keyring(monkeypatch):
-    """No keyring of the machine that runs the tests."""
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
-
-
 @pytest.fixture
 def vault(skillkit_home, monkeypatch):
     """A keyring that works; ``locked`` beside its file locks it."""

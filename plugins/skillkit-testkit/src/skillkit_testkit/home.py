@@ -53,6 +53,9 @@ def isolate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     for name in os.environ:
         if _FOREIGN.match(name):
             monkeypatch.delenv(name)
+    monkeypatch.setenv(
+        "PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring"
+    )  # nothing asks for the machine's keyring
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("SKILLKIT_HOME", str(own))
