@@ -193,7 +193,7 @@ def register_credentials(register: Callable[[Factory], None], host: Host, config
 
         @hookimpl
         def register_credentials(register):
-            register(Factory("keyring", "skillkit_keyring.source:KeyringSource"))
+            register(Factory("vault", "acme_vault.source:VaultSource"))
     """
 
 
