@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from skillkit_core.errors import UsageError
 
 if TYPE_CHECKING:
     from .provider import OAuthProvider
@@ -53,3 +55,13 @@ class KeyringConfig(BaseModel):
     service: str = Field("skillkit", min_length=1, description="name under which the keyring shows the credentials")
     login_timeout: float = Field(300, gt=0, description="seconds that a login may take")
     oauth: dict[str, OAuthSettings] = Field(default_factory=dict, description="logins, by the name of the provider")
+
+    @field_validator("oauth")
+    @classmethod
+    def _usable(cls, given: dict[str, OAuthSettings]) -> dict[str, OAuthSettings]:
+        for name, login in given.items():
+            try:
+                login.provider(name)
+            except UsageError as error:
+                raise ValueError(str(error)) from None
+        return given

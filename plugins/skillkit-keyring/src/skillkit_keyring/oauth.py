@@ -7,6 +7,7 @@ codes), 7009 (revocation).
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ async def browser_login(
         )
         await ui.notify(f"Log in to {provider.name} in a browser on this machine: {url}")
         if open_url is not None:
-            await asyncio.to_thread(open_url, url)
+            _open(open_url, url)
         try:
             async with asyncio.timeout(seconds):
                 code = await redirect.code()
@@ -115,7 +116,7 @@ async def device_login(
         f"Log in to {provider.name}: open {begun['verification_uri']} and enter the code {begun['user_code']}"
     )
     if open_url is not None:
-        await asyncio.to_thread(open_url, begun.get("verification_uri_complete") or begun["verification_uri"])
+        _open(open_url, begun.get("verification_uri_complete") or begun["verification_uri"])
     over = f"the code for {provider.name} has expired before anybody entered it"
     interval, until = begun["interval"], now() + min(seconds, begun["expires_in"])
 
@@ -177,6 +178,11 @@ def revoke(token: Mapping[str, Any], client_secret: str | None) -> str:
     except (SkillKitError, requests.RequestException) as error:
         return f"the provider could not be told: {type(error).__name__}"
     return "" if answer.status_code < 300 else f"the provider did not end it: HTTP {answer.status_code}"
+
+
+def _open(open_url: Callable[[str], Any], url: str) -> None:
+    """Open an address without waiting: a browser in a terminal ends when the person leaves it."""
+    threading.Thread(target=open_url, args=(url,), daemon=True).start()
 
 
 def _client(client_id: str, client_secret: str | None, scopes: tuple[str, ...], redirect: str | None) -> OAuth2Session:
