@@ -9,7 +9,26 @@ from typing import Any
 from .fields import check_fields
 from .frozen import EMPTY, FrozenDict, freeze
 
-__all__ = ["ModelCost", "ModelDefinition", "TokenUsage"]
+__all__ = ["ModelCost", "ModelDefinition", "PriceTier", "TokenUsage"]
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTier:
+    """Prices of long prompts. They are paid for all tokens of the request, as providers do it.
+
+    Attributes:
+        above: the prompt has more tokens than this, cached ones included.
+        input: US dollars per million input tokens that were not cached.
+        output: the same for output and reasoning tokens.
+        cache_read: the same for input tokens that were cached.
+        cache_write: the same for input tokens that were put into the cache.
+    """
+
+    above: int
+    input: float
+    output: float
+    cache_read: float = 0.0
+    cache_write: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +40,29 @@ class ModelCost:
         output: the same for output and reasoning tokens.
         cache_read: the same for input tokens that were cached.
         cache_write: the same for input tokens that were put into the cache.
+        tiers: other prices for longer prompts, the shortest prompts first.
     """
 
     input: float
     output: float
     cache_read: float = 0.0
     cache_write: float = 0.0
+    tiers: tuple[PriceTier, ...] = ()
+
+    def at(self, prompt: int) -> ModelCost | PriceTier:
+        """Return the prices of a request whose prompt has ``prompt`` tokens."""
+        found: ModelCost | PriceTier = self
+        for tier in self.tiers:
+            if prompt > tier.above:
+                found = tier
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prices as JSON output shows them, without ``tiers`` where there are none."""
+        data = asdict(self)
+        if not self.tiers:
+            del data["tiers"]
+        return data
 
 
 BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")
@@ -60,6 +96,11 @@ class TokenUsage:
     def total(self) -> int:
         """All tokens of all buckets."""
         return self.input + self.output + self.cache_read + self.cache_write + self.reasoning
+
+    @property
+    def prompt(self) -> int:
+        """The tokens of the prompt, cached ones included."""
+        return self.input + self.cache_read + self.cache_write
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(*[getattr(self, name) + getattr(other, name) for name in BUCKETS])
@@ -116,10 +157,10 @@ class ModelDefinition:
         set_(self, "options", freeze(self.options))
 
     def cost_of(self, usage: TokenUsage) -> float | None:
-        """Return the dollars for ``usage``, or ``None`` when the price is unknown."""
-        c = self.cost
-        if c is None:
+        """Return the dollars for ``usage`` of one request, or ``None`` when the price is unknown."""
+        if self.cost is None:
             return None
+        c = self.cost.at(usage.prompt)
         paid = usage.input * c.input + (usage.output + usage.reasoning) * c.output
         return (paid + usage.cache_read * c.cache_read + usage.cache_write * c.cache_write) / 1_000_000
 
@@ -132,7 +173,7 @@ class ModelDefinition:
             "display_name": self.display_name,
             "context_window": self.context_window or None,
             "max_output_tokens": self.max_output_tokens or None,
-            "cost": None if self.cost is None else asdict(self.cost),
+            "cost": None if self.cost is None else self.cost.to_dict(),
             "capabilities": sorted(self.capabilities),
             "reasoning": self.reasoning,
             "aliases": list(self.aliases),

@@ -249,7 +249,7 @@ class ModelRegistry(Registry["ModelDefinition"]):
         return [m for m in self.items() if m.provider == provider]
 
     def calculate_cost(self, model_id: str, usage: TokenUsage) -> float:
-        """Return the dollars for ``usage`` of ``model_id``.
+        """Return the dollars for ``usage`` of one request to ``model_id``.
 
         Raises:
             UnknownName: the model is not registered.
