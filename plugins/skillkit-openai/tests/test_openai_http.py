@@ -18,7 +18,7 @@ from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.host.text import redact_headers
 from skillkit_core.messages import StopReason, UserMessage
-from skillkit_core.models import ModelDefinition
+from skillkit_core.models import ModelCost, ModelDefinition
 from skillkit_core.stream import StreamEvent
 
 MODEL = ModelDefinition("m")
@@ -534,6 +534,37 @@ def test_a_hook_that_raises_is_an_error_event_and_nothing_is_sent(loopback: Any)
             assert "no" in str(error)
             assert isinstance(error.__cause__, RuntimeError)
             assert server.requests == []
+            await adapter.close()
+
+    asyncio.run(main())
+
+
+def test_lists_of_many_servers_say_windows_answers_prices_and_what_a_model_takes(loopback: Any) -> None:
+    router = {
+        "id": "maker/m",
+        "context_length": 64_000,
+        "architecture": {"input_modalities": ["text", "image", "file"]},
+        "pricing": {"prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003"},
+        "top_provider": {"max_completion_tokens": 8_000},
+        "supported_parameters": ["tools", "reasoning", "structured_outputs", "top_k"],
+    }
+    local = {"models": [{"key": "qwen", "max_context_length": 32_768}, {"name": "llama:8b", "context_length": 4_096}]}
+
+    async def main() -> None:
+        async with loopback() as server:
+            adapter = OpenAIAdapter(None, base_url=server.url)
+            server.json({"data": [router, {"id": "auto", "pricing": {"prompt": "-1", "completion": "-1"}}]})
+            known, unknown = await adapter.list_models()
+            assert (known.context_window, known.max_output_tokens, known.reasoning) == (64_000, 8_000, True)
+            assert known.cost == ModelCost(3, 15, 0.3, 3)
+            assert known.capabilities == {"text", "image", "pdf", "tool_use", "reasoning", "structured_output"}
+            assert (unknown.cost, unknown.capabilities) == (None, {"text", "tool_use"})
+            server.script.clear()
+            server.json(local)
+            assert [(m.id, m.context_window) for m in await adapter.list_models()] == [
+                ("qwen", 32_768),
+                ("llama:8b", 4_096),
+            ]
             await adapter.close()
 
     asyncio.run(main())

@@ -23,6 +23,7 @@ from skillkit_core import (
     Limits,
     ModelCost,
     ModelDefinition,
+    PriceTier,
     ProviderError,
     RunAborted,
     Tool,
@@ -167,7 +168,8 @@ def test_a_failure_in_an_answer_and_its_retries_replay_without_the_wait(tmp_path
 def test_agents_inside_tools_count_in_the_replay_as_they_did(tmp_path: Path) -> None:
     """Two levels of agents: their requests are not made again, what they used and cost counts, also against the budget."""
     path = tmp_path / "session.jsonl"
-    model = ModelDefinition("priced", cost=ModelCost(input=1_000.0, output=10_000.0))
+    tiers = (PriceTier(above=9, input=3_000.0, output=20_000.0),)
+    model = ModelDefinition("priced", cost=ModelCost(input=1_000.0, output=10_000.0, tiers=tiers))
 
     def asks(depth: int) -> Tool:
         async def ask(args: Any, ctx: Any) -> str:

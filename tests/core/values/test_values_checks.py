@@ -24,6 +24,7 @@ from skillkit_core import (
     ModelDefinition,
     ModelRegistry,
     ModelSettings,
+    PriceTier,
     ProviderError,
     Registry,
     RetryPolicy,
@@ -139,6 +140,17 @@ def test_cost_is_per_million_tokens_and_never_guessed() -> None:
 
 
 USAGES = st.builds(TokenUsage, *[st.integers(0, 10**9)] * 5)
+
+
+def test_a_tier_is_paid_for_the_whole_request_when_its_prompt_is_longer() -> None:
+    tiers = (PriceTier(100, 10, 20, 30, 40), PriceTier(200, 100, 200, 300, 400))
+    model = ModelDefinition("m", cost=ModelCost(1, 2, 3, 4, tiers))
+    for prompt, prices in ((100, (1, 2, 3, 4)), (101, (10, 20, 30, 40)), (201, (100, 200, 300, 400))):
+        usage = TokenUsage(input=prompt - 20, output=1_000, cache_read=10, cache_write=10, reasoning=5)
+        paid = (prompt - 20) * prices[0] + 1_005 * prices[1] + 10 * prices[2] + 10 * prices[3]
+        assert model.cost_of(usage) == pytest.approx(paid / 1e6)
+    assert model.to_dict()["cost"]["tiers"][0]["above"] == 100
+    assert "tiers" not in ModelDefinition("m", cost=ModelCost(1, 2)).to_dict()["cost"]
 
 
 @PROPERTY

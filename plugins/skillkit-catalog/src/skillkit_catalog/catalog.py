@@ -1,26 +1,39 @@
-"""The model definitions: those of ``models.json``, and what the configuration adds and corrects.
+"""The model definitions: those of ``models.json``, what ``models refresh`` has kept, and what the configuration says.
 
 The data are JSON because that loads nearly a hundred times faster than YAML, diffs line by line (one model, one line) and
 can be read by other programs. A cache price that is missing there counts as the input price, so that a cost is never shown
-too low because of it. ``cost: null`` means that the price is not known.
+too low because of it. ``cost: null`` means that the price is not known. A price that changes with the hour is the dearest.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillkit_core.errors import SkillKitError
 from skillkit_core.frozen import thaw
-from skillkit_core.models import ModelCost, ModelDefinition
+from skillkit_core.models import ModelCost, ModelDefinition, PriceTier
 
 if TYPE_CHECKING:
     from .config import CatalogConfig, Override
 
-__all__ = ["ProviderFacts", "builtin", "definition", "definitions", "find", "own_model", "providers"]
+__all__ = [
+    "ProviderFacts",
+    "aliased",
+    "builtin",
+    "definition",
+    "definitions",
+    "find",
+    "modalities",
+    "named",
+    "own_model",
+    "providers",
+    "refreshed",
+]
 
 _DATA = Path(__file__).with_name("models.json")
 
@@ -57,19 +70,28 @@ def builtin() -> tuple[ModelDefinition, ...]:
     return tuple(model for facts in providers() for model in facts.models)
 
 
-def cost_of(given: Mapping[str, float] | None) -> ModelCost | None:
+def cost_of(given: Mapping[str, Any] | None) -> ModelCost | None:
     """A price; missing cache prices are the input price."""
     if given is None:
         return None
+    tiers = sorted(given.get("tiers") or (), key=lambda tier: int(tier["above"]))
+    return ModelCost(*_prices(given), tuple(PriceTier(tier["above"], *_prices(tier)) for tier in tiers))
+
+
+def _prices(given: Mapping[str, Any]) -> tuple[float, float, float, float]:
     price = given["input"]
-    return ModelCost(price, given["output"], given.get("cache_read", price), given.get("cache_write", price))
+    read, write = given.get("cache_read"), given.get("cache_write")
+    return price, given["output"], price if read is None else read, price if write is None else write
 
 
 def definition(entry: Mapping[str, Any], provider: str = "", api: str = "") -> ModelDefinition:
-    """One entry as a definition; ``provider`` and ``api`` are those of its group. A ``note`` goes into the options."""
+    """One entry as a definition; ``provider`` and ``api`` are those of its group.
+
+    The options also hold its ``note``, and ``deprecated``: ``since``, ``retires`` (dates, ``YYYY-MM-DD``) and ``successor``.
+    """
     capabilities = set(entry.get("capabilities", ("text", "tool_use")))
     reasoning = bool(entry.get("reasoning", "reasoning" in capabilities))
-    note = {"note": entry["note"]} if entry.get("note") else {}
+    more = {name: entry[name] for name in ("note", "deprecated") if entry.get(name)}
     return ModelDefinition(
         id=entry["id"],
         provider=entry.get("provider", provider),
@@ -82,28 +104,84 @@ def definition(entry: Mapping[str, Any], provider: str = "", api: str = "") -> M
         reasoning=reasoning,
         thinking_levels=entry.get("thinking_levels") or {},
         aliases=tuple(entry.get("aliases", ())),
-        options={**(entry.get("options") or {}), **note},
+        options={**(entry.get("options") or {}), **more},
     )
+
+
+def modalities(model: ModelDefinition) -> dict[str, list[str]]:
+    """What goes into a request and what comes back, of ``text``, ``image``, ``pdf`` and ``audio``."""
+    return {
+        "input": [kind for kind in ("text", "image", "pdf", "audio") if kind in model.capabilities],
+        "output": ["text"],
+    }
 
 
 def find(name: str) -> ModelDefinition | None:
     """The built-in model called ``name``: ``provider/id``, an id or an alias."""
-    for model in builtin():
+    return named(builtin(), name)
+
+
+def named(models: Iterable[ModelDefinition], name: str) -> ModelDefinition | None:
+    """The one of ``models`` called ``name``: ``provider/id``, an id or an alias."""
+    all_ = tuple(models)
+    for model in all_:
         if name == f"{model.provider}/{model.id}":
             return model
-    return next((m for m in builtin() if name == m.id or name in m.aliases), None)
+    return next((m for m in all_ if name == m.id), None) or next((m for m in all_ if name in m.aliases), None)
 
 
-def definitions(config: CatalogConfig | None) -> list[ModelDefinition]:
-    """Every model that this plugin offers: the built-in ones as overridden, replaced by or followed by the user's own."""
-    found = {(m.provider, m.id): m for m in builtin()}
+def definitions(config: CatalogConfig | None, overlay: Mapping[str, Any] | None = None) -> list[ModelDefinition]:
+    """Every model that this plugin offers: the built-in ones, refreshed and overridden, and the user's own.
+
+    ``overlay``: what ``models refresh`` has kept, ``provider/id`` to the facts that are newer than the built-in ones.
+    """
+    found = {(m.provider, m.id): m for m in refreshed(overlay or {})}
     if config is not None:
         for name, change in config.overrides.items():
             model = find(name)
             if model is not None:
-                found[model.provider, model.id] = _changed(model, change)
+                key = model.provider, model.id
+                found[key] = _changed(found[key], change)
         found |= {(m.provider, m.id): m for m in _own(config)}
+        for alias, target in config.aliases.items():
+            model = named(found.values(), _followed(config.aliases, target))
+            if model is not None:
+                key = model.provider, model.id
+                found[key] = replace(found[key], aliases=(*found[key].aliases, alias))
     return list(found.values())
+
+
+def refreshed(overlay: Mapping[str, Any]) -> list[ModelDefinition]:
+    """The built-in models with newer facts, and the models that only the overlay knows.
+
+    Raises:
+        ValueError: the overlay is not what ``models refresh`` writes.
+    """
+    found = {f"{m.provider}/{m.id}": m for m in builtin()}
+    try:
+        for name, facts in overlay.items():
+            model = found.get(name)
+            if model is None:
+                found[name] = definition(facts)
+                continue
+            newer = {field: facts[field] for field in ("context_window", "max_output_tokens") if field in facts}
+            if "cost" in facts:
+                newer["cost"] = cost_of(facts["cost"])
+            found[name] = replace(model, **newer)
+    except (AttributeError, KeyError, TypeError, SkillKitError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+    return list(found.values())
+
+
+def aliased(config: CatalogConfig | None, name: str) -> str | None:
+    """The model name that the user's alias ``name`` means, or ``None``."""
+    return None if config is None or name not in config.aliases else _followed(config.aliases, name)
+
+
+def _followed(aliases: Mapping[str, str], name: str) -> str:
+    while name in aliases:  # the configuration refuses loops
+        name = aliases[name]
+    return name
 
 
 def own_model(config: CatalogConfig | None, name: str, provider: str | None) -> ModelDefinition | None:
@@ -124,12 +202,13 @@ def _own(config: CatalogConfig) -> list[ModelDefinition]:
 
 def _changed(model: ModelDefinition, change: Override) -> ModelDefinition:
     given = change.model_dump(exclude_unset=True)
+    ends = given.pop("deprecated", None)
     if "cost" in given:
-        given["cost"] = (
-            None if given["cost"] is None else cost_of({k: v for k, v in given["cost"].items() if v is not None})
-        )
+        given["cost"] = cost_of(given["cost"])
     if "options" in given:
         given["options"] = {**thaw(model.options), **given["options"]}
+    if ends is not None:
+        given["options"] = {**thaw(model.options), **given.get("options", {}), "deprecated": ends}
     if "capabilities" in given:
         given["reasoning"] = given.get("reasoning", "reasoning" in given["capabilities"])
     return replace(model, **given)

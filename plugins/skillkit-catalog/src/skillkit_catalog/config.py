@@ -1,32 +1,51 @@
-"""The section ``catalog`` of the configuration: models of your own, and corrections of built-in ones."""
+"""The section ``catalog`` of the configuration: models and names of your own, and corrections of built-in ones."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NoReturn, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-__all__ = ["CatalogConfig", "Cost", "ModelEntry", "Override"]
+__all__ = ["CatalogConfig", "Cost", "Deprecated", "ModelEntry", "Override", "Tier"]
 
 Capability: TypeAlias = Literal["text", "image", "pdf", "audio", "reasoning", "tool_use", "structured_output"]
 Level: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 Name: TypeAlias = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
 Price: TypeAlias = Annotated[float, Field(ge=0)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1)]
+Date: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Cost(_Strict):
-    """US dollars per million tokens."""
-
+class _Prices(_Strict):
     input: Price = Field(description="input tokens that are not cached")
     output: Price = Field(description="output tokens, thinking included")
     cache_read: Price | None = Field(default=None, description="cached input; default: the input price")
     cache_write: Price | None = Field(default=None, description="input written to the cache; default: the input price")
+
+
+class Tier(_Prices):
+    """Prices of all tokens of a request with a long prompt, US dollars per million tokens."""
+
+    above: Tokens = Field(description="the prompt has more tokens than this")
+
+
+class Cost(_Prices):
+    """US dollars per million tokens."""
+
+    tiers: list[Tier] = Field(default=[], description="other prices for longer prompts")
+
+
+class Deprecated(_Strict):
+    """The end of a model."""
+
+    since: Date | None = Field(default=None, description="day of the announcement, YYYY-MM-DD")
+    retires: Date | None = Field(default=None, description="first day without the model, YYYY-MM-DD")
+    successor: Name = Field(description="name of the model that the provider recommends instead")
 
 
 class _Facts(_Strict):
@@ -38,6 +57,7 @@ class _Facts(_Strict):
     thinking_levels: dict[Level, Any] = Field(default={}, description="thinking level to what the wire wants for it")
     aliases: list[Name] = Field(default=[], description="other names that mean this model")
     options: dict[str, Any] = Field(default={}, description="facts for the adapter")
+    deprecated: Deprecated | None = Field(default=None, description="when the model ends, and what follows it")
 
 
 class ModelEntry(_Facts):
@@ -71,6 +91,7 @@ class CatalogConfig(_Strict):
         default=[], description="models of your own; the same provider and id replaces one"
     )
     overrides: dict[str, Override] = Field(default={}, description="corrections, by model name")
+    aliases: dict[Name, Name] = Field(default={}, description="names of your own for models, by the name")
 
     @field_validator("models")
     @classmethod
@@ -95,3 +116,31 @@ class CatalogConfig(_Strict):
                 error = UnknownName("model", name, [f"{m.provider}/{m.id}" for m in builtin()])
                 raise PydanticCustomError("unknown_model", "{problem}", {"problem": str(error)})
         return overrides
+
+    @field_validator("aliases")
+    @classmethod
+    def _lead_to_models(cls, aliases: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if not aliases:
+            return aliases
+        from skillkit_core.errors import UnknownName
+
+        from .catalog import builtin, definition, named
+
+        own = [definition(entry.model_dump(exclude_none=True)) for entry in info.data.get("models", ())]
+        models = [*own, *builtin()]
+        for alias in aliases:
+            if named(models, alias) is not None:
+                _refuse(f"{alias!r} is the name of a model; choose another alias")
+            seen = [alias]
+            while (target := aliases[seen[-1]]) in aliases:
+                if target in seen:
+                    _refuse(f"{' -> '.join([*seen, target])} leads back to itself")
+                seen.append(target)
+            if named(models, target) is None:
+                error = UnknownName("model", target, [f"{m.provider}/{m.id}" for m in models])
+                _refuse(f"{alias}: {error}; a model of your own also goes into catalog.models")
+        return aliases
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise PydanticCustomError("alias", "{problem}", {"problem": problem})

@@ -8,30 +8,67 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import Command, ConfigSection, hookimpl
 
 if TYPE_CHECKING:
-    from skillkit_core import Host, ModelDefinition
+    from skillkit_core import HandlerContext, Host, ModelDefinition
+    from skillkit_core.events.types import AgentStartEvent, ModelSelectEvent
 
 
 @hookimpl
-def register_models(register: Callable[[ModelDefinition], None], config: Any) -> None:
-    """Offer the built-in models, corrected by the configuration, and the user's own."""
+def register_models(register: Callable[[ModelDefinition], None], host: Host, config: Any) -> None:
+    """Offer the built-in models, refreshed and corrected by the configuration, and the user's own."""
     from .catalog import definitions
+    from .overlay import overlay_path, read_overlay
 
-    for model in definitions(config):
+    try:
+        overlay = read_overlay(host.data_dir)
+    except ValueError as error:
+        overlay = {}
+        path = overlay_path(host.data_dir)
+        host.note("catalog", f"{path} is not used: {error}", remedy="remove it with 'skillkit models refresh --undo'")
+    for model in definitions(config, overlay):
         register(model)
 
 
 @hookimpl
 def resolve_model(name: str, provider: str | None, host: Host) -> ModelDefinition | None:
-    """A model that the user defined wins over one of the same name that another plugin brings."""
-    from .catalog import own_model
+    """A name that the user gave to a model, or a model of the user, wins over what another plugin brings."""
+    from .catalog import aliased, own_model
 
-    return own_model(host.config.section("catalog"), name, provider)
+    section = host.config.section("catalog")
+    if (target := aliased(section, name)) is not None:
+        model = host.models.get(target)
+        return model if model is None or provider in (None, model.provider) else None
+    return own_model(section, name, provider)
+
+
+@hookimpl
+async def agent_start(event: AgentStartEvent, ctx: HandlerContext) -> None:
+    """Say once what is not known of the model, and when it ends."""
+    await _tell(event.model, ctx)
+
+
+@hookimpl
+async def model_select(event: ModelSelectEvent, ctx: HandlerContext) -> None:
+    """Say the same of a model that was chosen later."""
+    await _tell(event.model, ctx)
+
+
+async def _tell(model: ModelDefinition | None, ctx: HandlerContext) -> None:
+    agent = ctx.agent
+    if agent is None or model is None or agent.target is None or not agent.target.adapter.progressive:
+        return  # a stand-in for a model costs nothing
+    if model.cost and model.context_window and not model.options.get("deprecated"):
+        return
+    from .notices import say
+
+    await say(agent.host, agent.ui, model)
 
 
 @hookimpl
 def register_commands(register: Callable[[Command], None]) -> None:
     """Offer ``skillkit models``."""
-    register(Command("models", "skillkit_catalog.cli:models", "List models: windows, prices, capabilities."))
+    register(
+        Command("models", "skillkit_catalog.cli:models", "List models, their windows and prices; what a request costs.")
+    )
 
 
 @hookimpl

@@ -11,7 +11,7 @@ from skillkit_core.errors import UsageError
 if TYPE_CHECKING:
     from skillkit_core import Host, ModelDefinition
 
-__all__ = ["offered"]
+__all__ = ["listed", "offered"]
 
 
 def offered(
@@ -26,11 +26,19 @@ def offered(
     """
     if provider is None:
         raise UsageError("there are many endpoints", hint="name one with --provider")
+    words = (query or "").casefold().split()
+    return [_known(host, m) for m in listed(host, provider, api, base_url) if all(w in m.id.casefold() for w in words)]
+
+
+def listed(host: Host, provider: str, api: str | None, base_url: str | None) -> Sequence[ModelDefinition]:
+    """The models that the provider's endpoint lists, with what the endpoint says about them.
+
+    Raises:
+        UsageError: the provider's key is missing. ProviderError: the endpoint cannot be asked.
+    """
     if provider not in host.adapters:
         raise host.adapters.unknown(provider)
-    words = (query or "").casefold().split()
-    listed = asyncio.run(_ask(host, provider, api, base_url))
-    return [_known(host, m) for m in listed if all(w in m.id.casefold() for w in words)]
+    return asyncio.run(_ask(host, provider, api, base_url))
 
 
 async def _ask(host: Host, provider: str, api: str | None, base_url: str | None) -> Sequence[ModelDefinition]:

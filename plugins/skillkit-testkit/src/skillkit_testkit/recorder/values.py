@@ -17,6 +17,7 @@ from skillkit_core import (
     ModelCost,
     ModelDefinition,
     ModelSettings,
+    PriceTier,
     ProviderError,
     SkillKitError,
     StopReason,
@@ -258,8 +259,9 @@ def model_from_json(data: Any) -> ModelDefinition:
     if not isinstance(data, Mapping):
         raise ValueError("a model must be an object")
     more: JSON = {}
-    if data.get("cost") is not None:
-        more["cost"] = build(ModelCost, data["cost"])
+    if (cost := data.get("cost")) is not None:
+        tiers = tuple(build(PriceTier, tier) for tier in cost.get("tiers", ())) if isinstance(cost, Mapping) else ()
+        more["cost"] = build(ModelCost, cost, tiers=tiers)
     return build(ModelDefinition, data, **more)
 
 
