@@ -16,7 +16,16 @@ from skillkit_testkit import Call, Gate, Reply
 @pytest.fixture
 def asked(skillkit_cli: Any, llm_server: Any) -> tuple[str, ...]:
     """The options that ask the server."""
-    return ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "m")
+    return (
+        "--provider",
+        "openai",
+        "--api",
+        "openai-chat",
+        "--base-url",
+        llm_server.openai_url,
+        "--model",
+        "gpt-6-luna",
+    )
 
 
 def test_a_run_that_was_killed_in_its_answer_goes_on_where_it_was_cut_off(

@@ -19,7 +19,7 @@ def test_the_list_shows_every_model_with_window_and_price(skillkit_cli: Any) -> 
         "16K",
         "0.15",
         "0.6",
-        "2027-01",
+        "01/27",
         *["image", "pdf", "schema", "tools"],
     ]
     (unknown,) = [line for line in lines if line.startswith("openrouter/openrouter/auto ")]
@@ -168,9 +168,17 @@ def test_a_run_says_once_what_is_not_known_of_its_model_and_when_it_ends(
 
     unknown = run("--model", "foo")
     assert (unknown.json["answer"], unknown.json["cost"]) == ("hello", None)
-    assert unknown.stderr.count("the price and window of openai/foo are not known") == 1
+    assert unknown.stderr.count("the price and the window of openai/foo are not known") == 1
     assert "catalog.models" in unknown.stderr
     old = run("--provider", "openai", "--model", "gpt-4o-mini")
     assert old.json["cost"] > 0
     assert old.stderr == "openai/gpt-4o-mini is deprecated and ends 2027-01-14; its successor is gpt-6-luna\n"
     assert run("--provider", "openai", "--model", "gpt-6-luna").stderr == ""
+
+    tier = "{above: 9, input: 10, output: 20}"
+    skillkit_home.write_config(
+        f"catalog:\n  overrides:\n    gpt-6-luna:\n      cost: {{input: 1, output: 2, tiers: [{tier}]}}\n"
+    )
+    priced = run("--provider", "openai", "--model", "gpt-6-luna").json
+    assert (priced["usage"]["input"], priced["usage"]["output"]) == (10, 5)
+    assert priced["cost"] == (10 * 10 + 5 * 20) / 1e6

@@ -53,8 +53,8 @@ def list_(
 ) -> None:
     """Models that match QUERY, best first; without it all. A model need not be listed to be used.
 
-    Prices are US dollars per million tokens; '-' is not known, '+' more for long prompts. 'ends' is the month in
-    which the provider stops serving the model. Exit code 1 when nothing matches.
+    Prices are US dollars per million tokens; '-' is not known, '+' more for long prompts. 'ends' is the month and
+    year in which the provider stops serving the model. Exit code 1 when nothing matches.
     """
     host = _host(ctx)
     if not remote and (api or base_url):
@@ -379,7 +379,9 @@ def _price(value: float | None) -> str:
 
 
 def _month(model: ModelDefinition) -> str:
-    return str(model.options["deprecated"].get("retires") or "soon")[:7]
+    """Month and year of the end, as ``05/26``, which stays whole in a narrow table."""
+    retires = model.options["deprecated"].get("retires")
+    return f"{retires[5:7]}/{retires[2:4]}" if retires else "soon"
 
 
 def print_models(found: Sequence[ModelDefinition]) -> None:
@@ -404,7 +406,7 @@ def print_models(found: Sequence[ModelDefinition]) -> None:
     def styles(i: int, cell: str) -> dict[str, Any]:
         if i == 0:
             return {"bold": True}
-        return {"fg": "red" if cell in gone else "yellow"} if i == 5 and ends else {}
+        return {"fg": "red" if cell in gone else "yellow"} if i == 5 and cell in ends.values() else {}
 
     table(
         ["model", "window", "output", "$ in", "$ out", *(["ends"] if ends else []), "can"],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal, NoReturn, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 __all__ = ["CatalogConfig", "Cost", "Deprecated", "ModelEntry", "Override", "Tier"]
@@ -14,7 +15,12 @@ Level: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 Name: TypeAlias = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
 Price: TypeAlias = Annotated[float, Field(ge=0)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1)]
-Date: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+# YAML reads 2030-01-31 as a date, and 2030-13-01 as a text
+Date: TypeAlias = Annotated[
+    str,
+    BeforeValidator(lambda given: given.isoformat() if type(given) is date else given),
+    Field(pattern=r"^\d{4}-\d{2}-\d{2}$"),
+]
 
 
 class _Strict(BaseModel):

@@ -1,4 +1,4 @@
-"""What a person should hear about a model before its answers cost something: what is not known of it, and its end."""
+"""What a person should hear about a model in a run: what is not known of it, and its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from skillkit_core import Host, ModelDefinition
     from skillkit_core.contracts.user_interface import UserInterface
 
-__all__ = ["end_of", "has_ended", "notices", "say", "unknown_facts"]
+__all__ = ["end_line", "end_of", "has_ended", "say", "unknown_facts", "unknown_line"]
 
 
 def unknown_facts(model: ModelDefinition) -> list[str]:
@@ -29,35 +29,33 @@ def has_ended(model: ModelDefinition) -> bool:
     return retires is not None and retires <= date.today().isoformat()
 
 
-def notices(model: ModelDefinition) -> list[str]:
-    """The lines about ``model``, most often none."""
-    name = f"{model.provider}/{model.id}" if model.provider else model.id
-    lines = []
-    if missing := unknown_facts(model):
-        verb, what = ("is", missing[0]) if len(missing) == 1 else ("are", " and ".join(missing))
-        effects = {
-            "price": "its cost is not counted",
-            "window": "only a refusal tells when a conversation is too long",
-        }
-        lines.append(
-            f"the {what} of {name} {verb} not known: {', and '.join(effects[m] for m in missing)}; "
-            "set what you know in catalog.models"
-        )
-    if end := end_of(model):
-        lines.append(f"{name} is deprecated and {'ended' if has_ended(model) else 'ends'} {end}")
-    return lines
+def unknown_line(model: ModelDefinition) -> str:
+    """What is not known of a model, what that leads to, and what to do."""
+    missing = unknown_facts(model)
+    effects = {"price": "its cost is not counted", "window": "only a refusal tells when a conversation is too long"}
+    return (
+        f"the {' and the '.join(missing)} of {_name(model)} {'is' if len(missing) == 1 else 'are'} not known: "
+        f"{', and '.join(effects[m] for m in missing)}; set what you know in catalog.models"
+    )
 
 
-async def say(host: Host, person: UserInterface | None, model: ModelDefinition) -> None:
-    """Tell ``person``, or the log without one, what this host has not said about ``model`` yet."""
-    said = {problem.message for problem in host.problems}
-    for line in notices(model):
-        if line in said:
-            continue
-        host.note("catalog", line, stage="model")
-        if person is not None:
-            await person.notify(line, "warning")
-        else:
-            from logging import getLogger
+def end_line(model: ModelDefinition) -> str:
+    """When a deprecated model ends, and what follows it."""
+    return f"{_name(model)} is deprecated and {'ended' if has_ended(model) else 'ends'} {end_of(model)}"
 
-            getLogger("skillkit").warning("%s", line)
+
+def _name(model: ModelDefinition) -> str:
+    return f"{model.provider}/{model.id}" if model.provider else model.id
+
+
+async def say(host: Host, person: UserInterface | None, line: str) -> None:
+    """Tell ``person``, or the log without one, a line that this host has not said yet; keep it for ``plugins doctor``."""
+    if any(problem.message == line for problem in host.problems):
+        return
+    host.note("catalog", line, stage="model")
+    if person is not None:
+        await person.notify(line, "warning")
+    else:
+        from logging import getLogger
+
+        getLogger("skillkit").warning("%s", line)

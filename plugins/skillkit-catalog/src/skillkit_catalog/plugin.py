@@ -9,7 +9,7 @@ from skillkit_core import Command, ConfigSection, hookimpl
 
 if TYPE_CHECKING:
     from skillkit_core import HandlerContext, Host, ModelDefinition
-    from skillkit_core.events.types import AgentStartEvent, ModelSelectEvent
+    from skillkit_core.events.types import AgentStartEvent, ModelSelectEvent, UsageEvent
 
 
 @hookimpl
@@ -42,25 +42,34 @@ def resolve_model(name: str, provider: str | None, host: Host) -> ModelDefinitio
 
 @hookimpl
 async def agent_start(event: AgentStartEvent, ctx: HandlerContext) -> None:
-    """Say once what is not known of the model, and when it ends."""
-    await _tell(event.model, ctx)
+    """Say once when the model ends."""
+    await _say_end(event.model, ctx)
 
 
 @hookimpl
 async def model_select(event: ModelSelectEvent, ctx: HandlerContext) -> None:
     """Say the same of a model that was chosen later."""
-    await _tell(event.model, ctx)
+    await _say_end(event.model, ctx)
 
 
-async def _tell(model: ModelDefinition | None, ctx: HandlerContext) -> None:
+@hookimpl
+async def usage(event: UsageEvent, ctx: HandlerContext) -> None:
+    """Say once, when the model has answered, whether its price or its window is not known."""
     agent = ctx.agent
-    if agent is None or model is None or agent.target is None or not agent.target.adapter.progressive:
+    if agent is None or agent.target is None or not event.usage.total or not agent.target.adapter.progressive:
         return  # a stand-in for a model costs nothing
-    if model.cost and model.context_window and not model.options.get("deprecated"):
-        return
-    from .notices import say
+    model = agent.target.model
+    if model.id == event.model and (model.cost is None or not model.context_window):
+        from .notices import say, unknown_line
 
-    await say(agent.host, agent.ui, model)
+        await say(agent.host, agent.ui, unknown_line(model))
+
+
+async def _say_end(model: ModelDefinition | None, ctx: HandlerContext) -> None:
+    if ctx.agent is not None and model is not None and model.options.get("deprecated"):
+        from .notices import end_line, say
+
+        await say(ctx.agent.host, ctx.agent.ui, end_line(model))
 
 
 @hookimpl

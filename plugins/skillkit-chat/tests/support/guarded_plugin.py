@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 
 from skillkit_core import (
+    ModelCost,
+    ModelDefinition,
     Provider,
     Survey,
     SurveyOption,
@@ -85,6 +87,11 @@ class Obeys(ScriptedModel):
 @hookimpl
 def register_adapters(register):
     register(Provider("obeys", {"scripted": Obeys}, default_model="m"))
+
+
+@hookimpl
+def register_models(register):
+    register(ModelDefinition("m", "obeys", context_window=1_000_000, cost=ModelCost(0, 0)))
 
 
 @hookimpl
