@@ -99,7 +99,7 @@ host.skills: SkillRegistry
 messages: AgentMessage AssistantMessage Block ContextTransformer CustomMessage DocumentBlock ImageBlock LLMMessage
     Outcome ProviderBlock RefusalBlock StopReason TextBlock ThinkingBlock ToolCall ToolResultMessage UserMessage
     blocks_of message_from_dict message_to_dict text_of
-models: ModelCost ModelDefinition PriceTier TokenUsage
+models: ModelCost ModelDefinition TokenUsage
 skills: ActionArg EngineType Requirements Skill SkillAction SkillProblem
 stream: MessageBuilder StreamEvent StreamTable StreamType parse_tool_args
 tools: NO_PARAMETERS Tool ToolContext ToolFunction ToolOutput ToolSet

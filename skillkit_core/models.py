@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from .fields import check_fields
 from .frozen import EMPTY, FrozenDict, freeze
 
-__all__ = ["ModelCost", "ModelDefinition", "PriceTier", "TokenUsage"]
-
-
-@dataclass(frozen=True, slots=True)
-class PriceTier:
-    """Prices of long prompts. They are paid for all tokens of the request, as providers do it.
-
-    Attributes:
-        above: the prompt has more tokens than this, cached ones included.
-        input: US dollars per million input tokens that were not cached.
-        output: the same for output and reasoning tokens.
-        cache_read: the same for input tokens that were cached.
-        cache_write: the same for input tokens that were put into the cache.
-    """
-
-    above: int
-    input: float
-    output: float
-    cache_read: float = 0.0
-    cache_write: float = 0.0
+__all__ = ["ModelCost", "ModelDefinition", "TokenUsage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +21,25 @@ class ModelCost:
         output: the same for output and reasoning tokens.
         cache_read: the same for input tokens that were cached.
         cache_write: the same for input tokens that were put into the cache.
-        tiers: other prices for longer prompts, the shortest prompts first.
+        tiers: prices of longer prompts, the shortest first; a tier is paid for all tokens of its request.
+        above: of a tier: the prompt has more tokens than this, cached ones included.
     """
 
     input: float
     output: float
     cache_read: float = 0.0
     cache_write: float = 0.0
-    tiers: tuple[PriceTier, ...] = ()
+    tiers: tuple[ModelCost, ...] = ()
+    above: int = 0
 
-    def at(self, prompt: int) -> ModelCost | PriceTier:
+    def at(self, prompt: int) -> ModelCost:
         """Return the prices of a request whose prompt has ``prompt`` tokens."""
-        found: ModelCost | PriceTier = self
-        for tier in self.tiers:
-            if prompt > tier.above:
-                found = tier
-        return found
+        return next((tier for tier in reversed(self.tiers) if prompt > tier.above), self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prices as JSON output shows them, without ``tiers`` where there are none."""
-        data = asdict(self)
-        if not self.tiers:
-            del data["tiers"]
-        return data
+        more = {"tiers": [tier.to_dict() | {"above": tier.above} for tier in self.tiers]} if self.tiers else {}
+        return {name: getattr(self, name) for name in BUCKETS[:4]} | more
 
 
 BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")

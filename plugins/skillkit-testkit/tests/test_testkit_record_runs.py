@@ -23,7 +23,6 @@ from skillkit_core import (
     Limits,
     ModelCost,
     ModelDefinition,
-    PriceTier,
     ProviderError,
     RunAborted,
     Tool,
@@ -168,7 +167,7 @@ def test_a_failure_in_an_answer_and_its_retries_replay_without_the_wait(tmp_path
 def test_agents_inside_tools_count_in_the_replay_as_they_did(tmp_path: Path) -> None:
     """Two levels of agents: their requests are not made again, what they used and cost counts, also against the budget."""
     path = tmp_path / "session.jsonl"
-    tiers = (PriceTier(above=9, input=3_000.0, output=20_000.0),)
+    tiers = (ModelCost(above=9, input=3_000.0, output=20_000.0),)
     model = ModelDefinition("priced", cost=ModelCost(input=1_000.0, output=10_000.0, tiers=tiers))
 
     def asks(depth: int) -> Tool:

@@ -24,7 +24,6 @@ from skillkit_core import (
     ModelDefinition,
     ModelRegistry,
     ModelSettings,
-    PriceTier,
     ProviderError,
     Registry,
     RetryPolicy,
@@ -143,7 +142,7 @@ USAGES = st.builds(TokenUsage, *[st.integers(0, 10**9)] * 5)
 
 
 def test_a_tier_is_paid_for_the_whole_request_when_its_prompt_is_longer() -> None:
-    tiers = (PriceTier(100, 10, 20, 30, 40), PriceTier(200, 100, 200, 300, 400))
+    tiers = (ModelCost(10, 20, 30, 40, above=100), ModelCost(100, 200, 300, 400, above=200))
     model = ModelDefinition("m", cost=ModelCost(1, 2, 3, 4, tiers))
     for prompt, prices in ((100, (1, 2, 3, 4)), (101, (10, 20, 30, 40)), (201, (100, 200, 300, 400))):
         usage = TokenUsage(input=prompt - 20, output=1_000, cache_read=10, cache_write=10, reasoning=5)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import SkillKitError
 from skillkit_core.frozen import thaw
-from skillkit_core.models import ModelCost, ModelDefinition, PriceTier
+from skillkit_core.models import ModelCost, ModelDefinition
 
 if TYPE_CHECKING:
     from .config import CatalogConfig, Override
@@ -75,7 +75,7 @@ def cost_of(given: Mapping[str, Any] | None) -> ModelCost | None:
     if given is None:
         return None
     tiers = sorted(given.get("tiers") or (), key=lambda tier: int(tier["above"]))
-    return ModelCost(*_prices(given), tuple(PriceTier(tier["above"], *_prices(tier)) for tier in tiers))
+    return ModelCost(*_prices(given), tuple(ModelCost(*_prices(tier), above=tier["above"]) for tier in tiers))
 
 
 def _prices(given: Mapping[str, Any]) -> tuple[float, float, float, float]:

@@ -154,7 +154,7 @@ def cost(
         if tokens := getattr(usage, bucket):
             price = getattr(prices, "output" if bucket == "reasoning" else bucket)
             parts.append({"part": bucket, "tokens": tokens, "price": price, "cost": tokens * price / 1_000_000})
-    total, above = model.cost_of(usage), getattr(prices, "above", None)
+    total, above = model.cost_of(usage), prices.above or None
     if as_json:
         data = {"model": full_name(model), "cost": total, "above": above, "parts": parts, "usage": usage.to_dict()}
         print_json(data)

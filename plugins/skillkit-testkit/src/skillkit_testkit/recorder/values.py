@@ -17,7 +17,6 @@ from skillkit_core import (
     ModelCost,
     ModelDefinition,
     ModelSettings,
-    PriceTier,
     ProviderError,
     SkillKitError,
     StopReason,
@@ -260,7 +259,7 @@ def model_from_json(data: Any) -> ModelDefinition:
         raise ValueError("a model must be an object")
     more: JSON = {}
     if (cost := data.get("cost")) is not None:
-        tiers = tuple(build(PriceTier, tier) for tier in cost.get("tiers", ())) if isinstance(cost, Mapping) else ()
+        tiers = tuple(build(ModelCost, tier) for tier in cost.get("tiers", ())) if isinstance(cost, Mapping) else ()
         more["cost"] = build(ModelCost, cost, tiers=tiers)
     return build(ModelDefinition, data, **more)
 
