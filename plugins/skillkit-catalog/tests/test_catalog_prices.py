@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import skillkit_catalog
 from skillkit_catalog.catalog import builtin
 from skillkit_catalog.refresh import COMPARED, genai_cost, genai_model
 
@@ -56,7 +57,7 @@ def test_a_known_window_is_at_most_rounded_differently() -> None:
 def test_the_release_that_was_compared_is_the_one_that_the_data_name() -> None:
     if version("genai-prices") != COMPARED:
         pytest.skip("another release is installed")
-    text = (Path(__file__).parent.parent / "src" / "skillkit_catalog" / "models.json").read_text()
+    text = Path(skillkit_catalog.__file__).with_name("models.json").read_text()
     assert set(re.findall(r"genai-prices (\d[\d.]*\d)", text)) == {COMPARED}
 
 

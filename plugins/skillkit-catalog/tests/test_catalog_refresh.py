@@ -56,7 +56,6 @@ def endpoint() -> Iterator[str]:
 def test_a_providers_list_is_shown_kept_named_and_undone(
     skillkit_cli: Any, skillkit_home: Any, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("skillkit_openai")
     monkeypatch.setenv("OPENROUTER_API_KEY", "k")
     asked = ("models", "refresh", "--provider", "openrouter", "--base-url", endpoint)
     file = skillkit_home.data_dir / "catalog" / "models.json"

@@ -30,6 +30,7 @@ __all__ = [
     "find",
     "modalities",
     "named",
+    "overlay_path",
     "own_model",
     "providers",
     "refreshed",
@@ -149,6 +150,14 @@ def definitions(config: CatalogConfig | None, overlay: Mapping[str, Any] | None 
                 key = model.provider, model.id
                 found[key] = replace(found[key], aliases=(*found[key].aliases, alias))
     return list(found.values())
+
+
+def overlay_path(data_dir: Path) -> Path:
+    """The file that ``models refresh`` keeps: ``{"models": {"provider/id": facts}}``.
+
+    The facts are as in ``models.json``, with ``source`` and ``as_of`` each.
+    """
+    return data_dir / "catalog" / "models.json"
 
 
 def refreshed(overlay: Mapping[str, Any]) -> list[ModelDefinition]:

@@ -222,8 +222,8 @@ def _newer(host: Host, provider: str | None, api: str | None, base_url: str | No
     Raises:
         SkillKitError: the file of an earlier refresh cannot be read, or the source cannot be asked.
     """
-    from .catalog import refreshed
-    from .overlay import overlay_path, read_overlay
+    from .catalog import overlay_path, refreshed
+    from .overlay import read_overlay
     from .refresh import from_genai_prices, from_list
 
     try:
@@ -242,7 +242,8 @@ def _newer(host: Host, provider: str | None, api: str | None, base_url: str | No
 
 
 def _undo(host: Host, yes: bool, as_json: bool) -> None:
-    from .overlay import overlay_path, remove_overlay
+    from .catalog import overlay_path
+    from .overlay import remove_overlay
 
     path = overlay_path(host.data_dir)
     if path.exists() and not yes:
@@ -341,8 +342,8 @@ def as_dict(model: ModelDefinition) -> dict[str, Any]:
 
 def provenance(host: Host, model: ModelDefinition) -> dict[str, Any]:
     """Who offers the model; for a built-in one, where the facts come from and how old they are."""
-    from .catalog import named, providers, refreshed
-    from .overlay import overlay_path, read_overlay
+    from .catalog import named, overlay_path, providers, refreshed
+    from .overlay import read_overlay
 
     name = full_name(model)
     try:

@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["overlay_path", "read_overlay", "remove_overlay", "write_overlay"]
+from .catalog import overlay_path, refreshed
 
-
-def overlay_path(data_dir: Path) -> Path:
-    """The file: ``{"models": {"provider/id": facts}}``, facts as in ``models.json`` with ``source`` and ``as_of`` each."""
-    return data_dir / "catalog" / "models.json"
+__all__ = ["read_overlay", "remove_overlay", "write_overlay"]
 
 
 def read_overlay(data_dir: Path) -> dict[str, dict[str, Any]]:
@@ -22,8 +19,6 @@ def read_overlay(data_dir: Path) -> dict[str, dict[str, Any]]:
     Raises:
         ValueError: the file is not what ``models refresh`` writes.
     """
-    from .catalog import refreshed
-
     path = overlay_path(data_dir)
     try:
         data = json.loads(path.read_bytes())

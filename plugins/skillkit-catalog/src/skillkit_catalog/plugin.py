@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 @hookimpl
 def register_models(register: Callable[[ModelDefinition], None], host: Host, config: Any) -> None:
     """Offer the built-in models, refreshed and corrected by the configuration, and the user's own."""
-    from .catalog import definitions
-    from .overlay import overlay_path, read_overlay
+    from .catalog import definitions, overlay_path
 
+    overlay: dict[str, dict[str, Any]] = {}
+    path = overlay_path(host.data_dir)
     try:
-        overlay = read_overlay(host.data_dir)
+        if path.exists():  # most often nothing was refreshed
+            from .overlay import read_overlay
+
+            overlay = read_overlay(host.data_dir)
     except ValueError as error:
-        overlay = {}
-        path = overlay_path(host.data_dir)
         host.note("catalog", f"{path} is not used: {error}", remedy="remove it with 'skillkit models refresh --undo'")
     for model in definitions(config, overlay):
         register(model)
