@@ -170,9 +170,13 @@ def test_a_run_says_once_what_is_not_known_of_its_model_and_when_it_ends(
     assert (unknown.json["answer"], unknown.json["cost"]) == ("hello", None)
     assert unknown.stderr.count("the price and the window of openai/foo are not known") == 1
     assert "catalog.models" in unknown.stderr
+    ends = "deprecated: {retires: 2999-01-01, successor: gpt-6-luna}"
+    skillkit_home.write_config(f"catalog:\n  overrides:\n    gpt-4o-mini:\n      {ends}\n")
     old = run("--provider", "openai", "--model", "gpt-4o-mini")
     assert old.json["cost"] > 0
-    assert old.stderr == "openai/gpt-4o-mini is deprecated and ends 2027-01-14; its successor is gpt-6-luna\n"
+    assert old.stderr == "openai/gpt-4o-mini is deprecated and ends on 2999-01-01; its successor is gpt-6-luna\n"
+    gone = run("--provider", "openai", "--model", "o1").stderr
+    assert gone == "openai/o1 is deprecated and ended on 2026-10-23; its successor is gpt-5.6-sol\n"
     assert run("--provider", "openai", "--model", "gpt-6-luna").stderr == ""
 
     tier = "{above: 9, input: 10, output: 20}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from skillkit_catalog.refresh import COMPARED, genai_cost, genai_model
 
 from skillkit_core import ModelCost, ModelDefinition
 
+DAY = date(2026, 11, 23)  # some prices of the package depend on the day
 OLD = "their price is the one of 2025, before V3.2; the model ended on 2026-07-24"
 STORAGE = "their cache write is the price of the storage alone, which comes on top of the input price"
 # what differs, and why we are right
@@ -33,9 +35,9 @@ def prices(cost: ModelCost | None) -> object:
 def test_prices_are_those_of_genai_prices_or_differ_for_a_reason() -> None:
     assert len(SHARED) >= 90
     different = {
-        f"{model.provider}/{model.id}": (prices(model.cost), prices(genai_cost(info)))
+        f"{model.provider}/{model.id}": (prices(model.cost), prices(genai_cost(info, DAY)))
         for model, info in SHARED
-        if prices(model.cost) != prices(genai_cost(info))
+        if prices(model.cost) != prices(genai_cost(info, DAY))
     }
     assert set(different) == set(DIFFERENT), {k: v for k, v in different.items() if k not in DIFFERENT}
 
@@ -64,6 +66,6 @@ def test_the_release_that_was_compared_is_the_one_that_the_data_name() -> None:
 def test_a_price_that_changes_with_the_hour_is_the_dearest() -> None:
     info = genai_model(ModelDefinition("deepseek-flash", "deepseek"))
     assert info is not None
-    cost = genai_cost(info)
+    cost = genai_cost(info, DAY)
     assert cost is not None
     assert (cost.input, cost.output) == (0.3, 1.2)

@@ -41,7 +41,8 @@ def unknown_line(model: ModelDefinition) -> str:
 
 def end_line(model: ModelDefinition) -> str:
     """When a deprecated model ends, and what follows it."""
-    return f"{_name(model)} is deprecated and {'ended' if has_ended(model) else 'ends'} {end_of(model)}"
+    retires = (model.options.get("deprecated") or {}).get("retires")
+    return f"{_name(model)} is deprecated and {'ended' if has_ended(model) else 'ends'}{' on' if retires else ''} {end_of(model)}"
 
 
 def _name(model: ModelDefinition) -> str:

@@ -144,10 +144,10 @@ def genai_model(model: ModelDefinition) -> ModelInfo | None:
         return None
 
 
-def genai_cost(info: ModelInfo) -> ModelCost | None:
-    """An entry's price; one that changes with the hour is the dearest of the day. ``None``: it has none per token."""
-    today = datetime.now(UTC)
-    prices = [info.get_prices(today.replace(hour=hour, minute=30)) for hour in range(24)]
+def genai_cost(info: ModelInfo, day: date | None = None) -> ModelCost | None:
+    """An entry's price on ``day`` (default: today); one that changes with the hour is the dearest. ``None``: none per token."""
+    day = day or datetime.now(UTC).date()
+    prices = [info.get_prices(datetime(day.year, day.month, day.day, hour, 30, tzinfo=UTC)) for hour in range(24)]
     costs = [cost for cost in map(_cost, prices) if cost is not None]
     return max(costs, key=lambda cost: (cost.input, cost.output), default=None)
 
