@@ -348,8 +348,9 @@ class Config:
                     raise ConfigError(f"unknown setting {key!r}", where=where, hint=hint)
         _ = self.core
         for name in sections:
-            with suppress(PluginError):
-                self.section(name)
+            if name in self.data:  # the defaults of a section are its plugin's, and are read when they are needed
+                with suppress(PluginError):
+                    self.section(name)
         self._checked = True
         return list(found.values())
 
