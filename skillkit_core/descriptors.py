@@ -90,11 +90,16 @@ class ContextProvider(NamedTuple):
 
 
 class TokenEstimator(NamedTuple):
-    """An estimator of tokens: ``estimate(text) -> int``, for models whose ids match one of the ``fnmatch`` patterns."""
+    """An estimator of tokens: ``estimate(text) -> int``, for models whose ids match one of the ``fnmatch`` patterns.
+
+    ``create(model)``, where given, makes what estimates for one model and counts more than texts: an object with ``text(text)``,
+    ``message(message)`` and ``prompt(system, tools)``, each a number of tokens.
+    """
 
     name: str
     estimate: Callable[[str], int] | str
     models: Sequence[str] = ("*",)
+    create: Callable[[Any], Any] | str | None = None
 
 
 def _check(descriptor: Any) -> None:

@@ -18,6 +18,7 @@ from ..messages import (
     ThinkingBlock,
     ToolCall,
 )
+from ..models import ModelDefinition
 from ..tools import Tool
 from .repair import Repairer, repair
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .runner import AgentRunner
     from .session import Session
 
-__all__ = ["ContextView", "estimate_message", "estimate_tokens", "estimator_for", "joined", "prompt_parts"]
+__all__ = ["ContextView", "Estimator", "estimate_message", "estimate_tokens", "estimator_for", "joined", "prompt_parts"]
 
 CHARACTERS = 4
 MESSAGE_OVERHEAD = 4
@@ -57,15 +58,32 @@ def estimate_message(message: AgentMessage, estimate: Callable[[str], int] = est
     return total
 
 
-def estimator_for(host: Host, model_id: str) -> Callable[[str], int]:
-    """Return the first registered estimator whose pattern fits a model, else :func:`estimate_tokens`."""
+class Estimator:
+    """The estimate of texts alone: a message is the sum of its texts, and so are system prompt and tools."""
+
+    def __init__(self, text: Callable[[str], int] = estimate_tokens) -> None:
+        self.text = text
+
+    def message(self, message: AgentMessage) -> int:
+        """Return the tokens of one message."""
+        return estimate_message(message, self.text)
+
+    def prompt(self, system: str, tools: Sequence[Tool]) -> int:
+        """Return the tokens of what stands before the messages."""
+        return self.text(system) + sum(self.text(f"{t.name}{t.description}{dict(t.parameters)}") for t in tools)
+
+
+def estimator_for(host: Host, model: ModelDefinition | None) -> Estimator:
+    """Return what the first registered estimator whose pattern fits a model makes, else :class:`Estimator`."""
     from fnmatch import fnmatchcase
 
-    for entry in host.token_estimators.entries():
-        if any(fnmatchcase(model_id, pattern) for pattern in entry.item.models):
-            found: Callable[[str], int] = load_object(entry.item.estimate)
-            return found
-    return estimate_tokens
+    model = model or ModelDefinition("")
+    offered = sorted((e.item for e in host.token_estimators.entries()), key=lambda item: "*" in item.models)
+    for item in offered:
+        if any(fnmatchcase(model.id, pattern) for pattern in item.models):
+            found: Estimator = Estimator(load_object(item.estimate))
+            return found if item.create is None else load_object(item.create)(model)  # type: ignore[no-any-return]
+    return Estimator()
 
 
 def prompt_parts(agent: AgentRunner, providers: Registry[Any]) -> Mapping[str, str]:
@@ -104,8 +122,10 @@ class ContextView:
         self._calls_generation = -1
         self._tokens = self._counted = 0
         self._counted_for: tuple[object, ...] = ()
-        self._estimate: Callable[[str], int] = estimate_tokens
-        self._tool_tokens: tuple[Sequence[Tool], int] = ((), 0)
+        self._estimator = Estimator()
+        self._prompt: tuple[str, Sequence[Tool], int] = ("", (), 0)
+        self._known = 0  # what the provider counted beyond the estimate of the same request
+        self._ratio = 1.0  # what the provider counted for each estimated token
 
     def messages(self) -> Sequence[LLMMessage]:
         """Return the context as a legal history."""
@@ -122,21 +142,35 @@ class ContextView:
         waiting = session.suspension()
         return repair(tuple(session.context), waiting.open_calls if waiting is not None else frozenset())
 
-    def tokens(self, model: str, system_prompt: str, tools: Sequence[Tool]) -> int:
-        """Return the estimated tokens of a request to ``model``: messages, system prompt and tools."""
+    def tokens(self, model: ModelDefinition | None, system_prompt: str, tools: Sequence[Tool]) -> int:
+        """Return the tokens of a request to ``model``: those of the last one, as counted by the provider, and an estimate of the change.
+
+        Where the provider has counted no request of this history, all is estimated: messages, system prompt and tools.
+        """
         session = self._session
-        counted = (session.generation, model, self._host.token_estimators.version)
-        if counted != self._counted_for:
-            self._counted_for, self._counted, self._tokens = counted, 0, 0
-            self._estimate = estimator_for(self._host, model)
+        counted = (model, self._host.token_estimators.version)
+        if counted != self._counted_for[1:]:
+            self._estimator, self._ratio, self._prompt = estimator_for(self._host, model), 1.0, ("", (), 0)
+        if (session.generation, *counted) != self._counted_for:
+            self._counted_for, self._counted, self._tokens, self._known = (session.generation, *counted), 0, 0, 0
         if len(session.context) > self._counted:
-            new = session.context[self._counted :]
-            self._tokens += sum(estimate_message(m, self._estimate) for m in new)
-            self._counted += len(new)
-        if self._tool_tokens[0] is not tools:
-            described = sum(self._estimate(f"{t.name}{t.description}{dict(t.parameters)}") for t in tools)
-            self._tool_tokens = (tools, described)
-        return self._tokens + self._tool_tokens[1] + self._estimate(system_prompt)
+            live = self._counted > 0  # usage from before a compaction or another model says nothing about this history
+            for message in session.context[self._counted :]:
+                if live and isinstance(message, AssistantMessage):
+                    self._learn(message)
+                self._tokens += self._estimator.message(message)
+            self._counted = len(session.context)
+        if self._prompt[0] != system_prompt or self._prompt[1] is not tools:
+            self._prompt = (system_prompt, tools, self._estimator.prompt(system_prompt, tools))
+        estimate = self._tokens + self._prompt[2]
+        return estimate + self._known if self._known else round(estimate * self._ratio)
+
+    def _learn(self, answer: AssistantMessage) -> None:
+        """Compare what a provider counted for a request with its estimate; a count that is far off belongs to something else."""
+        usage, estimate = answer.usage, self._tokens + self._prompt[2]
+        counted = usage.input + usage.cache_read + usage.cache_write
+        if estimate and 0.5 <= counted / estimate <= 3.0:
+            self._known, self._ratio = counted - estimate, counted / estimate
 
     def unique_calls(self, message: AssistantMessage) -> AssistantMessage:
         """Return ``message`` with tool-call ids that are new in the session (spec, section 9.18)."""

@@ -228,7 +228,7 @@ class Run:
 
     def tokens(self) -> int:
         """Return the estimated tokens of the next request."""
-        model = self.target.model.id if self.target is not None else ""
+        model = self.target.model if self.target is not None else None
         return self.context.tokens(model, self.system_prompt, self.agent.toolbox.tools())
 
     def push(self, event: StreamEvent) -> bool:

@@ -24,7 +24,7 @@ from ..tools import Tool
 from .around import AroundHooks
 from .clock import SYSTEM_CLOCK, Clock
 from .compaction import can_compact, compact_alone
-from .context import ContextView, estimate_message, estimator_for, joined, prompt_parts
+from .context import ContextView, estimator_for, joined, prompt_parts
 from .conversation import Conversation
 from .input import Delivery, Input, QueueItem, Queues, Receipt
 from .loop import keep_exchange, run_loop
@@ -568,8 +568,8 @@ class AgentRunner:
 
     def estimate_tokens(self, messages: Sequence[AgentMessage]) -> int:
         """Return the tokens of ``messages`` that the estimator of the current model counts."""
-        estimate = estimator_for(self.host, self.target.model.id if self.target is not None else "")
-        return sum(estimate_message(m, estimate) for m in messages)
+        estimator = estimator_for(self.host, self.target.model if self.target is not None else None)
+        return sum(map(estimator.message, messages))
 
     async def complain(self, event: str, message: str) -> None:
         """Report a handler whose answer could not be used."""

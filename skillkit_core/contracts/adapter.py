@@ -148,5 +148,13 @@ class LLMAdapter(ABC):
         """Return the models that the endpoint lists. The default returns none."""
         return ()
 
+    async def count_tokens(self, request: LLMRequest) -> int | None:
+        """Return the input tokens of ``request`` as the endpoint counts them, ``None`` where it cannot; never asked during a run.
+
+        Raises:
+            ProviderError: the endpoint was asked and refused.
+        """
+        return None
+
     async def close(self) -> None:
         """Close connections. The adapter is not used afterwards."""
