@@ -93,7 +93,8 @@ class TokenEstimator(NamedTuple):
     """An estimator of tokens: ``estimate(text) -> int``, for models whose ids match one of the ``fnmatch`` patterns.
 
     ``create(model)``, where given, makes what estimates for one model and counts more than texts: an object with ``text(text)``,
-    ``message(message)`` and ``prompt(system, tools)``, each a number of tokens.
+    ``message(message)`` and ``prompt(system, tools)``, each a number of tokens, and ``margin``, the relative error of half of
+    the estimates (``None``: not measured).
     """
 
     name: str

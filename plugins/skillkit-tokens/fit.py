@@ -2,6 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["numpy>=2", "skillkit-tokens"]
 # ///
+# ruff: noqa: S311, T201 - a script that shuffles and prints
 """Fits the weights of ``weights.json`` to recorded requests whose input tokens a provider counted.
 
 Run it: ``python plugins/skillkit-tokens/fit.py SHARED [--write]`` in an environment that has numpy (``uv run --with numpy``).
@@ -9,7 +10,8 @@ Run it: ``python plugins/skillkit-tokens/fit.py SHARED [--write]`` in an environ
 
 The weights of a family are those of all families, plus what its tokenizer differs by, plus what its template differs by. Each
 difference is drawn to 0 as strongly as it has few rows (a hierarchical ridge regression; errors are relative and their tails
-count linearly). The errors are of ten folds: requests that begin alike are in one fold, so none is judged by its own conversation.
+count linearly). The errors are of ten folds: requests that begin alike are in one fold, so none is judged by its own
+conversation.
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ SHORT = 30  # tokens below which errors count as if there were as many
 # name: (expected, deviation of all families, of a tokenizer, of a family)
 PRIOR = {
     "words": (1.05, 0.1, 0.03, 0), "long": (0.13, 0.05, 0.015, 0), "longer": (0.3, 0.15, 0.05, 0),
-    "camel": (0.4, 0.2, 0.05, 0), "capitals": (0.25, 0.15, 0.05, 0), "digits": (0.15, 0.2, 0.1, 0),
-    "numbers": (0.4, 0.3, 0.1, 0), "signs": (0.75, 0.15, 0.05, 0), "joined": (-0.5, 0.15, 0.04, 0),
+    "camel": (0.4, 0.2, 0.05, 0), "capitals": (0.25, 0.15, 0.05, 0), "digits": (0.2, 0.1, 0.1, 0),
+    "numbers": (0.7, 0.2, 0.1, 0), "mixed": (-0.55, 0.1, 0.03, 0), "signs": (0.75, 0.15, 0.05, 0),
+    "joined": (-0.5, 0.15, 0.04, 0),
     "lines": (0.4, 0.2, 0.05, 0), "indent": (0.1, 0.1, 0.025, 0), "accents": (0.7, 0.3, 0.1, 0),
     "cyrillic": (0.4, 0.2, 0.05, 0), "middle_east": (0.5, 0.2, 0.05, 0), "indic": (0.6, 0.2, 0.05, 0),
     "cjk": (0.9, 0.2, 0.05, 0), "hangul": (0.8, 0.2, 0.05, 0), "typographic": (1, 0.5, 0.15, 0), "emoji": (2, 0.6, 0.2, 0),
@@ -73,7 +76,11 @@ class Model:
     def row(self, model_id: str, provider: str, api: str, parts: dict[str, int]) -> np.ndarray:
         """The columns of one request."""
         out = np.zeros(len(self.columns))
-        levels = ("", f"tokenizer {tokenizer_of(model_id, provider, api)}", f"family {family_of(model_id, provider, api)}")
+        levels = (
+            "",
+            f"tokenizer {tokenizer_of(model_id, provider, api)}",
+            f"family {family_of(model_id, provider, api)}",
+        )
         for level in levels:
             for name in NAMES:
                 if (at := self.at.get((level, name))) is not None:
@@ -118,7 +125,11 @@ def main() -> None:
     sys.path.insert(0, str(given.shared / "context" / "lib"))
     import tokens as recorded
 
-    rows = [r for r in recorded.rows(given.shared / "wire" / "dev", given.shared / "context" / "tokens.jsonl") if not r[0]["media"]]
+    rows = [
+        r
+        for r in recorded.rows(given.shared / "wire" / "dev", given.shared / "context" / "tokens.jsonl")
+        if not r[0]["media"]
+    ]
     model = Model()
     x = np.array([model.row(r["model"], r["provider"], r["api"], recorded_parts(t, r)) for r, t in rows])
     y = np.array([r["input_tokens"] for r, _ in rows], float)
@@ -133,8 +144,16 @@ def main() -> None:
     error = {}
     unseen, seen = (recorded.measure(zip(named, map(float, g), strict=True), LEAST) for g in (guessed, x @ found))
     for group, (n, median, p90, bias) in unseen.items():
-        error[group] = {"rows": n, "median": median, "p90": p90, "bias": bias, "fitted": {"median": seen[group][1], "p90": seen[group][2]}}
-        print(f"{group:22} {n:4} unseen {median:.3f} {p90:.3f} {bias:+.3f}  fitted {seen[group][1]:.3f} {seen[group][2]:.3f}")
+        error[group] = {
+            "rows": n,
+            "median": median,
+            "p90": p90,
+            "bias": bias,
+            "fitted": {"median": seen[group][1], "p90": seen[group][2]},
+        }
+        print(
+            f"{group:22} {n:4} unseen {median:.3f} {p90:.3f} {bias:+.3f}  fitted {seen[group][1]:.3f} {seen[group][2]:.3f}"
+        )
     if given.write:
         table = {
             "source": "input tokens that providers counted for recorded requests of open-source projects' tests",

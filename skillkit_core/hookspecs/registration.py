@@ -144,8 +144,9 @@ def register_session_stores(register: Callable[[Factory], None], host: Host, con
 def register_token_estimators(register: Callable[[TokenEstimator], None], host: Host, config: Any) -> None:
     """Offer token estimators for models by name pattern. Without one, four characters count as a token.
 
-    When: before the first estimate. The first estimator whose pattern fits the model's id is used, one for ``*`` after the others.
-    Its ``create(model)`` may count messages, images and tools in its own way; without it a message is the sum of its texts.
+    When: before the first estimate. The first estimator whose pattern fits the model's id is used, one for ``*`` after the
+    others. Its ``create(model)`` may count messages, images and tools in its own way; without it a message is the sum of its
+    texts.
 
     Example::
 

@@ -344,6 +344,73 @@ def test_the_estimators_of_plugins_decide_how_full_the_window_is(kit: Any, go: A
     go(main)
 
 
+def test_an_estimator_that_is_made_for_a_model_counts_messages_and_tools_in_its_own_way(kit: Any, go: Any) -> None:
+    class Counting:
+        def __init__(self, model: ModelDefinition) -> None:
+            self.model = model
+
+        def text(self, text: str) -> int:
+            return len(text)
+
+        def message(self, message: Any) -> int:
+            return 1_000
+
+        def prompt(self, system: str, tools: Any) -> int:
+            return 20 * len(tools) + (7 if self.model.id == "roomy" else 0)
+
+    class Plugin:
+        @hookimpl
+        def register_token_estimators(self, register: Any) -> None:
+            register(TokenEstimator("any", len, create=lambda model: pytest.fail("a pattern of its own goes first")))
+            register(TokenEstimator("roomy", len, ("roomy",), create=Counting))
+
+    async def main() -> None:
+        agent = kit.agent("end", model=ROOMY, plugins=[("counting", Plugin())])
+        seen: list[int] = []
+        agent.events.on("context_transform", lambda event, ctx: seen.append(event.tokens))
+        agent.add_tool(kit.tool("look"))
+        await agent.chat("x")
+        assert seen == [1_000 + 20 + 7] and agent.estimate_tokens(agent.messages) == 2_000
+
+    go(main)
+
+
+def test_the_last_count_of_the_provider_is_where_the_next_estimate_begins(kit: Any, go: Any) -> None:
+    counted = TokenUsage(input=100, cache_read=180, cache_write=20, output=2)
+
+    async def main() -> None:
+        far_off = Reply("b", usage=TokenUsage(input=10))
+        agent = kit.agent(Reply("a", usage=counted), far_off, "c", "d", "e", model=ROOMY)
+        seen: list[int] = []
+        agent.events.on("context_transform", lambda event, ctx: seen.append(event.tokens))
+        await agent.chat(LONG)  # 150 tokens and 4 for the message
+        await agent.chat("word")
+        assert seen == [154, 300 + 5 + 5]
+        await agent.chat("word")
+        assert seen[2] == 310 + 5 + 5, "a count that cannot belong to the request changes nothing"
+        agent.set_model(replace(ROOMY, id="other"))
+        await agent.chat("word")
+        assert seen[3] == 154 + 6 * 5, "another model counts in another way"
+
+    go(main)
+
+
+def test_what_a_compaction_leaves_is_measured_as_the_provider_counts(kit: Any, go: Any) -> None:
+    counted = TokenUsage(input=308, output=2)
+
+    async def main() -> None:
+        agent = kit.agent(Reply("a", usage=counted), "b", model=ROOMY, plugins=[with_compactor(Tiny(keep=1))])
+        await agent.chat(LONG)
+        await agent.compact()
+        end = agent.seen.one("compaction_end")
+        left = agent.estimate_tokens(agent.messages)
+        assert (end.before_tokens, end.after_tokens) == (308 + 5, 2 * left), "twice the estimate, as before"
+        await agent.chat("go on")
+        kit.check(agent)
+
+    go(main)
+
+
 @pytest.mark.spec("I17")
 @pytest.mark.parametrize("by_hand", [True, False])
 def test_a_summary_that_is_aborted_is_in_the_books(kit: Any, go: Any, by_hand: bool) -> None:

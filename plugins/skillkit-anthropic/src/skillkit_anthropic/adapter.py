@@ -43,6 +43,9 @@ _DRAIN = (
     0.25  # seconds that a server gets, after its last event, to end the response so that the connection can be kept
 )
 
+# What the count of tokens takes (https://platform.claude.com/docs/en/api/messages-count-tokens)
+COUNTED = frozenset(("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "mcp_servers"))
+
 
 class AnthropicAdapter(LLMAdapter):
     """Speaks ``anthropic-messages`` to Anthropic or to a compatible server, through the official SDK.
@@ -349,6 +352,31 @@ class AnthropicAdapter(LLMAdapter):
         if found is None:
             raise origin.sign(origin.unlisted(body))
         return found
+
+    async def count_tokens(self, request: LLMRequest) -> int | None:
+        """The input tokens of ``request`` as ``/v1/messages/count_tokens`` tells them; ``None`` where there is no such path.
+
+        Raises:
+            ProviderError: the endpoint cannot be asked, or refuses the request.
+        """
+        origin = replace(self._origin, path=f"{PATH}/count_tokens")
+        try:
+            unsendable = origin.key_problem()
+            if unsendable is not None:
+                raise unsendable
+            payload = decode(self._new_encoder().encode(request).content)
+            content = encode({k: v for k, v in payload.items() if k in COUNTED})
+            response = await self._transport.post(origin.path, content, self._headers(request))
+            body = await response.aread()
+        except Exception as error:
+            told = self._error(error, request, origin)
+            if told.kind is ErrorKind.not_found and self.provider != "anthropic":
+                return None
+            raise told from error
+        try:
+            return int(decode(body)["input_tokens"])
+        except (ValueError, KeyError, TypeError):
+            raise origin.sign(origin.foreign("", body)) from None
 
     async def close(self) -> None:
         """Close the connections."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skillkit_core import AgentRunner
-from skillkit_core.agent.context import estimate_tokens, prompt_parts
+from skillkit_core.agent.context import estimator_for, prompt_parts
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
+from skillkit_core.errors import SkillKitError
 
 from .facts import facts_of
 from .files import Loaded, Reason, project_root
@@ -62,6 +64,8 @@ def show(ctx: click.Context, as_json: bool = False, text: bool = False) -> None:
             rows.append([f"- {file['path']}", file["from"], f"{file['bytes']:,}", "", note])
     if rows:
         table(["section", "from", "bytes", "tokens", ""], rows, right=(2, 3))
+        if found["margin"] is not None:
+            echo(f"Tokens are estimates, ±{found['margin']:.0%} in half of the cases.")
     else:
         echo("The system prompt is empty.")
     if text:
@@ -83,17 +87,21 @@ async def _found(host: Host, text: bool) -> dict[str, Any]:
     kept = workspace_of(host)
     files = {"instructions": kept.loaded, "prompts": kept.prompts}
     async with AgentRunner(host=host) as agent:
+        with suppress(SkillKitError):  # without a model the tokens are those of any model
+            await agent.selection.current()
+        estimator = estimator_for(host, agent.target.model if agent.target is not None else None)
         parts, facts = prompt_parts(agent, host.context_providers), facts_of(agent)
     sources = {entry.name: entry.source for entry in host.context_providers.entries()}
     return {
         "trusted": host.trusted,
+        "margin": estimator.margin,
         "root": str(project_root(host.cwd.resolve(), kept.settings)),
         "sections": [
             {
                 "name": name,
                 "from": sources.get(name) or "configuration",
                 "bytes": len(part.encode()),
-                "tokens": estimate_tokens(part),
+                "tokens": estimator.text(part),
                 "files": _files(host, files.get(name)),
             }
             | ({"text": part} if text else {})

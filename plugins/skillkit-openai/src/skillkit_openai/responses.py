@@ -22,6 +22,11 @@ from .wire import OpenAIWire
 
 __all__ = ["OpenAIResponsesAdapter"]
 
+# What the count of tokens takes (https://platform.openai.com/docs/api-reference/responses/input-tokens)
+COUNTED = frozenset(
+    ("model", "input", "instructions", "tools", "tool_choice", "text", "reasoning", "truncation", "parallel_tool_calls")
+)
+
 
 class OpenAIResponsesAdapter(OpenAIWire):
     """The Responses API (``openai-responses``).
@@ -110,6 +115,15 @@ class OpenAIResponsesAdapter(OpenAIWire):
         except ValueError as error:
             return [*problems, str(error)]
         return [*problems, *check_items(payload["input"])]
+
+    async def count_tokens(self, request: LLMRequest) -> int | None:
+        """The input tokens of ``request`` as ``/responses/input_tokens`` tells them; ``None`` where there is no such path.
+
+        Raises:
+            ProviderError: the server cannot be asked, or refuses the request.
+        """
+        payload = decode(self.body(request))
+        return await self._count("/responses/input_tokens", {k: v for k, v in payload.items() if k in COUNTED}, request)
 
     def start(self) -> ResponsesState:
         """The accumulator of a new answer."""

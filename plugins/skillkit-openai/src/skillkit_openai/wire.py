@@ -242,6 +242,29 @@ class OpenAIWire(LLMAdapter):
             raise origin.sign(origin.unlisted(body))
         return found
 
+    async def _count(self, path: str, payload: Mapping[str, Any], request: LLMRequest) -> int | None:
+        """The ``input_tokens`` of the answer to ``payload`` at ``path``; ``None`` where another provider has no such path.
+
+        Raises:
+            ProviderError: the server cannot be asked, or refuses the request.
+        """
+        origin = replace(self._origin, path=path)
+        try:
+            unsendable = origin.key_problem()
+            if unsendable is not None:
+                raise unsendable
+            response = await self._client.post(path, encode(payload), request.settings.headers)
+            body = await response.aread()
+        except Exception as error:  # noqa: BLE001  # every failure is told the same way
+            told = replace(self.failures, origin=origin).of(error, request)
+            if told.kind is ErrorKind.not_found and self.provider != "openai":
+                return None
+            raise origin.sign(told) from None
+        try:
+            return int(decode(body)["input_tokens"])
+        except (ValueError, KeyError, TypeError):
+            raise origin.sign(origin.foreign("", body)) from None
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()

@@ -21,6 +21,7 @@ FAMILIES = tuple(
         ("gpt-oss", "gpt-oss", r"gpt-oss", ""),
         ("gpt-5-chat", "gpt", r"gpt-5|(^|/)o\d", r"^(openai|azure)\S* openai-chat"),
         ("gpt-5", "gpt", r"gpt-5|(^|/)o\d", ""),
+        ("gpt-cl100k", "gpt", r"gpt-3\.5|gpt-4($|-\d|-turbo|-vision|-32k)", ""),
         ("gpt-4", "gpt", r"gpt|davinci", ""),
         ("grok-code", "grok", r"grok-code", ""),
         ("grok-3", "grok", r"grok.*(mini|-[23])", ""),

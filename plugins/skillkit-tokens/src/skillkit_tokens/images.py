@@ -116,5 +116,3 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
             return width, height
         at += 2 + length
     return None
-
-

@@ -9,7 +9,7 @@ __all__ = ["PIECES", "pieces", "weigh"]
 
 # words are runs of Latin letters; the scripts are counted by character
 PIECES = (
-    "words", "long", "longer", "camel", "capitals", "digits", "numbers", "signs", "joined", "lines", "indent",
+    "words", "long", "longer", "camel", "capitals", "digits", "numbers", "mixed", "signs", "joined", "lines", "indent",
     "accents", "cyrillic", "middle_east", "indic", "cjk", "hangul", "typographic", "emoji",
 )  # fmt: skip
 
@@ -52,7 +52,8 @@ def pieces(text: str) -> tuple[int, ...]:
 
     ``words``: runs of Latin letters. ``long``: their letters from the 7th to the 12th. ``longer``: those from the 13th on.
     ``camel``: changes from a small to a capital letter. ``capitals``: pairs of capitals. ``numbers``: runs of digits.
-    ``signs``: ASCII that is no letter, digit or blank. ``joined``: pairs of signs. ``indent``: pairs of blanks.
+    ``mixed``: changes between letters and digits. ``signs``: ASCII that is no letter, digit or blank. ``joined``: pairs of
+    signs. ``indent``: pairs of blanks.
     """
     # one byte a character: continuation bytes are deleted, so no regular expression and no loop over characters is needed
     data = text.encode("utf-8", "surrogatepass").translate(_CLASS, _CONTINUATION)
@@ -63,7 +64,8 @@ def pieces(text: str) -> tuple[int, ...]:
     digits = count(b"0")
     return (
         lengths.total(), long, longer, count(b"aA"), count(b"AA"), digits,
-        len(data.translate(_NUMBERS).split()) if digits else 0, count(b"."), count(b".."), count(b"\n"), count(b"  "),
+        len(data.translate(_NUMBERS).split()) if digits else 0,
+        sum(map(count, (b"a0", b"0a", b"A0", b"0A"))) if digits else 0, count(b"."), count(b".."), count(b"\n"), count(b"  "),
         *map(count, (b"e", b"c", b"r", b"i", b"k", b"h", b"p", b"x")),
     )  # fmt: skip
 
