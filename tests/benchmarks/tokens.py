@@ -1,9 +1,9 @@
 """How far estimates of tokens are off on recorded requests, and how many megabytes of text they count a second.
 
 Run it: ``python tests/benchmarks/tokens.py [--json]``. The recorded requests lie beside the clone or where ``SKILLKIT_SHARED``
-says; without them the errors are those of the last fit. Printed are median and 90th percentile of the relative error and the median
-bias, for rows of 50 tokens or more, beside four characters to a token. Targets: a median below 10 %, 20 MB/s. Ends with 1 when
-one is missed.
+says; without them the errors are those of the last fit. Printed are median and 90th percentile of the relative error and the
+median bias, for rows of 50 tokens or more, beside four characters to a token. Targets: a median below 10 %, 20 MB/s.
+Ends with 1 when one is missed.
 """
 
 from __future__ import annotations

@@ -87,10 +87,10 @@ async def _found(host: Host, text: bool) -> dict[str, Any]:
     kept = workspace_of(host)
     files = {"instructions": kept.loaded, "prompts": kept.prompts}
     async with AgentRunner(host=host) as agent:
+        parts, facts = prompt_parts(agent, host.context_providers), facts_of(agent)
         with suppress(SkillKitError):  # without a model the tokens are those of any model
             await agent.selection.current()
         estimator = estimator_for(host, agent.target.model if agent.target is not None else None)
-        parts, facts = prompt_parts(agent, host.context_providers), facts_of(agent)
     sources = {entry.name: entry.source for entry in host.context_providers.entries()}
     return {
         "trusted": host.trusted,
