@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 __all__ = ["FAMILIES", "family_of", "table", "tokenizer_of"]
@@ -63,5 +63,5 @@ def tokenizer_of(model_id: str, provider: str = "", api: str = "") -> str:
 @cache
 def table() -> Mapping[str, Any]:
     """Return what the last fit wrote: ``date``, ``source``, ``rows``, ``weights`` by family, ``error`` by group."""
-    found: Mapping[str, Any] = json.loads((files(__package__) / "weights.json").read_text("utf-8"))
+    found: Mapping[str, Any] = json.loads(Path(__file__).with_name("weights.json").read_text("utf-8"))
     return found
