@@ -16,6 +16,7 @@ import pytest
 from aiohttp import web
 from skillkit_transport import SDKTransport
 from skillkit_transport.body import Body
+from skillkit_transport.prepared import _OF_HTTP, _OF_SDK, obstacle
 
 
 class Server:
@@ -139,13 +140,13 @@ def test_the_second_request_does_not_go_through_all_of_the_sdk(
 ) -> None:
     async def work(transport: OpenAITransport, _: Server) -> int:
         sdk, seen = transport.sdk(), []
-        post = sdk.post
+        build = sdk._build_request
 
-        async def counted(*args: Any, **named: Any) -> Any:
+        def counted(*args: Any, **named: Any) -> Any:
             seen.append(args)
-            return await post(*args, **named)
+            return build(*args, **named)
 
-        monkeypatch.setattr(sdk, "post", counted)
+        monkeypatch.setattr(sdk, "_build_request", counted)
         for _ in range(5):
             await (await transport.post("/ask", b"hi", {})).aread()
         sdk.api_key = "another"
@@ -157,6 +158,58 @@ def test_the_second_request_does_not_go_through_all_of_the_sdk(
     assert (len(server.requests), through_the_sdk) == (10, 2)
     said = [h.get("authorization", "") + h.get("x-api-key", "") for _, h, _ in server.requests]
     assert ["another" in text for text in said] == [False] * 5 + [True] * 5
+
+
+@pytest.mark.parametrize("wrapped", ["post", "send"])
+@pytest.mark.parametrize("late", [False, True])
+def test_whoever_wraps_the_sdk_sees_each_request(
+    kind: type[OpenAITransport],
+    wrapped: str,
+    late: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work(transport: OpenAITransport, _: Server) -> tuple[int, str]:
+        seen: list[Any] = []
+        owner = type(transport.sdk() if wrapped == "post" else transport.sdk()._client)
+        plain = getattr(owner, wrapped)
+
+        async def traced(*args: Any, **named: Any) -> Any:
+            seen.append(args)
+            return await plain(*args, **named)
+
+        if late:
+            for _ in range(2):
+                await (await transport.post("/ask", b"hi", {})).aread()
+        monkeypatch.setattr(owner, wrapped, traced)
+        for _ in range(3):
+            await (await transport.post("/ask", b"hi", {})).aread()
+        return len(seen), transport.detour
+
+    _, (seen, detour) = with_transport(kind, work)
+    assert seen == 3 and detour.endswith(f".{wrapped} was wrapped")
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{kind.package}: {detour}; each request takes the SDK's own, longer way"
+    ]
+
+
+@pytest.mark.parametrize("name", [*_OF_SDK, *_OF_HTTP])
+def test_a_name_that_is_not_there_is_said(kind: type[OpenAITransport], name: str) -> None:
+    async def work(transport: OpenAITransport, _: Server) -> str:
+        sdk = transport.sdk()
+        owner = sdk if name in _OF_SDK else sdk._client
+        whole = type(owner)
+
+        def gone(self: Any) -> Any:
+            raise AttributeError(name)
+
+        owner.__class__ = type(whole.__name__, (whole,), {name: property(gone)})
+        try:
+            return obstacle(sdk, kind.package)
+        finally:
+            owner.__class__ = whole
+
+    assert with_transport(kind, work)[1].endswith(f".{name}")
 
 
 def test_headers_tells_what_is_sent_and_exactly_leaves_nothing_else(kind: type[OpenAITransport]) -> None:
@@ -261,6 +314,21 @@ def test_each_loop_has_a_client_of_its_own_and_no_session_is_left_open(kind: typ
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert asyncio.run(main()) is not asyncio.run(main())
+        transports.clear()
+        gc.collect()
+
+
+def test_a_client_that_sent_nothing_leaves_no_error_behind(kind: type[OpenAITransport]) -> None:
+    transports: list[OpenAITransport] = []
+
+    async def main(url: str) -> None:
+        transports[:] = transports or [kind(url)]
+        transports[0].sdk()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asyncio.run(main("http://127.0.0.1:9"))
+        asyncio.run(main("http://127.0.0.1:9"))  # lets go of the client of the loop before
         transports.clear()
         gc.collect()
 

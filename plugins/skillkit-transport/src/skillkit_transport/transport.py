@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SDKTransport"]
 
+_log = logging.getLogger(__name__)
+
 C = TypeVar("C")  # the SDK's client
 
 _KEPT = 8  # kinds of requests whose headers are remembered: there is one, unless their settings give headers
@@ -33,6 +35,7 @@ class SDKTransport(ABC, Generic[C]):
 
     Attributes:
         package: the SDK's package.
+        detour: why each request takes the SDK's own, longer way; empty: those after the first take the short one.
     """
 
     package: ClassVar[str]
@@ -40,6 +43,7 @@ class SDKTransport(ABC, Generic[C]):
     def __init__(self) -> None:
         self._sdks: dict[asyncio.AbstractEventLoop, C] = {}
         self._prepared: dict[tuple[Any, ...], Prepared] = {}
+        self.detour = ""
         self._logs = (logging.getLogger(self.package), logging.getLogger("httpx2"))
 
     # --- what depends on the SDK --------------------------------------------------------------------------------
@@ -145,14 +149,15 @@ class SDKTransport(ABC, Generic[C]):
         Raises:
             Exception: the SDK's ``APIError``: the request failed, or the status is an error.
         """
-        from .prepared import Prepared
+        from .prepared import Prepared, obstacle
 
         sdk = self.sdk()
         key = (sdk, path, *headers.items())
         prepared = self._prepared.get(key)
         if prepared is not None and prepared.stands(self.settings(sdk)) and not self._watched():
             return await prepared.send(content)
-        plain = self.lasting(sdk)
+        self._look(obstacle(sdk, self.package))
+        plain = not self.detour and self.lasting(sdk)
         response = await self._first(sdk, path, content, headers)
         if plain:
             if len(self._prepared) >= _KEPT:
@@ -173,6 +178,12 @@ class SDKTransport(ABC, Generic[C]):
             stream_cls=self.load().AsyncStream[object],
         )
         return cast("httpx2.Response", response)
+
+    def _look(self, obstacle: str) -> None:
+        """Say once what keeps requests from the short way."""
+        if obstacle and obstacle != self.detour:
+            _log.warning("%s: %s; each request takes the SDK's own, longer way", self.package, obstacle)
+        self.detour = obstacle
 
     def _watched(self) -> bool:
         """Whether somebody wants the log of the SDK or of its HTTP client, which only they themselves can write."""
@@ -212,9 +223,11 @@ class SDKTransport(ABC, Generic[C]):
 
 def _forget(sdk: Any) -> None:
     """Let go of connections that nobody can close any more: their loop has ended, or ends."""
-    session = getattr(getattr(sdk._client, "_transport", None), "client", None)
-    if session is None or session.closed:
-        return
-    with contextlib.suppress(RuntimeError, AttributeError):  # closing a transport wants a loop that runs
-        session.connector._close()
-    session.detach()
+    client = sdk._client
+    for transport in (getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values()):
+        session = getattr(transport, "client", None)
+        if getattr(session, "closed", True):  # without the attribute it is what makes a session: nothing was ever sent
+            continue
+        with contextlib.suppress(RuntimeError, AttributeError):  # closing a transport wants a loop that runs
+            session.connector._close()
+        session.detach()
