@@ -24,8 +24,8 @@ _OF_HTTP = ("_transport_for_url", "cookies", "send")
 def obstacle(sdk: Any, package: str) -> str:
     """Return why requests must take the SDK's own way; empty: they need not.
 
-    A name is missing (another version of the SDK), or somebody wrapped the SDK's ``post`` or the ``send`` below it, as tracers do,
-    and wants to see each request.
+    A name is missing (another version of the SDK), or somebody wrapped the SDK's ``post`` or the ``send`` below it, as tracers
+    do, and wants to see each request.
 
     Args:
         sdk: the SDK's client.

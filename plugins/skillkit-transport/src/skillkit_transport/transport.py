@@ -225,7 +225,7 @@ def _forget(sdk: Any) -> None:
     """Let go of connections that nobody can close any more: their loop has ended, or ends."""
     client = sdk._client
     for transport in (getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values()):
-        session = getattr(transport, "client", None)
+        session: Any = getattr(transport, "client", None)
         if getattr(session, "closed", True):  # without the attribute it is what makes a session: nothing was ever sent
             continue
         with contextlib.suppress(RuntimeError, AttributeError):  # closing a transport wants a loop that runs
