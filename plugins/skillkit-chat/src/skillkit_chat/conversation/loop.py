@@ -88,6 +88,7 @@ async def converse(host: Host, options: Options) -> int:
         person.screen = talk.screen
         if isinstance(approver, PersonApproves):
             approver.agent, approver.screen = agent, talk.screen
+        host.freeze()
         code = await talk.hold(" ".join(options.words).strip())
     finally:
         await agent.aclose()

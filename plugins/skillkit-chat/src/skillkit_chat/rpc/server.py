@@ -55,6 +55,7 @@ async def serve(host: Host, config: AgentConfig, session: str | None) -> int:
     agent = AgentRunner(replace(config, approver=approver, ui=person), host=host, session=session)
     try:
         await agent.open()
+        host.freeze()
         server = Server(agent, approver, person)
         connection = Connection(sys.stdin.buffer, out, server.handle)
         server.connection = person.connection = connection
