@@ -42,6 +42,91 @@ def register_compactors(register):
 '''
 
 
+SKILL = """---
+name: grown-{0}
+description: Answers questions about subject {0}.
+---
+Do the work of skill {0}.
+"""
+
+# Programs that get a size as their argument.
+BEGIN = """
+import asyncio, os, sys
+from pathlib import Path
+os.chdir(os.environ["SKILLKIT_HOME"])
+from skillkit_core import AgentConfig, AgentRunner, EventBus, Host, Limits, Tool
+from skillkit_core.testing import Call, Reply, ScriptedModel
+size = int(sys.argv[1])
+"""
+STEPS = (
+    BEGIN
+    + """
+async def add(args, ctx):
+    return "1"
+
+async def main():
+    tool = Tool("add", "Add.", add, {"type": "object"})
+    config = AgentConfig(tools=(tool,), limits=Limits(turns=size + 2))
+    async with AgentRunner(config, host=Host(discover=False)) as agent:
+        agent.set_adapter(ScriptedModel([*[Reply(calls=[Call("add")]) for _ in range(size)], "done"]))
+        await agent.chat("go")
+asyncio.run(main())
+"""
+)
+ENTRIES = (
+    BEGIN
+    + """
+async def main():
+    async with AgentRunner(host=Host(), session=Path("session").read_text()) as agent:
+        agent.set_adapter(ScriptedModel(["done"]))
+        await agent.chat("go")
+asyncio.run(main())
+"""
+)
+FILL = (
+    BEGIN
+    + """
+from skillkit_core import TextBlock, UserMessage, AssistantMessage
+async def main():
+    async with AgentRunner(host=Host(), session="new") as agent:
+        agent.set_adapter(ScriptedModel(["done"] * (size + 1), repeat=True))
+        session = await agent.open()
+        Path("session").write_text(session.id)
+        for i in range(size // 2 + 1):
+            await session.append_message(UserMessage(content=f"question {i}"))
+            await session.append_message(AssistantMessage(content=(TextBlock(f"answer {i}"),)))
+asyncio.run(main())
+"""
+)
+SESSIONS = (
+    BEGIN
+    + """
+async def main():
+    host = Host(discover=False)
+    async def one():
+        async with AgentRunner(host=host) as agent:
+            agent.set_adapter(ScriptedModel(["one", "two", "three"]))
+            for _ in range(3):
+                await agent.chat("go")
+    await asyncio.gather(*(one() for _ in range(size)))
+asyncio.run(main())
+"""
+)
+HANDLERS = (
+    BEGIN
+    + """
+from skillkit_core.events.types import AgentSettledEvent
+async def main():
+    bus = EventBus()
+    for _ in range(size):
+        bus.on("agent_settled", lambda event: None)
+    for _ in range(2000):
+        await bus.emit(bus.make(AgentSettledEvent))
+asyncio.run(main())
+"""
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of the table.
@@ -90,6 +175,29 @@ def plugins(arguments: list[str], size: int, scratch: Path) -> Measure:
     return partial(cpu, asked, env)
 
 
+def program(code: str, size: int, scratch: Path, fill: str = "") -> Measure:
+    """Run a program with ``size`` as its argument, after ``fill`` has run once."""
+    env = environment(scratch)
+    (scratch / "home").mkdir()
+    for first in (fill, code):
+        if first:
+            subprocess.run([sys.executable, "-c", first, str(size)], env=env, capture_output=True, check=True)
+    return partial(cpu, ["-c", code, str(size)], env)
+
+
+def skills(size: int, scratch: Path) -> Measure:
+    """List ``size`` skills."""
+    for i in range(size):
+        folder = scratch / "skills" / f"grown-{i}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(SKILL.format(i))
+    env = environment(scratch) | {"SKILLKIT_SKILLS__DIRS": str(scratch / "skills")}
+    asked = ["-c", START, "skills", "list"]
+    for _ in range(2):  # the index of the skills
+        subprocess.run([sys.executable, *asked], env=env, capture_output=True, check=True)
+    return partial(cpu, asked, env)
+
+
 def environment(scratch: Path) -> dict[str, str]:
     """Return an environment with a home and byte code of its own, and without the keys of providers."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SKILLKIT_", "OPENAI_", "ANTHROPIC_"))}
@@ -101,6 +209,11 @@ def environment(scratch: Path) -> dict[str, str]:
 ROWS = {
     "plugins/--help": Row(partial(plugins, ["--help"]), (0, 500, 1000), 12.5, "empty"),
     "plugins/run": Row(partial(plugins, ["run", "--no-session", "what is 15% of 80"]), (0, 500, 1000), 2.0, "least"),
+    "skills/list": Row(skills, (10, 1000, 2000), 2.0, "least"),
+    "steps": Row(partial(program, STEPS), (10, 1000, 2000), 4.0, "least"),
+    "entries": Row(partial(program, ENTRIES, fill=FILL), (10, 5000, 10000), 2.0, "least"),
+    "sessions": Row(partial(program, SESSIONS), (10, 500, 1000), 4.0, "least"),
+    "handlers": Row(partial(program, HANDLERS), (1, 50, 100), 1.5, "least"),
 }
 
 
