@@ -123,7 +123,7 @@ def call_of(raw: Mapping[str, Any], calls: tuple[Call, ...], numbered: bool = Fa
     key, id, function = raw.get("index"), raw.get("id"), raw.get("function") or raw.get("custom") or {}
     name = function.get("name")
     if numbered and key == len(calls):
-        return key
+        return len(calls)
     for at in range(len(calls) - 1, -1, -1):
         call = calls[at]
         if key is not None and call.key is not None:
