@@ -110,6 +110,7 @@ class UsageLedger:
             max_output=request.settings.max_tokens or target.model.max_output_tokens,
             runs=(self._run_id, *(run.id for run in runs)),
             sessions=tuple(dict.fromkeys(session.id for session in sessions if session is not None)),
+            _sent=request,
         )
         if isinstance(answer, ModelRequestResult) and answer.stop is True:
             raise LimitReached(answer.reason if isinstance(answer.reason, str) else "stopped by a handler")

@@ -73,8 +73,8 @@ class ToolCallRun:
     """
 
     __slots__ = (
-        "_answer", "_bus", "_ctx", "_decision", "_ended", "_find", "_index", "_of", "_run", "_started", "_stored",
-        "_substitute", "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
+        "_answer", "_bus", "_ctx", "_decision", "_ended", "_find", "_guards", "_index", "_of", "_run", "_started",
+        "_stored", "_substitute", "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +103,7 @@ class ToolCallRun:
         self._answer: Mapping[str, Any] | None = None
         self._tool: Tool | None = None
         self._substitute: Any = UNSET
+        self._guards: Mapping[str, str] = EMPTY
         self._ctx: CallContext | None = None
         self._started = self._ended = False
 
@@ -168,7 +169,7 @@ class ToolCallRun:
             return (), None
         if decision.args is not None:
             self.args = decision.args
-        self.terminate = decision.terminate
+        self.terminate, self._guards = decision.terminate, decision.guards
         if decision.block:
             return (), (Outcome.blocked, f"Blocked: {decision.reason}")
         if decision.changed_by is not None:
@@ -404,6 +405,7 @@ class ToolCallRun:
             is_error=result.is_error,
             outcome=result.outcome,
             duration=duration,
+            guards=self._guards,
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import Question
 from ..errors import in_words
-from ..frozen import copied
+from ..frozen import EMPTY, copied, freeze
 from .results import UNSET, EventResult, ReplaceArgs, ToolCallEventResult
 from .subscriptions import GUARD, OBSERVER, HandlerRecord
 from .types import ToolCallEvent
@@ -30,6 +30,7 @@ class ToolCallDecision(EventResult):
         questions: questions for the approver.
         result: result in place of an execution, or ``UNSET``.
         terminate: a handler wants the run to end after the batch.
+        guards: what handlers said, by plugin (:class:`ToolExecutionEndEvent`).
     """
 
     block: bool = False
@@ -40,6 +41,7 @@ class ToolCallDecision(EventResult):
     questions: tuple[Question, ...] = ()
     result: Any = UNSET
     terminate: bool = False
+    guards: Mapping[str, str] = EMPTY
 
 
 def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,8 +134,14 @@ class _Decider:
         terminate = any(answer.terminate for answer in self.answers.values())
         if self.blocks:
             reasons = "; ".join(dict.fromkeys(reason for reason, _ in self.blocks))
-            return ToolCallDecision(True, reasons, self.blocks[0][1], self.event.args, terminate=terminate)
+            blocked = freeze({plugin or "application": "block" for _, plugin in self.blocks})
+            first = self.blocks[0][1]
+            return ToolCallDecision(True, reasons, first, self.event.args, terminate=terminate, guards=blocked)
         changed = self.changed_by
+        said = {changed.plugin or "application": "change"} if changed is not None else {}
+        for record, answer in self.answers.items():
+            if answer.ask is not None or answer.result is not UNSET:
+                said[record.plugin or "application"] = "substitute" if answer.ask is None else "ask"
         asked = [Question(a.ask, r.plugin, a.ask_key, a.ask_rule) for r, a in self.answers.items() if a.ask is not None]
         return ToolCallDecision(
             args=self.event.args,
@@ -142,6 +150,7 @@ class _Decider:
             questions=tuple(asked),
             result=next((a.result for a in self.answers.values() if a.result is not UNSET), UNSET),
             terminate=terminate,
+            guards=freeze(said) if said else EMPTY,
         )
 
 

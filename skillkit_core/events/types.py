@@ -234,6 +234,12 @@ class BeforeModelRequestEvent(Event):
     max_output: int = 0
     runs: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
+    _sent: Any = None
+
+    @property
+    def sent(self) -> Any:
+        """The :class:`~skillkit_core.LLMRequest`: system prompt, messages, tools and settings."""
+        return self._sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,7 +369,10 @@ class ToolResultEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionEndEvent(ToolEvent):
-    """A tool call has its final result. Emitted once per start, with the ``args`` of the start."""
+    """A tool call has its final result. Emitted once per start, with the ``args`` of the start.
+
+    ``guards`` are the handlers of ``before_tool_call`` that spoke: plugin to ``block``, ``ask``, ``substitute`` or ``change``.
+    """
 
     type = "tool_execution_end"
     args: Mapping[str, Any] = EMPTY
@@ -372,6 +381,7 @@ class ToolExecutionEndEvent(ToolEvent):
     is_error: bool = False
     outcome: Outcome = Outcome.ok
     duration: float = 0.0
+    guards: Mapping[str, str] = EMPTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
