@@ -9,7 +9,7 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext, Host, ToolSet
+    from skillkit_core import AgentRunner, HandlerContext, Host, ToolSet
     from skillkit_core.events.results import ToolCallEventResult
     from skillkit_core.events.types import ApprovalResolvedEvent, ToolCallEvent
 
@@ -64,6 +64,14 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 def register_file_filters(register: Callable[[Factory], None]) -> None:
     """What searching leaves out, where the plugin ``files`` is there."""
     register(Factory("permissions", "skillkit_permissions.filters:readable"))
+
+
+@hookimpl(optionalhook=True)
+def explain_tool(agent: AgentRunner, tool: str) -> str | None:
+    """Say which rules keep a tool from a model, where the plugin ``why`` is there."""
+    from .policy import explain_tool
+
+    return explain_tool(agent, tool)
 
 
 @hookimpl(phase="guard")

@@ -160,6 +160,14 @@ def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     return found
 
 
+def explain_tool(agent: AgentRunner, name: str) -> str | None:
+    """Return which rules keep a tool, or some of its calls, from a model; ``None``: no rule does."""
+    policy, known = policy_of(agent.host), canonical(name)
+    rules = rules_of(agent, policy)
+    found = [f"denied by {rule.text} ({rule.origin or 'a rule'})" for rule in rules.deny if rule.names(known)]
+    return "; ".join(found) or None
+
+
 def _named(tool: Tool, rules: Rules) -> bool:
     name = canonical(tool.name)
     return tool.opt_in and any(not rule.problem and rule.names(name) for rule in (*rules.allow, *rules.ask))

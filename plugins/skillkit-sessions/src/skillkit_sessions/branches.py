@@ -8,7 +8,7 @@ from typing import Any
 from skillkit_core.contracts.session_store import OFF_PATH, SessionEntry, find_suspension
 from skillkit_core.errors import SessionCorrupt, UnknownName, UsageError
 
-__all__ = ["START", "Branches", "role_of"]
+__all__ = ["START", "Branches", "is_note", "role_of"]
 
 START = "start"  # stands for the place before the first entry
 
@@ -18,6 +18,11 @@ def role_of(entry: SessionEntry) -> str:
     message = entry.data.get("message")
     role = message.get("role") if isinstance(message, Mapping) else None
     return str(role or entry.type)
+
+
+def is_note(entry: SessionEntry) -> bool:
+    """Return whether an entry is a note of a plugin, which says nothing in the conversation."""
+    return entry.type == "custom" and "." in str(entry.data.get("custom_type", ""))
 
 
 class Branches:

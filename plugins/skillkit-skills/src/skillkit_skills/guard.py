@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.skills import Skill
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events.types import ToolCallEvent
 
-__all__ = ["before_tool_call", "permission_rules"]
+__all__ = ["before_tool_call", "forbidden_by", "permission_rules"]
 
 
 def before_tool_call(
@@ -44,7 +44,7 @@ def before_tool_call(
 
 
 def _answer(event: ToolCallEvent, active: Sequence[Skill]) -> ToolCallEventResult | None:
-    if reason := _forbidden(event, active):
+    if reason := forbidden_by(event.tool_name, event.args, active):
         return ToolCallEventResult(block=True, reason=reason)
     skill, action = event.annotations.get("skill"), event.annotations.get("action")
     confirm = event.annotations.get("confirm")
@@ -72,11 +72,11 @@ def _dynamic(event: ToolCallEvent, host: Host, skill: Skill) -> ToolCallEventRes
     return ToolCallEventResult(ask=f"Skill {skill.name} wants the output of a command in its text. Run it?")
 
 
-def _forbidden(event: ToolCallEvent, active: Sequence[Skill]) -> str | None:
-    name = event.tool_name
+def forbidden_by(name: str, args: Mapping[str, Any], active: Sequence[Skill]) -> str | None:
+    """Return why active skills refuse a call of the tool ``name``; ``None``: they do not."""
     for skill in active:
         folder = str(skill.path) if skill.path is not None else None
-        if disallowed(in_our_words(skill.disallowed_tools), name, event.args, skill_dir=folder):
+        if disallowed(in_our_words(skill.disallowed_tools), name, args, skill_dir=folder):
             return f"skill {skill.name} does not allow {name}"
     limiting = [s for s in active if s.tools_only]
     if not limiting or name in (ACTIVATE, FIND):

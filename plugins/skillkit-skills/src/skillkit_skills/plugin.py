@@ -9,7 +9,7 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, ContextProvider, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext, Host
+    from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.contracts.skill_loader import SkillSource
     from skillkit_core.events.results import BeforeAgentStartResult, InputResult, ToolCallEventResult
     from skillkit_core.events.types import BeforeAgentStartEvent, InputEvent, ToolCallEvent
@@ -156,6 +156,22 @@ def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) -> Bef
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """What active skills approve and deny, where the plugin ``permissions`` is there."""
     register(Factory("active skills", "skillkit_skills.guard:permission_rules"))
+
+
+@hookimpl(optionalhook=True)
+def explain_skills(agent: AgentRunner) -> list[Mapping[str, str]]:
+    """Which skills a model is told of, and why not of the others, where the plugin ``why`` is there."""
+    from .told import skills_told
+
+    return skills_told(agent)
+
+
+@hookimpl(optionalhook=True)
+def explain_tool(agent: AgentRunner, tool: str) -> str | None:
+    """Which active skill forbids a tool."""
+    from .told import forbidden
+
+    return forbidden(agent, tool)
 
 
 @hookimpl(phase="guard")

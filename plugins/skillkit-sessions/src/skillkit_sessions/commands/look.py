@@ -10,7 +10,7 @@ import click
 from skillkit_core.cli.output import echo, json_option, print_json, style, terminal_width, warning
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 
-from ..branches import Branches, role_of
+from ..branches import Branches, is_note, role_of
 from ..describe import line_of, parts_of, title_of
 from ..drawing import Node, walk
 from ..output import cut, print_table, print_text, safe, time_of
@@ -84,7 +84,8 @@ def show(
     if entry is None:
         _print_header(handle, branches)
     for one in entries:
-        _print_entry(one, branches)
+        if everything or entry is not None or not is_note(one):
+            _print_entry(one, branches)
     if entry is None:
         _print_end(branches, Proposal.of(ctx, store, handle.header.id, branches))
 
@@ -173,9 +174,14 @@ def _node_json(node: Node, branches: Branches) -> dict[str, Any]:
 def _drawn(branches: Branches, width: int) -> Iterator[str]:
     """Lines of at most ``width`` characters: ● leads to the leaf, ○ does not."""
     longest = max((len(entry.id) for entry in branches.entries), default=0)
+    shown = branches.leaf
+    while shown is not None and is_note(branches.by_id[shown]):
+        shown = branches.above(branches.by_id[shown].parent_id)
     for node in walk(branches):
         entry = node.entry
-        here = entry.id == branches.leaf
+        if is_note(entry):
+            continue
+        here = entry.id == shown
         label = branches.labels.get(entry.id)
         tail = (f" ({cut(safe(label), 24)})" if label else "") + (" ← here" if here else "")
         mark = "●" if node.on_path else "○"

@@ -1,0 +1,298 @@
+"""What one turn leaves behind: a small note in the session, and texts by their digest.
+
+References are kept while the turn runs; all work waits for its end. What the session says anyway (messages, compactions,
+usage, results) is not in the note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core.agent.context import estimator_for
+from skillkit_core.descriptors import load_object
+from skillkit_core.errors import SkillKitError
+from skillkit_core.frozen import EMPTY
+from skillkit_core.tools import Tool, ToolSet
+
+from .texts import Texts
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+    from skillkit_core.events.types import (
+        ApprovalResolvedEvent,
+        BeforeModelRequestEvent,
+        ToolExecutionEndEvent,
+        TurnEndEvent,
+    )
+
+__all__ = ["NOTE", "Recorder", "texts_of"]
+
+NOTE = "why.request"
+MOST = 20  # rows of a list in a note
+REASON = 400  # characters
+
+
+class Recorder:
+    """Records the turns of one agent in one session.
+
+    Attributes:
+        sent: the last request of the turn; ``None``: no request yet.
+        fallbacks: why other models answer in this run, in order.
+        retries: the retries of the turn.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._given = model  # the model that the agent was configured with before anybody chose another one
+        self._parts: Mapping[str, str] = EMPTY
+        self.sent: Any = None
+        self.fallbacks: list[str] = []
+        self.retries: list[dict[str, Any]] = []
+        self._about: BeforeModelRequestEvent | None = None
+        self._attempts = 0
+        self._changed: dict[str, Any] | None = None
+        self._decisions: dict[str, ApprovalResolvedEvent] = {}
+        self._guards: list[dict[str, Any]] = []
+        self._keys: dict[str, tuple[tuple[Any, ...], str]] = {}
+        self._tokens: dict[str, tuple[Tool, int]] = {}
+        self.texts: Texts | None = None
+
+    def begin(self, parts: Mapping[str, str]) -> None:
+        """Begin a run, with the parts of its system prompt by name."""
+        self._parts = parts
+        self.fallbacks = []
+        self._keys.pop("tools", None)  # rules and settings may have changed since
+        self._keys.pop("skills", None)
+
+    def asked(self, event: BeforeModelRequestEvent, agent: AgentRunner) -> None:
+        """Keep a request that is about to be made."""
+        self._about, self.sent = event, event.sent
+        self._attempts += 1
+        self._changed = None
+        table = agent.events
+        if table.has("context_transform") or table.has("turn_start"):
+            own = agent.context.messages()
+            if own != self.sent.messages:  # messages that are the same objects are equal at once
+                self._changed = _difference(own, self.sent.messages, agent)
+
+    def decided(self, event: ApprovalResolvedEvent) -> None:
+        """Keep a decision until its call ends."""
+        self._decisions[event.tool_call_id] = event
+
+    def guarded(self, event: ToolExecutionEndEvent) -> None:
+        """Keep what guards said of a call."""
+        row: dict[str, Any] = {"tool": event.tool_name, "call": event.tool_call_id, "said": dict(event.guards)}
+        decision = self._decisions.pop(event.tool_call_id, None)
+        if decision is not None:
+            row["decision"] = decision.decision
+            row["reason"] = "; ".join(decision.questions)[:REASON]
+            if decision.reason:
+                row["answer"] = decision.reason[:REASON]
+        if len(self._guards) < MOST:
+            self._guards.append(row)
+
+    async def write(self, event: TurnEndEvent, agent: AgentRunner) -> None:
+        """Write the note of the turn that ends, and forget the turn."""
+        about, request = self._about, self.sent
+        assert about is not None
+        session = agent.session
+        if self.texts is None or (self.texts.folder is None) != (session.location is None):
+            self.texts = texts_of(agent)
+        answer = event.message
+        data: dict[str, Any] = {
+            "request": about.request,
+            "turn": event.turn_index,
+            "model": f"{about.provider}/{about.model.id}",
+            "api": agent.target.adapter.api if agent.target is not None else "",
+            "by": self._chosen_by(agent, about),
+            "tokens": about.tokens,
+            "window": about.model.context_window,
+            "messages": len(request.messages),
+            "sections": self._kept("sections", (self._parts, request.system), lambda: self._sections(agent)),
+            "tools": self._kept("tools", (request.tools, agent.host.tools.version), lambda: self._tools(agent)),
+        }
+        data["skills"] = self._kept("skills", (data["tools"], data["sections"]), lambda: _skills(agent))
+        optional = {
+            "failed": answer is None or None,
+            "attempts": self._attempts if self._attempts > 1 else None,
+            "changed": self._changed,
+            "fallbacks": self.fallbacks[-MOST:],
+            "retries": self.retries[-MOST:],
+            "guards": self._guards,
+        }
+        data.update({name: value for name, value in optional.items() if value})
+        self.sent = self._about = self._changed = None
+        self._attempts, self.retries, self._guards = 0, [], []
+        self._decisions.clear()
+        await session.note(NOTE, agent.redact(data))
+
+    def _kept(self, name: str, key: tuple[Any, ...], make: Any) -> str:
+        """Return the digest of a list, made again only when one of the objects of ``key`` is another one."""
+        kept = self._keys.get(name)
+        if kept is not None and all(
+            a is b or (isinstance(a, (str, int)) and a == b) for a, b in zip(kept[0], key, strict=True)
+        ):
+            return kept[1]
+        assert self.texts is not None
+        digest = self.texts.keep_json(make())
+        self._keys[name] = key, digest
+        return digest
+
+    def _chosen_by(self, agent: AgentRunner, about: BeforeModelRequestEvent) -> str:
+        config, get = agent.config, agent.host.config
+        own = agent.selection.target or agent.selection.inherited
+        if self.fallbacks:
+            return "fallback"
+        if own is not None and (own.provider, own.model.id) != (about.provider, about.model.id):
+            return "a handler of before_agent_start"
+        if config.model is not None and config.model is not self._given:
+            return "chosen in the session"
+        if config.model is not None:
+            return "the tool or handler that began this agent" if agent.nesting.parent is not None else "--model"
+        if agent.nesting.parent is not None and agent.selection.target is None:
+            return "the agent that began this one"
+        if (origin := get.origin("model")) is not None:
+            return f"model in {origin}"
+        if config.provider is not None or config.base_url is not None:
+            return "default of the provider that --provider or --base-url names"
+        if (origin := get.origin("provider") or get.origin("base_url")) is not None:
+            return f"default of the provider in {origin}"
+        return "default of the first provider that can be asked"
+
+    def _sections(self, agent: AgentRunner) -> list[dict[str, Any]]:
+        """Return the sections of the system prompt in order; texts of handlers are one section each."""
+        assert self.texts is not None and self._about is not None
+        estimate = estimator_for(agent.host, self._about.model.id)
+        rest = self.sent.system
+        rows: list[dict[str, Any]] = []
+
+        def row(name: str, source: str, text: str) -> None:
+            assert self.texts is not None
+            text = agent.redact(text)
+            rows.append({"name": name, "from": source, "tokens": estimate(text), "text": self.texts.keep(text)})
+
+        for name, text in self._parts.items():
+            before, found, after = rest.partition(text)
+            if not found:
+                rows.append({"name": name, "from": _source(agent, name), "tokens": 0, "left_out": "by a handler"})
+                continue
+            if before.strip():
+                row("(added)", "a handler", before.strip())
+            row(name, _source(agent, name), text)
+            rest = after
+        if rest.strip():
+            row("(added)", "a handler", rest.strip())
+        return rows
+
+    def _tools(self, agent: AgentRunner) -> dict[str, Any]:
+        """Return the tools that were offered, with their size and what is said of them, and those that were withheld."""
+        assert self._about is not None
+        estimate = estimator_for(agent.host, self._about.model.id)
+        offered = []
+        for tool in self.sent.tools:
+            kept = self._tokens.get(tool.name)
+            if kept is None or kept[0] is not tool:
+                kept = self._tokens[tool.name] = tool, estimate(f"{tool.name}{tool.description}{dict(tool.parameters)}")
+            row = {"name": tool.name, "from": agent.toolbox.source(tool.name) or "application", "tokens": kept[1]}
+            if said := _said(agent, tool.name):
+                row["note"] = said
+            offered.append(row)
+        return {"offered": offered, "withheld": _withheld(agent, {tool.name for tool in self.sent.tools})}
+
+
+def texts_of(agent: AgentRunner) -> Texts:
+    """Return where an agent's texts are kept: in the data folder if a file keeps the session, else in memory."""
+    return Texts(agent.host.data_dir / "why" if agent.session.location is not None else None)
+
+
+def _source(agent: AgentRunner, section: str) -> str:
+    if section == "system_prompt":
+        return "settings"
+    providers = agent.host.context_providers
+    found = providers.entry(section).source if section in providers else None
+    return found or "application"
+
+
+def _said(agent: AgentRunner, tool: str) -> str:
+    return "; ".join(f"{name}: {text}" for name, text in _explained(agent, "explain_tool", tool=tool) if text)[:REASON]
+
+
+def _explained(agent: AgentRunner, hook: str, **given: Any) -> list[tuple[str, Any]]:
+    """Return what each plugin answers; one that fails is reported and has nothing to say."""
+    found = []
+    values = {"agent": agent, **given}
+    for impl in agent.host.impls(hook):
+        try:
+            found.append((impl.plugin_name, impl.function(*(values[name] for name in impl.argnames))))
+        except Exception as error:  # noqa: BLE001 - an explanation that fails must not disturb the run
+            agent.host.note(impl.plugin_name, f"{hook} failed: {error}")
+    return found
+
+
+def _skills(agent: AgentRunner) -> list[dict[str, Any]]:
+    return [dict(row) for _, rows in _explained(agent, "explain_skills") for row in rows or ()]
+
+
+def _withheld(agent: AgentRunner, offered: set[str]) -> list[dict[str, str]]:
+    """Return the tools that plugins and the application have and the model was not offered: by whom, and why."""
+    found: dict[str, dict[str, str]] = {}
+    own = {tool.name for tool in agent.toolbox.own}
+    allowed = agent.host.config.get("tools.allow", ())
+    named = {tool.name for tool in agent.tools}
+    for tool, source in _every(agent):
+        if tool.name in offered or tool.name in found:
+            continue
+        by, reason = "settings", "opt-in: neither tools.allow nor a rule allows it"
+        if tool.name in named:
+            by, reason = "turn_start", "left out for this turn by " + (_listeners(agent, "turn_start") or "a handler")
+        elif not agent.toolbox.permits(tool.name):
+            inherited = agent.config.only_tools is None or tool.name in agent.config.only_tools
+            by, reason = "only_tools", "only_tools of an outer agent" if inherited else "only_tools of the agent"
+        elif not tool.opt_in or tool.name in allowed or tool.name in own:
+            by, reason = "unknown", "its plugin does not offer it now"
+        if said := _said(agent, tool.name):
+            by, reason = said.split(":", 1)[0], said.split(": ", 1)[1]
+        found[tool.name] = {"name": tool.name, "from": source, "by": by, "reason": reason}
+    return [found[name] for name in sorted(found)]
+
+
+def _every(agent: AgentRunner) -> list[tuple[Tool, str]]:
+    every = [(tool, "application") for tool in agent.toolbox.own]
+    for entry in agent.host.tools.entries():
+        if isinstance(entry.item, ToolSet):
+            try:
+                every += [(tool, entry.source or "application") for tool in load_object(entry.item.factory)(agent)]
+            except SkillKitError:  # the toolbox has reported it
+                continue
+        else:
+            every.append((entry.item, entry.source or "application"))
+    return every
+
+
+def _listeners(agent: AgentRunner, event: str) -> str:
+    return ", ".join(dict.fromkeys(impl.plugin_name for impl in agent.host.impls(event)))
+
+
+def _difference(own: Sequence[Any], sent: Sequence[Any], agent: AgentRunner) -> dict[str, Any]:
+    """Return how the messages of a request differ from those of the session: ranges of entries, and who may have done it."""
+    there = {id(message) for message in sent}
+    known = {id(message) for message in own}
+    ids = agent.session.context_ids
+    aligned = len(ids) == len(own)
+    ranges: list[list[Any]] = []
+    last = -2
+    for i, message in enumerate(own):
+        if id(message) in there:
+            continue
+        name = ids[i] if aligned else str(i)
+        if last == i - 1:
+            ranges[-1][1:] = [name, ranges[-1][2] + 1]
+        else:
+            ranges.append([name, name, 1])
+        last = i
+    by = [f"{name} ({who})" for name in ("context_transform", "turn_start") if (who := _listeners(agent, name))]
+    return {
+        "left_out": ranges[:MOST],
+        "new": sum(id(message) not in known for message in sent),
+        "by": ", ".join(by) or "a handler of the application",
+    }
