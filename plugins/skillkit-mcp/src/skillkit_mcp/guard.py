@@ -43,7 +43,7 @@ class PermissionRules:
 
     def __call__(self, agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
         """Return the tools of each server that run without a question."""
-        from .tools import offered_tools
+        from .starting import offered_tools  # without a server that was started nothing is imported
 
         found: dict[str, list[str]] = {}
         for tool in offered_tools(agent):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .files import decide_file
 from .paths import Place
 from .request import Decision, Request
 from .rules import Rule, Rules
@@ -88,6 +87,8 @@ def _decide_files(rules: Rules, request: Request) -> Decision:
         if request.mode == "read-only" and request.edits:
             return Decision("deny", "the mode is read-only")
         return Decision("ask", "no path is named")
+    from .files import decide_file
+
     found = [decide_file(rules, p, request.place, request.mode, writes=request.edits, tool=request.name) for p in paths]
     return max(found, key=lambda d: _RANK[d.outcome])
 

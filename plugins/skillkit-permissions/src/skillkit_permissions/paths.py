@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os.path import isabs, join, normpath, realpath
 
-from .shell import odd_characters
-
 __all__ = ["PROTECTED", "Place", "Unclear", "below", "inside", "matches", "places"]
 
 PROTECTED = frozenset({".git", ".skillkit"})
@@ -53,6 +51,8 @@ def places(path: str, place: Place, cwd: str | None = None) -> frozenset[str]:
     """
     if not path:
         raise Unclear("no path")
+    from .shell import odd_characters  # only calls with paths or command lines need the parser
+
     if odd_characters(path):
         raise Unclear("a path with characters that are not shown")
     path = os.fspath(path)

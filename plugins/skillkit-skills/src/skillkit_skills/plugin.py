@@ -161,7 +161,7 @@ def register_permission_rules(register: Callable[[Factory], None]) -> None:
 @hookimpl(optionalhook=True)
 def explain_skills(agent: AgentRunner) -> list[Mapping[str, str]]:
     """Which skills a model is told of, and why not of the others, where the plugin ``why`` is there."""
-    from .told import skills_told
+    from .context import skills_told
 
     return skills_told(agent)
 
@@ -169,7 +169,7 @@ def explain_skills(agent: AgentRunner) -> list[Mapping[str, str]]:
 @hookimpl(optionalhook=True)
 def explain_tool(agent: AgentRunner, tool: str) -> str | None:
     """Which active skill forbids a tool."""
-    from .told import forbidden
+    from .context import forbidden
 
     return forbidden(agent, tool)
 

@@ -54,7 +54,7 @@ def why(
         _list(history, as_json)
         return
     if diff:
-        found = difference(*(history.explain(history.turn(n)) for n in diff), history.texts)
+        found = difference([history.explain(history.turn(n)) for n in diff], history.texts)
         text = page_of_difference
     else:
         found, text = history.explain(history.turn(turn)), page

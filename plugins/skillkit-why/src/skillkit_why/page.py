@@ -293,8 +293,9 @@ def _count(n: int, what: str) -> str:
 # --- two turns ---------------------------------------------------------------------------------------------------
 
 
-def difference(a: Mapping[str, Any], b: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
-    """Return what changed from one explained turn to another: ``added``, ``removed`` and ``changed`` of each group."""
+def difference(turns: Sequence[Mapping[str, Any]], texts: Texts) -> dict[str, Any]:
+    """Return what changed from the first to the second of two explained turns: ``added``, ``removed`` and ``changed``."""
+    a, b = turns
     sections = _changes(_named(a["sections"]), _named(b["sections"]))
     for row in sections["changed"]:
         before, after = texts.get(row["before"].get("text", "")), texts.get(row["after"].get("text", ""))

@@ -34,7 +34,7 @@ class Hooks:
         """
 
     @hookspec
-    def explain_skills(self, agent: AgentRunner) -> list[Mapping[str, str]]:
+    def explain_skills(self, agent: AgentRunner) -> list[Mapping[str, str]] | None:
         """Return a row for each skill: ``name``, ``source``, ``state`` (``listed``, ``active`` or ``hidden``) and ``reason``.
 
         A plain function, asked when the tools or the system prompt change, and once a run.

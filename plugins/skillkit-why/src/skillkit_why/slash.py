@@ -32,6 +32,6 @@ async def why(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> s
     texts = recorder.texts if recorder is not None and recorder.texts is not None else texts_of(agent)
     history = History(session.handle.header, session.entries, texts)
     if len(numbers) == 2:
-        found = difference(*(history.explain(history.turn(n)) for n in numbers), texts)
+        found = difference([history.explain(history.turn(n)) for n in numbers], texts)
         return page_of_difference(found, columns())
     return page(history.explain(history.turn(numbers[0] if numbers else None)), columns())
