@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl, hookspec
@@ -67,11 +67,11 @@ def register_file_filters(register: Callable[[Factory], None]) -> None:
 
 
 @hookimpl(optionalhook=True)
-def explain_tool(agent: AgentRunner, tool: str) -> str | None:
-    """Say which rules keep a tool from a model, where the plugin ``why`` is there."""
-    from .policy import explain_tool
+def explain_tools(agent: AgentRunner) -> Mapping[str, str]:
+    """Say which rules keep tools from a model, where the plugin ``why`` is there."""
+    from .policy import denied_tools
 
-    return explain_tool(agent, tool)
+    return denied_tools(agent)
 
 
 @hookimpl(phase="guard")

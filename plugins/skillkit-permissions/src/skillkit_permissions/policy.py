@@ -101,10 +101,19 @@ def _texts(value: Any) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, (list, tuple)) else []
 
 
+def _folder_of(agent: AgentRunner) -> str:
+    """Return the folder of an agent without links; looked up once for each folder that the agent works in."""
+    state, cwd = agent.state("permissions"), agent.cwd
+    if state.get("cwd") != cwd:
+        state["cwd"], state["folder"] = cwd, str(Path(cwd).resolve())
+    folder: str = state["folder"]
+    return folder
+
+
 def rules_of(agent: AgentRunner, policy: Policy) -> Rules:
     """Return the rules that count for an agent now."""
     session = agent.session_id
-    found = policy.rules + policy.memory.rules(str(Path(agent.cwd).resolve()), session)
+    found = policy.rules + policy.memory.rules(_folder_of(agent), session)
     registry = agent.host.registry("permission_rules")
     for name in registry.list():
         source: SkillRules = registry.get(name)
@@ -147,7 +156,7 @@ def request_for(
 def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """Return the opt-in tools that a rule allows or asks about; the same tuple while nothing changes."""
     policy = policy_of(agent.host)
-    rules = policy.rules + policy.memory.rules(str(Path(agent.cwd).resolve()), agent.session_id)
+    rules = policy.rules + policy.memory.rules(_folder_of(agent), agent.session_id)
     state = agent.state("permissions")
     registry = agent.host.tools
     key = (registry.version, rules)
@@ -160,12 +169,19 @@ def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     return found
 
 
-def explain_tool(agent: AgentRunner, name: str) -> str | None:
-    """Return which rules keep a tool, or some of its calls, from a model; ``None``: no rule does."""
-    policy, known = policy_of(agent.host), canonical(name)
-    rules = rules_of(agent, policy)
-    found = [f"denied by {rule.text} ({rule.origin or 'a rule'})" for rule in rules.deny if rule.names(known)]
-    return "; ".join(found) or None
+def denied_tools(agent: AgentRunner) -> Mapping[str, str]:
+    """Return which rules keep a tool, or some of its calls, from a model, by the name of the tool."""
+    policy, state = policy_of(agent.host), agent.state("permissions")
+    key = (agent.host.tools.version, rules_of(agent, policy).deny)
+    if state.get("denied_for") != key:
+        names = {tool.name for tool in (*agent.tools, *(t for t in agent.host.tools.items() if isinstance(t, Tool)))}
+        found = {
+            name: "; ".join(f"denied by {r.text} ({r.origin or 'a rule'})" for r in key[1] if r.names(canonical(name)))
+            for name in sorted(names)
+        }
+        state["denied_for"], state["denied"] = key, {name: reason for name, reason in found.items() if reason}
+    denied: Mapping[str, str] = state["denied"]
+    return denied
 
 
 def _named(tool: Tool, rules: Rules) -> bool:

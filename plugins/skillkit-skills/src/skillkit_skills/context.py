@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .guard import forbidden_by
@@ -44,30 +44,36 @@ def skills_prompt(agent: AgentRunner) -> str | None:
     return "\n".join(parts) or None
 
 
-def skills_told(agent: AgentRunner) -> list[Mapping[str, str]]:
-    """Return a row for each skill: ``name``, ``source``, ``state`` (``listed``, ``active`` or ``hidden``) and ``reason``."""
+def skills_told(agent: AgentRunner) -> Sequence[Mapping[str, str]]:
+    """Return a row for each skill: ``name``, ``source``, ``state`` (``listed``, ``active`` or ``hidden``) and ``reason``.
+
+    The same object while nothing changes.
+    """
     state = skills_of(agent)
-    offered = {id(skill) for skill in state.offered(agent.session)}
-    active = {id(skill) for skill in state.active()}
-    offer = state.offer
-    reasons = offer.reasons
-    if reasons is None or offer.gated:
-        rows = list(listing(agent.host))
-        query = request_of(agent.session).query
-        reasons = offer.reasons = {id(v.row.skill): "; ".join(v.model) for v in explain(agent.host, rows, query)}
+    offered, active = state.offered(agent.session), tuple(state.active())
+    key = (state.offer, offered, active)
+    kept = agent.state("skills").get("told")
+    if kept is None or kept[0][0] is not key[0] or kept[0][1:] != key[1:]:
+        kept = agent.state("skills")["told"] = key, _told(agent, {id(s) for s in offered}, {id(s) for s in active})
+    rows: Sequence[Mapping[str, str]] = kept[1]
+    return rows
+
+
+def _told(agent: AgentRunner, offered: Collection[int], active: Collection[int]) -> list[Mapping[str, str]]:
+    rows = list(listing(agent.host))
     found: list[Mapping[str, str]] = []
-    seen: set[int] = set()
-    for entry in agent.host.skills.entries():
-        skill = entry.item
-        if id(skill) in seen or entry.name in skill.aliases:
-            continue
-        seen.add(id(skill))
-        told = "active" if id(skill) in active else "listed" if id(skill) in offered else "hidden"
-        why = (reasons.get(id(skill)) or "its gates are closed for this request") if told == "hidden" else ""
-        found.append({"name": entry.name, "source": skill.source, "state": told, "reason": why})
+    for verdict in explain(agent.host, rows, request_of(agent.session).query):
+        row = verdict.row
+        told = "active" if id(row.skill) in active else "listed" if id(row.skill) in offered else "hidden"
+        why = ("; ".join(verdict.model) or "its gates are closed for this request") if told == "hidden" else ""
+        found.append({"name": row.name, "source": row.skill.source, "state": told, "reason": why})
     return found
 
 
-def forbidden(agent: AgentRunner, tool: str) -> str | None:
-    """Return which active skill forbids every call of a tool; ``None``: none does."""
-    return forbidden_by(tool, {}, skills_of(agent).active())
+def forbidden(agent: AgentRunner) -> Mapping[str, str] | None:
+    """Return which active skill forbids every call of a tool, by the name of the tool."""
+    active = skills_of(agent).active()
+    if not any(skill.tools_only or skill.disallowed_tools for skill in active):
+        return None
+    found = {tool.name: forbidden_by(tool.name, {}, active) for tool in agent.tools}
+    return {name: reason for name, reason in found.items() if reason}

@@ -73,7 +73,6 @@ class Offer:
         tools: the tool of an action, by the names of skill and action.
         plans: what a model is told, by what it depends on.
         catalogues: the last few lists as text.
-        reasons: why skills are hidden, by their identity, for people who ask.
     """
 
     version: int
@@ -85,7 +84,6 @@ class Offer:
     tools: dict[tuple[str, str], Tool] = field(default_factory=dict)
     plans: dict[Any, Plan] = field(default_factory=dict)
     catalogues: list[tuple[tuple[Skill, ...], str]] = field(default_factory=list)
-    reasons: dict[int, str] | None = None
 
     def catalogue_of(self, offered: tuple[Skill, ...]) -> str:
         """The list of ``offered``; rendered once while the same ones are offered."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl, hookspec
@@ -159,7 +159,7 @@ def register_permission_rules(register: Callable[[Factory], None]) -> None:
 
 
 @hookimpl(optionalhook=True)
-def explain_skills(agent: AgentRunner) -> list[Mapping[str, str]]:
+def explain_skills(agent: AgentRunner) -> Sequence[Mapping[str, str]]:
     """Which skills a model is told of, and why not of the others, where the plugin ``why`` is there."""
     from .context import skills_told
 
@@ -167,11 +167,11 @@ def explain_skills(agent: AgentRunner) -> list[Mapping[str, str]]:
 
 
 @hookimpl(optionalhook=True)
-def explain_tool(agent: AgentRunner, tool: str) -> str | None:
-    """Which active skill forbids a tool."""
+def explain_tools(agent: AgentRunner) -> Mapping[str, str] | None:
+    """Which tools active skills forbid."""
     from .context import forbidden
 
-    return forbidden(agent, tool)
+    return forbidden(agent)
 
 
 @hookimpl(phase="guard")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl, hookspec
@@ -27,23 +27,23 @@ class Hooks:
     """The hooks of the family: what only their plugins know."""
 
     @hookspec
-    def explain_tool(self, agent: AgentRunner, tool: str) -> str | None:
-        """Say why a tool is not offered to a model, or which of its calls would be refused; ``None``: nothing to say.
+    def explain_tools(self, agent: AgentRunner) -> Mapping[str, str] | None:
+        """Return why tools are not offered to a model, or which of their calls would be refused, by the name of the tool.
 
-        A plain function, asked about every tool of an agent when the tools change, and once a run.
+        A plain function, asked once a run, and when the tools change. It is asked after the answer has come.
         """
 
     @hookspec
-    def explain_skills(self, agent: AgentRunner) -> list[Mapping[str, str]] | None:
+    def explain_skills(self, agent: AgentRunner) -> Sequence[Mapping[str, str]] | None:
         """Return a row for each skill: ``name``, ``source``, ``state`` (``listed``, ``active`` or ``hidden``) and ``reason``.
 
-        A plain function, asked when the tools or the system prompt change, and once a run.
+        As :meth:`explain_tools`.
         """
 
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define ``explain_tool`` and ``explain_skills``."""
+    """Define ``explain_tools`` and ``explain_skills``."""
     add(Hooks)
 
 

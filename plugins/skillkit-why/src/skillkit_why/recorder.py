@@ -7,11 +7,11 @@ usage, results) is not in the note.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from skillkit_core.agent.context import estimator_for
 from skillkit_core.descriptors import load_object
-from skillkit_core.errors import SkillKitError
+from skillkit_core.errors import SkillKitError, in_words
 from skillkit_core.frozen import EMPTY
 from skillkit_core.tools import Tool, ToolSet
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         ToolExecutionEndEvent,
         TurnEndEvent,
     )
+
+_Said: TypeAlias = tuple[tuple[str, Mapping[str, str]], ...]
 
 __all__ = ["NOTE", "Recorder", "texts_of"]
 
@@ -55,14 +57,17 @@ class Recorder:
         self._guards: list[dict[str, Any]] = []
         self._keys: dict[str, tuple[tuple[Any, ...], str]] = {}
         self._tokens: dict[str, tuple[Tool, int]] = {}
+        self._asked_for: tuple[Any, ...] | None = None
+        self._said: _Said = ()
+        self._skills: tuple[Any, ...] = ()
+        self._chosen: tuple[tuple[Any, ...], str] | None = None
         self.texts: Texts | None = None
 
     def begin(self, parts: Mapping[str, str]) -> None:
         """Begin a run, with the parts of its system prompt by name."""
         self._parts = parts
         self.fallbacks = []
-        self._keys.pop("tools", None)  # rules and settings may have changed since
-        self._keys.pop("skills", None)
+        self._asked_for = self._chosen = None
 
     def asked(self, event: BeforeModelRequestEvent, agent: AgentRunner) -> None:
         """Keep a request that is about to be made."""
@@ -99,6 +104,12 @@ class Recorder:
         if self.texts is None or (self.texts.folder is None) != (session.location is None):
             self.texts = texts_of(agent)
         answer = event.message
+        tools = (request.tools, agent.host.tools.version)
+        if self._asked_for != tools:  # once a run, and when the tools change: whoever explains looks at rules and files
+            self._asked_for = tools
+            self._said = _explained(agent, "explain_tools")
+            self._skills = tuple(rows for _, rows in _explained(agent, "explain_skills"))
+        said, skills = self._said, self._skills
         data: dict[str, Any] = {
             "request": about.request,
             "turn": event.turn_index,
@@ -109,9 +120,9 @@ class Recorder:
             "window": about.model.context_window,
             "messages": len(request.messages),
             "sections": self._kept("sections", (self._parts, request.system), lambda: self._sections(agent)),
-            "tools": self._kept("tools", (request.tools, agent.host.tools.version), lambda: self._tools(agent)),
+            "tools": self._kept("tools", (*tools, *said), lambda: self._tools(agent, said)),
+            "skills": self._kept("skills", skills, lambda: [dict(row) for rows in skills for row in rows]),
         }
-        data["skills"] = self._kept("skills", (data["tools"], data["sections"]), lambda: _skills(agent))
         optional = {
             "failed": answer is None or None,
             "attempts": self._attempts if self._attempts > 1 else None,
@@ -127,11 +138,9 @@ class Recorder:
         await session.note(NOTE, agent.redact(data))
 
     def _kept(self, name: str, key: tuple[Any, ...], make: Any) -> str:
-        """Return the digest of a list, made again only when one of the objects of ``key`` is another one."""
+        """Return the digest of a list, made again only when ``key`` has changed."""
         kept = self._keys.get(name)
-        if kept is not None and all(
-            a is b or (isinstance(a, (str, int)) and a == b) for a, b in zip(kept[0], key, strict=True)
-        ):
+        if kept is not None and (kept[0] is key or kept[0] == key):  # the same objects are equal at once
             return kept[1]
         assert self.texts is not None
         digest = self.texts.keep_json(make())
@@ -139,6 +148,12 @@ class Recorder:
         return digest
 
     def _chosen_by(self, agent: AgentRunner, about: BeforeModelRequestEvent) -> str:
+        key = (about.model.id, about.provider, agent.config, len(self.fallbacks))
+        if self._chosen is None or self._chosen[0] != key:
+            self._chosen = key, self._choice(agent, about)
+        return self._chosen[1]
+
+    def _choice(self, agent: AgentRunner, about: BeforeModelRequestEvent) -> str:
         config, get = agent.config, agent.host.config
         own = agent.selection.target or agent.selection.inherited
         if self.fallbacks:
@@ -184,7 +199,7 @@ class Recorder:
             row("(added)", "a handler", rest.strip())
         return rows
 
-    def _tools(self, agent: AgentRunner) -> dict[str, Any]:
+    def _tools(self, agent: AgentRunner, said: _Said) -> dict[str, Any]:
         """Return the tools that were offered, with their size and what is said of them, and those that were withheld."""
         assert self._about is not None
         estimate = estimator_for(agent.host, self._about.model.id)
@@ -194,10 +209,10 @@ class Recorder:
             if kept is None or kept[0] is not tool:
                 kept = self._tokens[tool.name] = tool, estimate(f"{tool.name}{tool.description}{dict(tool.parameters)}")
             row = {"name": tool.name, "from": agent.toolbox.source(tool.name) or "application", "tokens": kept[1]}
-            if said := _said(agent, tool.name):
-                row["note"] = said
+            if note := "; ".join(f"{plugin}: {by[tool.name]}" for plugin, by in said if tool.name in by):
+                row["note"] = note[:REASON]
             offered.append(row)
-        return {"offered": offered, "withheld": _withheld(agent, {tool.name for tool in self.sent.tools})}
+        return {"offered": offered, "withheld": _withheld(agent, {tool.name for tool in self.sent.tools}, said)}
 
 
 def texts_of(agent: AgentRunner) -> Texts:
@@ -213,27 +228,21 @@ def _source(agent: AgentRunner, section: str) -> str:
     return found or "application"
 
 
-def _said(agent: AgentRunner, tool: str) -> str:
-    return "; ".join(f"{name}: {text}" for name, text in _explained(agent, "explain_tool", tool=tool) if text)[:REASON]
-
-
-def _explained(agent: AgentRunner, hook: str, **given: Any) -> list[tuple[str, Any]]:
-    """Return what each plugin answers; one that fails is reported and has nothing to say."""
+def _explained(agent: AgentRunner, hook: str) -> tuple[tuple[str, Any], ...]:
+    """Return what each plugin answers, by its name; one that fails is reported and has nothing to say."""
     found = []
-    values = {"agent": agent, **given}
     for impl in agent.host.impls(hook):
         try:
-            found.append((impl.plugin_name, impl.function(*(values[name] for name in impl.argnames))))
+            answer = impl.function(agent)
         except Exception as error:  # noqa: BLE001 - an explanation that fails must not disturb the run
-            agent.host.note(impl.plugin_name, f"{hook} failed: {error}")
-    return found
+            agent.host.note(impl.plugin_name, f"{hook} failed: {in_words(error)}")
+            continue
+        if answer:
+            found.append((impl.plugin_name, answer))
+    return tuple(found)
 
 
-def _skills(agent: AgentRunner) -> list[dict[str, Any]]:
-    return [dict(row) for _, rows in _explained(agent, "explain_skills") for row in rows or ()]
-
-
-def _withheld(agent: AgentRunner, offered: set[str]) -> list[dict[str, str]]:
+def _withheld(agent: AgentRunner, offered: set[str], said: _Said) -> list[dict[str, str]]:
     """Return the tools that plugins and the application have and the model was not offered: by whom, and why."""
     found: dict[str, dict[str, str]] = {}
     own = {tool.name for tool in agent.toolbox.own}
@@ -250,8 +259,10 @@ def _withheld(agent: AgentRunner, offered: set[str]) -> list[dict[str, str]]:
             by, reason = "only_tools", "only_tools of an outer agent" if inherited else "only_tools of the agent"
         elif not tool.opt_in or tool.name in allowed or tool.name in own:
             by, reason = "unknown", "its plugin does not offer it now"
-        if said := _said(agent, tool.name):
-            by, reason = said.split(":", 1)[0], said.split(": ", 1)[1]
+        for plugin, reasons in said:
+            if tool.name in reasons:
+                by, reason = plugin, reasons[tool.name]
+                break
         found[tool.name] = {"name": tool.name, "from": source, "by": by, "reason": reason}
     return [found[name] for name in sorted(found)]
 
