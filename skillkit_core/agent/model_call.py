@@ -176,7 +176,7 @@ class ModelCall:
         assert run.target is not None
         self._builder = builder
         try:
-            name = await run.ledger.permit(request, run.target, run.tokens)
+            name = await run.ledger.permit(request, run.target, lambda: run.tokens(request.tools))
         except (LimitReached, GuardFailed) as error:
             self._refusal = error  # the wrappers may turn the exception into another one
             raise

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter
     from ..contracts.tool_executor import ToolExecutor
     from ..models import ModelDefinition
+    from ..tools import Tool
     from .context import ContextView
     from .input import Receipt
     from .nesting import Parent
@@ -226,10 +227,10 @@ class Run:
         """Set the text and the stop reason of the last answer."""
         self.content, self.stop_reason = content, stop_reason
 
-    def tokens(self) -> int:
-        """Return the estimated tokens of the next request."""
+    def tokens(self, tools: Sequence[Tool] | None = None) -> int:
+        """Return the estimated tokens of the next request, with ``tools`` in place of all of the agent's."""
         model = self.target.model if self.target is not None else None
-        return self.context.tokens(model, self.system_prompt, self.agent.toolbox.tools())
+        return self.context.tokens(model, self.system_prompt, self.agent.toolbox.tools() if tools is None else tools)
 
     def push(self, event: StreamEvent) -> bool:
         """Append an event to the stream, unless a terminal event ended the stream.

@@ -1,8 +1,10 @@
 """``skillkit why`` over sessions that the command line recorded, with the standard distribution and a model on loopback."""
 
+import asyncio
 import json
 
 import pytest
+from skillkit_chat.client import RpcClient
 from skillkit_testkit import Call, Fail, Reply
 
 LONG = "A parser reads tokens and builds a tree. " * 150
@@ -167,3 +169,22 @@ def test_a_turn_that_is_not_there_and_a_session_without_turns_are_said(ask, skil
     ask("one", Reply(text="1"))
     wrong = skillkit_cli("why", "latest", "7")
     assert wrong.exit_code == 2 and "there is no turn 7" in wrong.stderr and "turns 1 to 1" in wrong.stderr
+
+
+def test_a_program_that_steers_an_agent_and_its_person_ask_with_a_slash_command(skillkit_cli, llm_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    llm_server.script(Reply(text="1"), Reply(text="2"))
+    options = ["--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "loop"]
+
+    async def talk():
+        client = RpcClient([*options, "--no-session"], argv=[*skillkit_cli.argv, "rpc"], cwd=skillkit_cli.home.cwd)
+        async with asyncio.timeout(60), client:
+            await client.prompt("one")
+            await client.prompt("two")
+            assert "why" in {command.name for command in await client.commands()}
+            return [(await client.command(line)).text for line in ("/why", "/why 1 2")]
+
+    last, between = asyncio.run(talk())
+    assert last.startswith("Turn 2 of 2") and "“two”" in last and "read" in last and "web_fetch" in last
+    assert "From turn 1 to turn 2" in between and "system, tools, withheld, skills" in between
+    assert not (skillkit_cli.home.data_dir / "why").exists(), "a session that no file keeps leaves no file"

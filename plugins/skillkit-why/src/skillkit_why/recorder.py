@@ -135,7 +135,7 @@ class Recorder:
         self.sent = self._about = self._changed = None
         self._attempts, self.retries, self._guards = 0, [], []
         self._decisions.clear()
-        await session.note(NOTE, agent.redact(data))
+        await session.note(NOTE, data)
 
     def _kept(self, name: str, key: tuple[Any, ...], make: Any) -> str:
         """Return the digest of a list, made again only when ``key`` has changed."""
