@@ -110,7 +110,7 @@ class UsageLedger:
             max_output=request.settings.max_tokens or target.model.max_output_tokens,
             runs=(self._run_id, *(run.id for run in runs)),
             sessions=tuple(dict.fromkeys(session.id for session in sessions if session is not None)),
-            _sent=request,
+            _sent=_shown(request),
         )
         if isinstance(answer, ModelRequestResult) and answer.stop is True:
             raise LimitReached(answer.reason if isinstance(answer.reason, str) else "stopped by a handler")
@@ -225,6 +225,11 @@ class UsageLedger:
 def _check(bound: float | None, used: float, unit: str, where: str = "") -> None:
     if bound is not None and used >= bound:
         raise LimitReached(f"the limit of {bound:g} {unit} is reached{where}")
+
+
+def _shown(request: LLMRequest) -> LLMRequest:
+    """Return a request without what leads to the run: whoever keeps an event must not keep the run."""
+    return type(request)(request.model, request.messages, request.tools, request.system, request.settings)
 
 
 def _via_tool(parent: Parent | None) -> dict[str, str]:

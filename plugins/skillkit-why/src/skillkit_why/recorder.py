@@ -177,7 +177,7 @@ class Recorder:
     def _sections(self, agent: AgentRunner) -> list[dict[str, Any]]:
         """Return the sections of the system prompt in order; texts of handlers are one section each."""
         assert self.texts is not None and self._about is not None
-        estimate = estimator_for(agent.host, self._about.model.id)
+        estimate = estimator_for(agent.host, self._about.model).text
         rest = self.sent.system
         rows: list[dict[str, Any]] = []
 
@@ -202,7 +202,7 @@ class Recorder:
     def _tools(self, agent: AgentRunner, said: _Said) -> dict[str, Any]:
         """Return the tools that were offered, with their size and what is said of them, and those that were withheld."""
         assert self._about is not None
-        estimate = estimator_for(agent.host, self._about.model.id)
+        estimate = estimator_for(agent.host, self._about.model).text
         offered = []
         for tool in self.sent.tools:
             kept = self._tokens.get(tool.name)
