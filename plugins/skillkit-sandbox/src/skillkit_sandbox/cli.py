@@ -1,0 +1,138 @@
+"""``skillkit sandbox``: run a command inside, say what works here, show a policy."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skillkit_core.cli.output import echo, fields, json_option, print_json, style, table, warning
+
+from .box import Sandboxes
+from .config import settings_of
+from .policy import SandboxPolicy, load_policy
+
+__all__ = ["sandbox"]
+
+_policy = click.option(
+    "--policy", "given", metavar="FILE|NAME", help="A policy file (YAML or JSON), or the name of a policy; default: project."
+)
+
+
+@click.group()
+def sandbox() -> None:
+    """Run commands in a sandbox that the kernel enforces."""
+
+
+@sandbox.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@_policy
+@click.option("--backend", help="Use this backend only.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_obj
+def run(state: Any, given: str | None, backend: str | None, command: tuple[str, ...]) -> None:
+    """Run COMMAND inside. Current folder, exit status and standard streams are its own.
+
+    \b
+    skillkit sandbox run -- make test
+    skillkit sandbox run --policy policy.yaml -- python build.py
+    """
+    box = Sandboxes(state.host).open(_find(state.host, given), Path.cwd(), backend=backend)
+    for note in box.notes:
+        warning(f"the sandbox {box.backend.name} does not hold everything: {note}")
+    argv = box.command(command)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(argv[0], argv)
+
+
+def _find(host: Any, given: str | None) -> str | SandboxPolicy:
+    """Return the policy of a file, or the name of one."""
+    if given is None:
+        return next(iter(settings_of(host).commands), "project")
+    return load_policy(given) if os.sep in given or given.endswith((".yaml", ".yml", ".json")) else given
+
+
+@sandbox.command()
+@_policy
+@json_option
+@click.pass_obj
+def check(state: Any, given: str | None, as_json: bool) -> None:
+    """Say which backends work here, and what each does not hold of a policy."""
+    maker = Sandboxes(state.host)
+    policy = maker.policy(_find(state.host, given), Path.cwd())
+    settings = settings_of(state.host)
+    rows = []
+    for backend in maker.backends():
+        problem = backend.problem()
+        rows.append(
+            {
+                "backend": backend.name,
+                "works": problem is None,
+                "problem": problem,
+                "refused": backend.never(policy) if problem is None else [],
+                "lacks": backend.lacks(policy) if problem is None else [],
+                "weak": backend.weak(policy) if problem is None else [],
+            }
+        )
+    whole = next((r["backend"] for r in rows if r["works"] and not r["lacks"] and not r["refused"]), None)
+    advice = _advice(whole, settings)
+    if as_json:
+        print_json({
+            "backends": rows, "holds": whole, "commands": list(settings.commands), "accept_degraded": settings.accept_degraded,
+            "ignored": list(settings.ignored), "advice": advice,
+        })  # fmt: skip
+    else:
+        said = [
+            ("works" if not row["lacks"] + row["refused"] else "holds less") if row["works"] else "does not work" for row in rows
+        ]
+        table(["backend", "here"], [[row["backend"], text] for row, text in zip(rows, said, strict=True)], styles=_styles)
+        for row in rows:
+            for text in (row["problem"], *row["refused"], *row["lacks"], *row["weak"]):
+                if text:
+                    echo(f"  {row['backend']}: {text}")
+        for line in settings.ignored:
+            echo(f"ignored: {line}")
+        echo(advice)
+    if whole is None:
+        raise SystemExit(1)
+
+
+def _styles(column: int, cell: str) -> dict[str, Any]:
+    colours = {"works": "green", "holds less": "yellow", "does not work": "red"}
+    return {"fg": colours[cell]} if column == 1 and cell in colours else {}
+
+
+def _advice(whole: str | None, settings: Any) -> str:
+    if whole is None:
+        return "No backend holds the policy here: install bubblewrap and libseccomp2 (apt-get install bubblewrap libseccomp2)."
+    if settings.commands:
+        return f"Commands run inside the policy {' and '.join(settings.commands)}."
+    return "Commands run without a sandbox; 'sandbox: {commands: project}' in config.yaml keeps them inside."
+
+
+@sandbox.command()
+@_policy
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of policies instead.")
+@json_option
+@click.pass_obj
+def show(state: Any, given: str | None, schema: bool, as_json: bool) -> None:
+    """Show a policy as it holds in the current folder, or list the policies that have names."""
+    if schema:
+        click.echo(json.dumps(SandboxPolicy.model_json_schema(), indent=2))
+        return
+    settings = settings_of(state.host)
+    policy = Sandboxes(state.host).policy(_find(state.host, given), Path.cwd())
+    if as_json:
+        print_json({"policy": policy.data(), "names": sorted(settings.policies)})
+        return
+    data = policy.data()
+    limits = [f"{k} {v}" for k, v in (data.pop("limits") or {}).items() if v]
+    data["network"] = str(data["network"])
+    fields([*((k, v) for k, v in data.items()), ("limits", limits)])
+    echo()
+    echo(f"{style('names', dim=True)}  {', '.join(sorted(settings.policies))}")
+

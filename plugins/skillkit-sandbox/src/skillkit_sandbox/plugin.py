@@ -1,0 +1,74 @@
+"""The plugin ``sandbox``: policies, backends, the runtime that keeps commands inside, and ``skillkit sandbox``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import hookimpl, hookspec
+from skillkit_core.descriptors import Command, ConfigSection, Factory
+
+if TYPE_CHECKING:
+    from skillkit_core import Host, SkillRuntime
+
+
+class Hooks:
+    """The hook of the family of backends."""
+
+    @hookspec
+    def register_sandbox_backends(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer backends: ``register(Factory(name, create))``, where ``create(host)`` makes a ``skillkit_sandbox.box.Backend``.
+
+        They are tried in the order of registration.
+        """
+
+    @hookspec
+    def register_sandboxes(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer makers of sandboxes. The item ``sandbox`` is a ``skillkit_sandbox.Sandboxes``."""
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define the families, whose registries are ``sandbox_backends`` and ``sandboxes``."""
+    add(Hooks, kinds={"sandbox_backends": Factory, "sandboxes": Factory})
+
+
+@hookimpl
+def register_sandbox_backends(register: Callable[[Factory], None]) -> None:
+    """Offer bubblewrap, then Landlock."""
+    register(Factory("bubblewrap", "skillkit_sandbox.box:BubblewrapBackend", "namespaces, mounts, a filter of system calls"))
+    register(Factory("landlock", "skillkit_sandbox.box:LandlockBackend", "path rules of the kernel; holds less"))
+
+
+@hookimpl
+def register_sandboxes(register: Callable[[Factory], None]) -> None:
+    """Offer the sandboxes of the configured policies."""
+    register(Factory("sandbox", "skillkit_sandbox.box:Sandboxes", "policies by name, and commands inside them"))
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Offer the section ``sandbox``."""
+    register(ConfigSection("sandbox", "skillkit_sandbox.config:SandboxConfig"))
+
+
+@hookimpl
+def register_runtimes(register: Callable[[Factory], None]) -> None:
+    """Offer the runtime ``sandbox``, which runs commands of another runtime inside."""
+    register(Factory("sandbox", "skillkit_sandbox.runtime:SandboxRuntime", "runs commands in a sandbox"))
+
+
+@hookimpl
+def resolve_runtime(name: str | None, host: Host) -> SkillRuntime | None:
+    """Keep commands inside where ``sandbox.commands`` names a policy, whichever runtime was asked for."""
+    if not host.config.raw("sandbox.commands"):
+        return None
+    from .runtime import sandboxed
+
+    return sandboxed(host, name)
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """Offer ``skillkit sandbox``."""
+    register(Command("sandbox", "skillkit_sandbox.cli:sandbox", "Run commands in a sandbox; say what works here."))

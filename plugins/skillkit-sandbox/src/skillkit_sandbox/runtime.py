@@ -1,0 +1,113 @@
+"""The runtime ``sandbox``: another runtime runs the command, inside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from skillkit_core.abort import AbortSignal
+from skillkit_core.contracts.runtime import ExecutionResult, OnOutput, SkillRuntime
+from skillkit_core.errors import ToolError, UsageError
+
+from .box import Sandbox, Sandboxes
+from .config import settings_of
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["SandboxRuntime", "sandboxed"]
+
+_made: WeakKeyDictionary[Host, dict[str, SandboxRuntime]] = WeakKeyDictionary()
+
+
+def sandboxed(host: Host, name: str | None) -> SkillRuntime:
+    """Return the runtime that runs commands of the runtime ``name`` inside; one for each host and name."""
+    found = _made.setdefault(host, {})
+    name = _inner(host, name)
+    if name not in found:
+        found[name] = SandboxRuntime(host, name)
+    return found[name]
+
+
+def _inner(host: Host, name: str | None) -> str:
+    """Return the name of the runtime that starts the processes."""
+    names = [n for n in host.runtimes.list() if n != "sandbox"]
+    wanted = name or host.config.get("runtime") or ("bash" if "bash" in names else next(iter(names), None))
+    if wanted == "sandbox":
+        wanted = "bash" if "bash" in names else next(iter(names), None)
+    if wanted is None:
+        raise UsageError("no runtime is installed that the sandbox could use", hint="install skillkit-bash")
+    return str(wanted)
+
+
+class SandboxRuntime(SkillRuntime):
+    """Runs commands of another runtime in the policy that ``sandbox.commands`` names; ``project`` where it names none.
+
+    A policy that does not hold here is a :class:`~skillkit_core.errors.ToolError`, and nothing runs. What the inner runtime
+    promises (live output, timeouts, abort) stays as it is, but a signal that ends a command is an exit code of 128 + N, as a shell
+    has it. An environment that the caller gives is passed on as it is; without one the policy filters the inner runtime's.
+
+    Args:
+        host: gives the policies and the inner runtime.
+        inner: name of the inner runtime; default: ``bash``, else the first.
+    """
+
+    def __init__(self, host: Host, inner: str | None = None) -> None:
+        self._host = host
+        self._runtime: SkillRuntime = host.runtimes.get(_inner(host, inner))
+        self._boxes: dict[str, Sandbox] = {}
+
+    def sandbox(self, workspace: Path) -> Sandbox:
+        """Return the sandbox of a workspace.
+
+        Raises:
+            SandboxError: the policy does not hold here.
+        """
+        key = str(workspace)
+        if key not in self._boxes:
+            maker = Sandboxes(self._host)
+            first, *more = settings_of(self._host).commands or ("project",)
+            policy = maker.policy(first, workspace)
+            for name in more:
+                policy = policy.narrow(maker.policy(name, workspace), workspace)
+            self._boxes[key] = maker.open(policy, workspace)
+        return self._boxes[key]
+
+    async def execute(
+        self,
+        command: str | Sequence[str],
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        on_output: OnOutput | None = None,
+        *,
+        on_error_output: OnOutput | None = None,
+        signal: AbortSignal | None = None,
+        stdin: bytes | None = None,
+        max_output: int = 256 * 1024,
+    ) -> ExecutionResult:
+        """Run ``command`` inside; see :meth:`skillkit_core.SkillRuntime.execute`."""
+        box = self.sandbox(self._host.cwd)
+        argv = [_shell(), "-c", command] if isinstance(command, str) else list(command)
+        path = (env or {}).get("PATH") or os.environ.get("PATH") or os.defpath
+        if not argv or ("/" not in argv[0] and shutil.which(argv[0], path=path) is None):
+            raise ToolError(f"command not found: {argv[0]}" if argv else "there is no command to run")
+        return await self._runtime.execute(
+            box.command(argv, env or ()),
+            cwd,
+            env,
+            timeout,
+            on_output,
+            on_error_output=on_error_output,
+            signal=signal,
+            stdin=stdin,
+            max_output=max_output,
+        )
+
+
+def _shell() -> str:
+    return shutil.which("bash") or shutil.which("sh") or "/bin/sh"
