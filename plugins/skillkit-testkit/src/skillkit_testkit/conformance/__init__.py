@@ -18,6 +18,7 @@ _WHERE = {
     "AdapterConformance": "adapter",
     "CompactorConformance": "compactor",
     "RuntimeConformance": "runtime",
+    "SandboxConformance": "sandbox",
     "Scripting": "adapter_case",
     "SessionStoreConformance": "session_store",
     "SkillLoaderConformance": "skill_loader",
