@@ -62,7 +62,7 @@ def _run(request: Mapping[str, Any], command: Sequence[str]) -> int:
     from .seccomp import SeccompMissing
 
     policy = request["policy"]
-    env = _environment(policy["env"], request.get("env") or {})
+    env = _environment(policy["env"], request.get("env") or [])
     cwd = os.getcwd()
     argv = [_program(command[0], cwd, env), *command[1:]]
     stop = _Stop()
@@ -129,15 +129,15 @@ class _Stop:
             raise _Refused("ended before the command began", 128 + self.number)
 
 
-def _environment(names: Iterable[str], extra: Iterable[str]) -> dict[str, str]:
-    """Return the variables that the policy passes on, and those that every program needs."""
+def _environment(names: Iterable[str], extra: Sequence[str]) -> dict[str, str]:
+    """Return the variables that the policy passes on, and those that every program needs unless the caller gave ``extra`` ones."""
     patterns = [*names, *extra]
     exact = {name for name in patterns if "*" not in name}
     stars = [name for name in patterns if "*" in name]
     env = {k: v for k, v in os.environ.items() if k in exact or any(fnmatch.fnmatchcase(k, star) for star in stars)}
-    env.setdefault("PATH", _PATH)
-    if "HOME" not in env:
-        env["HOME"] = os.environ.get("HOME") or _home()
+    if not extra:
+        env.setdefault("PATH", _PATH)
+        env.setdefault("HOME", os.environ.get("HOME") or _home())
     return env
 
 
@@ -150,7 +150,7 @@ def _home() -> str:
 
 def _program(name: str, cwd: str, env: Mapping[str, str]) -> str:
     """Return the absolute path of a program, so that no shell takes it for a word of its own."""
-    found = os.path.join(cwd, name) if "/" in name else shutil.which(name, path=env["PATH"])
+    found = os.path.join(cwd, name) if "/" in name else shutil.which(name, path=env.get("PATH", _PATH))
     if found is None or not os.path.exists(found):
         raise _Refused(f"command not found: {name}", NOT_FOUND)
     if not os.access(found, os.X_OK):

@@ -199,7 +199,10 @@ class Mounts:
                     os.mkdir(path, _PLACEHOLDER_DIR)
             except FileExistsError:
                 pass
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
             try:
                 fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 if os.fstat(fd).st_ino == os.lstat(path).st_ino:

@@ -95,6 +95,7 @@ class Stage:
         (self.root / "secret").write_text(self.secret)
         for folder in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
             self._shared(folder).write_text("before\n")
+        subprocess.run([self.python, "-I", "-m", "venv", "--without-pip", str(one / "premade-venv")], check=True)
         here = Path(__file__).parent
         for program in ("sandbox_attacks.py", "sandbox_work.py"):
             shutil.copy(here / program, one / program)

@@ -144,6 +144,11 @@ def venv_create():
 
 
 @work
+def venv_of_project():
+    assert "premade-venv" in sh(STAGE["projects"][0] + "/premade-venv/bin/python", "-c", "import sys; print(sys.prefix)")
+
+
+@work
 def pip_version():
     with contextlib.suppress(ImportError):
         import pip
