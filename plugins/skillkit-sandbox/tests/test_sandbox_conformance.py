@@ -9,14 +9,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import skillkit_sandbox
 from skillkit_sandbox.box import BubblewrapBackend
 from skillkit_sandbox.policy import SandboxPolicy
-from skillkit_testkit.conformance import SandboxConformance
-from skillkit_testkit.conformance import sandbox_attacks, sandbox_work
+from skillkit_testkit.conformance import SandboxConformance, sandbox_attacks, sandbox_work
 from skillkit_testkit.conformance.sandbox_stage import Stage, readable_python
 from skillkit_testkit.shared import find_shared
-
-import skillkit_sandbox
 
 REQUIRED = os.environ.get("CI") == "true"
 
@@ -27,7 +25,11 @@ def library():
     folder = Path(tempfile.mkdtemp(prefix="skillkit-lib-", dir="/var/tmp"))
     import pyseccomp
 
-    shutil.copytree(Path(skillkit_sandbox.__file__).parent, folder / "skillkit_sandbox", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(skillkit_sandbox.__file__).parent,
+        folder / "skillkit_sandbox",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     shutil.copy(pyseccomp.__file__, folder)
     folder.chmod(0o755)
     yield folder
@@ -51,7 +53,9 @@ class Launched(SandboxConformance):
     def wrap(self, policy, python):
         resolved = SandboxPolicy.model_validate(policy).resolved("/")
         request = json.dumps({"backend": self.backend, "policy": resolved.data()})
-        code = f"import sys; sys.path.insert(0, {str(self.library)!r}); from skillkit_sandbox.launcher import main; main()"
+        code = (
+            f"import sys; sys.path.insert(0, {str(self.library)!r}); from skillkit_sandbox.launcher import main; main()"
+        )
         return [python, "-I", "-c", code, request, "--"]
 
 
@@ -79,15 +83,29 @@ def test_a_sandbox_that_only_mounts_is_found_out():
     stage = Stage("/var/tmp", os.getuid(), sandbox_attacks.ATTACKS, python)
     plain = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(stage.root), str(stage.root),
              "--unshare-pid", "--die-with-parent", "--"]  # fmt: skip
-    names = [n for n in sandbox_attacks.ATTACKS if n not in sandbox_attacks.NEEDS_LIMITS | {"survivor", "keyctl", "memfd_program"}]
+    names = [
+        n
+        for n in sandbox_attacks.ATTACKS
+        if n not in sandbox_attacks.NEEDS_LIMITS | {"survivor", "keyctl", "memfd_program"}
+    ]
     try:
         claims, _ = stage.run(plain, "sandbox_attacks", names)
         changed = " ".join(stage.changed())
-        through = {n for n in names if stage.secret in claims[n] or n in changed or (claims[n] and not n.startswith("read_"))}
+        through = {
+            n for n in names if stage.secret in claims[n] or n in changed or (claims[n] and not n.startswith("read_"))
+        }
     finally:
         stage.close()
     assert len(through) >= 30, sorted(through)
-    assert {"write_direct", "read_hidden", "read_other_env", "tcp_connect", "unix_connect", "unshare_user", "io_uring"} <= through
+    assert {
+        "write_direct",
+        "read_hidden",
+        "read_other_env",
+        "tcp_connect",
+        "unix_connect",
+        "unshare_user",
+        "io_uring",
+    } <= through
 
 
 def test_the_suite_has_every_class_of_the_list():

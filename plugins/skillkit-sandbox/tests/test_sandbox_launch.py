@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 import skillkit_bash.plugin
+import skillkit_sandbox.plugin
 from skillkit_sandbox import Sandboxes
 from skillkit_sandbox.box import BubblewrapBackend, LandlockBackend
 from skillkit_testkit.conformance import RuntimeConformance
 
-import skillkit_sandbox.plugin
 from skillkit_core import Host
 from skillkit_core.errors import ToolError
 
@@ -83,7 +83,9 @@ def test_the_bash_tool_runs_its_commands_inside_and_the_model_reads_why_a_write_
 
 
 def test_without_a_policy_commands_run_as_before(tmp_path):
-    host = Host(plugins=[("bash", skillkit_bash.plugin), ("sandbox", skillkit_sandbox.plugin)], discover=False, cwd=tmp_path)
+    host = Host(
+        plugins=[("bash", skillkit_bash.plugin), ("sandbox", skillkit_sandbox.plugin)], discover=False, cwd=tmp_path
+    )
     assert type(asyncio.run(host.find_runtime())).__name__ == "BashRuntime"
 
 
@@ -97,7 +99,9 @@ def test_a_policy_that_does_not_hold_here_runs_nothing(host, tmp_path, monkeypat
 
 def skillkit(*argv, cwd, home, **options):
     env = {**os.environ, "SKILLKIT_HOME": str(home), "SECRET_OF_THE_HOST": "s3cret"}
-    return subprocess.run([sys.executable, "-m", "skillkit_core", "sandbox", *argv], cwd=cwd, env=env, capture_output=True, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "skillkit_core", "sandbox", *argv], cwd=cwd, env=env, capture_output=True, **options
+    )
 
 
 @pytest.mark.smoke
@@ -107,7 +111,18 @@ def test_the_command_keeps_folder_streams_and_status(tmp_path):
     (tmp_path / "policy.json").write_text(json.dumps({"write": [str(work)], "env": ["PATH"]}))
     every = bytes(range(256)) * 300
     policy = str(tmp_path / "policy.json")
-    done = skillkit("run", "--policy", policy, "--", "sh", "-c", "cat; pwd >&2; env >&2; exit 7", cwd=work, home=tmp_path, input=every)
+    done = skillkit(
+        "run",
+        "--policy",
+        policy,
+        "--",
+        "sh",
+        "-c",
+        "cat; pwd >&2; env >&2; exit 7",
+        cwd=work,
+        home=tmp_path,
+        input=every,
+    )
     assert (done.returncode, done.stdout) == (7, every)
     assert done.stderr.decode().startswith(f"{work}\n")
     assert "s3cret" not in done.stderr.decode()
@@ -202,8 +217,9 @@ def test_a_project_that_is_named_by_a_link_is_protected_where_it_is(tmp_path):
 
 def test_a_reserved_path_stays_reserved_while_one_of_two_sandboxes_runs(tmp_path):
     box = Sandboxes().open({"write": ["."], "protect": [".git/hooks"]}, tmp_path)
-    long = subprocess.Popen(box.command(["sh", "-c", "echo up; read go; mkdir .git/hooks || mkdir .git && echo made"]), cwd=tmp_path,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    argv = box.command(["sh", "-c", "echo up; read go; mkdir .git/hooks || mkdir .git && echo made"])
+    pipe = subprocess.PIPE
+    long = subprocess.Popen(argv, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe)
     assert long.stdout.readline() == b"up\n"
     assert box.run(["true"], cwd=tmp_path).returncode == 0
     assert (tmp_path / ".git").is_dir()
@@ -222,7 +238,11 @@ def test_only_named_folders_can_be_read_where_the_policy_does_not_say_everything
     (tmp_path / "work").mkdir()
     (tmp_path / "secret").write_text("secret")
     system = [p for p in ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache") if os.path.exists(p)]
-    done = sh({"write": ["work"], "read": system}, tmp_path / "work", f"echo ok > x; cat {tmp_path}/secret /etc/passwd; touch /y; ls /")
+    done = sh(
+        {"write": ["work"], "read": system},
+        tmp_path / "work",
+        f"echo ok > x; cat {tmp_path}/secret /etc/passwd; touch /y; ls /",
+    )
     assert "secret" not in done.stdout
     assert "root:" not in done.stdout
     assert not {"home", "root", "var", "y"} & set(done.stdout.split())
@@ -246,9 +266,12 @@ def test_landlock_keeps_writes_and_sockets_inside_and_ends_what_is_left(tmp_path
     policy = Sandboxes().policy({"write": ["work"], "protect": []}, tmp_path)
     code = (
         "echo in > in; echo out > ../out; ln -s .. up; echo out > up/out; echo t > $TMPDIR/t && echo temporary; "
-        "python3 -c 'import socket; socket.socket()' 2>&1 | tail -1; (setsid sh -c 'while :; do echo . >> log; sleep 0.05; done' &) ; exit 3"
+        "python3 -c 'import socket; socket.socket()' 2>&1 | tail -1; "
+        "(setsid sh -c 'while :; do echo . >> log; sleep 0.05; done' &) ; exit 3"
     )
-    done = subprocess.run(LandlockBackend().command(policy, ["sh", "-c", code]), cwd=tmp_path / "work", capture_output=True, text=True)
+    done = subprocess.run(
+        LandlockBackend().command(policy, ["sh", "-c", code]), cwd=tmp_path / "work", capture_output=True, text=True
+    )
     assert done.returncode == 3, done.stderr
     assert done.stdout.splitlines() == ["temporary", "PermissionError: [Errno 1] Operation not permitted"]
     assert (tmp_path / "work" / "in").exists()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+import skillkit_sandbox.plugin
 from skillkit_sandbox import Limits, Sandboxes, SandboxPolicy, load_policy
 from skillkit_sandbox.config import settings_of
 from skillkit_sandbox.proxy import allowed
 
-import skillkit_sandbox.plugin
 from skillkit_core import Host
 from skillkit_core.errors import ConfigError, SkillKitError, UnknownName
 
@@ -106,9 +106,13 @@ def test_a_backend_that_holds_less_is_refused_unless_the_user_accepts_it(host_of
 
     if LandlockBackend().problem():
         pytest.skip(LandlockBackend().problem())
-    monkeypatch.setattr(BubblewrapBackend, "problem", lambda self: "bwrap is not installed: install the package bubblewrap")
+    monkeypatch.setattr(
+        BubblewrapBackend, "problem", lambda self: "bwrap is not installed: install the package bubblewrap"
+    )
     maker = Sandboxes(host_of())
-    with pytest.raises(SkillKitError, match=r"bubblewrap: bwrap is not installed.*landlock does not hold: modes, owners") as caught:
+    with pytest.raises(
+        SkillKitError, match=r"bubblewrap: bwrap is not installed.*landlock does not hold: modes, owners"
+    ) as caught:
         maker.open("project")
     assert "accept_degraded" in str(caught.value)
     accepting = Sandboxes(host_of("sandbox: {accept_degraded: true}"))

@@ -8,7 +8,13 @@ if TYPE_CHECKING:
     from .box import Sandbox as Sandbox, Sandboxes as Sandboxes
     from .policy import Limits as Limits, SandboxPolicy as SandboxPolicy, load_policy as load_policy
 
-_MODULE_OF = {"Limits": "policy", "Sandbox": "box", "SandboxPolicy": "policy", "Sandboxes": "box", "load_policy": "policy"}
+_MODULE_OF = {
+    "Limits": "policy",
+    "Sandbox": "box",
+    "SandboxPolicy": "policy",
+    "Sandboxes": "box",
+    "load_policy": "policy",
+}
 
 __all__ = ["Limits", "Sandbox", "SandboxPolicy", "Sandboxes", "load_policy"]
 

@@ -27,6 +27,8 @@ from .policy import SandboxPolicy, policy_of
 if TYPE_CHECKING:
     from skillkit_core import Host
 
+    from .config import Settings
+
 __all__ = ["Backend", "BubblewrapBackend", "LandlockBackend", "Sandbox", "SandboxError", "Sandboxes"]
 
 
@@ -88,7 +90,22 @@ def _namespace_problem() -> str | None:
     if bwrap is None:
         return "bwrap is not installed: install the package bubblewrap"
     spaces = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
-    argv = [bwrap, *spaces, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--as-pid-1", "--", "/bin/sh", "-c", ":"]
+    argv = [
+        bwrap,
+        *spaces,
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--as-pid-1",
+        "--",
+        "/bin/sh",
+        "-c",
+        ":",
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, env={"PATH": os.defpath}, check=False)
     if done.returncode == 0:
         return None
@@ -142,7 +159,11 @@ class LandlockBackend(Backend):
         from .landlock import abi
 
         if abi() < 3:
-            return f"the kernel has Landlock {abi()}, and 3 is needed (Linux 6.2)" if abi() else "the kernel has no Landlock"
+            return (
+                f"the kernel has Landlock {abi()}, and 3 is needed (Linux 6.2)"
+                if abi()
+                else "the kernel has no Landlock"
+            )
         return _seccomp_problem()
 
     def never(self, policy: SandboxPolicy) -> list[str]:
@@ -207,7 +228,9 @@ class Sandbox:
         """
         return self.backend.command(self.policy, argv, env)
 
-    def run(self, argv: Sequence[str], *, env_names: Iterable[str] = (), **options: Any) -> subprocess.CompletedProcess[Any]:
+    def run(
+        self, argv: Sequence[str], *, env_names: Iterable[str] = (), **options: Any
+    ) -> subprocess.CompletedProcess[Any]:
         """Run ``argv`` inside and wait for it; ``options`` are those of :func:`subprocess.run`."""
         return subprocess.run(self.command(argv, env_names), **{"check": False, **options})
 
@@ -230,7 +253,9 @@ class Sandboxes:
     def __init__(self, host: Host | None = None) -> None:
         self._host = host
 
-    def policy(self, policy: str | SandboxPolicy | Mapping[str, Any], workspace: str | Path | None = None) -> SandboxPolicy:
+    def policy(
+        self, policy: str | SandboxPolicy | Mapping[str, Any], workspace: str | Path | None = None
+    ) -> SandboxPolicy:
         """Return a policy with absolute paths.
 
         Raises:
@@ -264,7 +289,9 @@ class Sandboxes:
         name = backend or settings.backend
         candidates = [one for one in self.backends() if name in ("auto", one.name)]
         if not candidates:
-            raise UsageError(f"unknown sandbox backend {name!r}", hint=f"known: {', '.join(b.name for b in self.backends())}")
+            raise UsageError(
+                f"unknown sandbox backend {name!r}", hint=f"known: {', '.join(b.name for b in self.backends())}"
+            )
         reasons: list[str] = []
         for one in candidates:
             lacks = one.never(found)
@@ -285,7 +312,7 @@ class Sandboxes:
         registry = self._host.registry("sandbox_backends")
         return [registry.get(entry.address) for entry in registry.entries()]
 
-    def _settings(self) -> Any:
+    def _settings(self) -> Settings:
         from .config import Settings, settings_of
         from .policy import BUILT_IN
 

@@ -1,7 +1,7 @@
 """The backend ``bubblewrap``: namespaces, mounts and a filter of system calls around one command.
 
-The first process inside is a shell that waits for the command: it has the same filter as the command (bubblewrap's own first process
-has none, and could be used to go round it), and when it ends, the kernel ends everything else inside.
+The first process inside is a shell that waits for the command: it has the same filter as the command (bubblewrap's own first
+process has none, and could be used to go round it), and when it ends, the kernel ends everything else inside.
 """
 
 from __future__ import annotations

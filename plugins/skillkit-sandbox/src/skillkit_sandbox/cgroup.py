@@ -1,7 +1,7 @@
 """A control group for one sandbox: how many processes, and how much memory all of them have together.
 
-A limit of the kernel on one process (``setrlimit``) does not hold the sum over processes, and one on processes does not hold root.
-Both versions of control groups work, wherever this user may make a group at or above its own.
+A limit of the kernel on one process (``setrlimit``) does not hold the sum over processes, and one on processes does not hold
+root. Both versions of control groups work, wherever this user may make a group at or above its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ __all__ = ["ControlGroup"]
 
 _ROOT = "/sys/fs/cgroup"
 # what is limited -> files of version 1 (and its hierarchy), files of version 2
-_FILES_1 = {"processes": ("pids", ("pids.max",)), "memory": ("memory", ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"))}
+_FILES_1 = {
+    "processes": ("pids", ("pids.max",)),
+    "memory": ("memory", ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")),
+}
 _FILES_2 = {"processes": ("pids.max",), "memory": ("memory.max", "memory.swap.max")}
 
 
@@ -36,9 +39,8 @@ class ControlGroup:
         mine = _own_groups()
         for what, value in limits.items():
             hierarchy, files = _FILES_1[what]
-            if hierarchy in mine and self._make(mine[hierarchy], files, value):
-                self.held.add(what)
-            elif "" in mine and self._make(mine[""], _FILES_2[what], value):
+            old = hierarchy in mine and self._make(mine[hierarchy], files, value)
+            if old or ("" in mine and self._make(mine[""], _FILES_2[what], value)):
                 self.held.add(what)
 
     def _make(self, group: str, files: tuple[str, ...], value: int) -> bool:

@@ -19,7 +19,10 @@ from .policy import SandboxPolicy, load_policy
 __all__ = ["sandbox"]
 
 _policy = click.option(
-    "--policy", "given", metavar="FILE|NAME", help="A policy file (YAML or JSON), or the name of a policy; default: project."
+    "--policy",
+    "given",
+    metavar="FILE|NAME",
+    help="A policy file (YAML or JSON), or the name of a policy; default: project.",
 )
 
 
@@ -46,7 +49,7 @@ def run(state: Any, given: str | None, backend: str | None, command: tuple[str, 
     argv = box.command(command)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(argv[0], argv)
+    os.execv(argv[0], argv)  # noqa: S606
 
 
 def _find(host: Any, given: str | None) -> str | SandboxPolicy:
@@ -65,7 +68,7 @@ def check(state: Any, given: str | None, as_json: bool) -> None:
     maker = Sandboxes(state.host)
     policy = maker.policy(_find(state.host, given), Path.cwd())
     settings = settings_of(state.host)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for backend in maker.backends():
         problem = backend.problem()
         rows.append(
@@ -87,9 +90,12 @@ def check(state: Any, given: str | None, as_json: bool) -> None:
         })  # fmt: skip
     else:
         said = [
-            ("works" if not row["lacks"] + row["refused"] else "holds less") if row["works"] else "does not work" for row in rows
+            ("works" if not row["lacks"] + row["refused"] else "holds less") if row["works"] else "does not work"
+            for row in rows
         ]
-        table(["backend", "here"], [[row["backend"], text] for row, text in zip(rows, said, strict=True)], styles=_styles)
+        table(
+            ["backend", "here"], [[row["backend"], text] for row, text in zip(rows, said, strict=True)], styles=_styles
+        )
         for row in rows:
             for text in (row["problem"], *row["refused"], *row["lacks"], *row["weak"]):
                 if text:
@@ -135,4 +141,3 @@ def show(state: Any, given: str | None, schema: bool, as_json: bool) -> None:
     fields([*((k, v) for k, v in data.items()), ("limits", limits)])
     echo()
     echo(f"{style('names', dim=True)}  {', '.join(sorted(settings.policies))}")
-

@@ -23,11 +23,16 @@ class SandboxConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    commands: str | None = Field(default=None, description="policy that every command of a runtime runs in: bash, skill actions")
-    policies: dict[str, SandboxPolicy] = Field(default={}, description="policies by name; project and read-only are always there")
+    commands: str | None = Field(
+        default=None, description="policy that every command of a runtime runs in: bash, skill actions"
+    )
+    policies: dict[str, SandboxPolicy] = Field(
+        default={}, description="policies by name; project and read-only are always there"
+    )
     backend: str = Field(default="auto", description="backend that is used; auto: the first that holds the policy")
     accept_degraded: bool = Field(
-        default=False, description="use a backend that does not hold all of a policy; only your own configuration can say so"
+        default=False,
+        description="use a backend that does not hold all of a policy; only your own configuration can say so",
     )
 
 
@@ -84,7 +89,7 @@ def settings_of(host: Host) -> Settings:
         into.setdefault("policies", {}).update(given.get("policies") or {})
         if "accept_degraded" in given and layer.name not in ("project", "distribution"):
             accepted = str(given["accept_degraded"]).lower() in ("true", "1", "yes", "on")
-    policies = {name: (policy,) for name, policy in BUILT_IN.items()}
+    policies: dict[str, tuple[SandboxPolicy, ...]] = {name: (policy,) for name, policy in BUILT_IN.items()}
     policies |= {name: (policy_of(data, f"sandbox.policies.{name}"),) for name, data in own.get("policies", {}).items()}
     for name, data in project.get("policies", {}).items():
         policies[name] = (*policies.get(name, policies["project"]), policy_of(data, f"sandbox.policies.{name}"))

@@ -1,7 +1,7 @@
-"""The backend ``landlock``: for machines without bubblewrap. The kernel checks paths, sockets and system calls, and nothing is mounted.
+"""The backend ``landlock``, for machines without bubblewrap: the kernel checks paths, sockets and calls, and mounts nothing.
 
-Landlock only ever grants: it cannot take a path out of a folder that may be read or written, and it says nothing of modes, owners and
-times. What a policy needs and this backend lacks is named by :func:`lacks`.
+Landlock only ever grants: it cannot take a path out of a folder that may be read or written, and it says nothing of modes,
+owners and times. What a policy needs and this backend lacks is named by :func:`lacks`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ def never(policy: Mapping[str, Any]) -> list[str]:
 def lacks(policy: Mapping[str, Any]) -> list[str]:
     """Return what a policy needs and this backend does not hold, one line each."""
     found = ["modes, owners, times and attributes of files outside can be changed, as far as the user may"]
-    found.append("/tmp is that of the machine: it can be read, not written; TMPDIR is private")
-    found.append("processes of the machine can be seen, and those that leave the session outlive a launcher that is killed")
+    found.append("/tmp is that of the machine: it can be read, not written; TMPDIR is private")  # noqa: S108
+    found.append(
+        "processes of the machine can be seen, and those that leave the session outlive a launcher that is killed"
+    )
     if any(os.path.lexists(p.removesuffix("?")) or not p.endswith("?") for p in policy["protect"]) and policy["write"]:
         found.append("protect: a path in a folder that can be written cannot be kept from changes")
     if any(map(os.path.exists, policy["hide"])):
@@ -92,7 +94,7 @@ class Landlock:
             os.chdir(self._cwd)
             os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
             self._restrict()
-            os.execve(self._argv[0], self._argv, self._env)
+            os.execve(self._argv[0], self._argv, self._env)  # noqa: S606
         except BaseException as error:  # noqa: BLE001 - a forked child must not go on as its parent
             os.write(2, f"sandbox: {self._argv[0]}: {error}\n".encode())
         finally:
@@ -104,9 +106,13 @@ class Landlock:
             raise OSError("the kernel has no Landlock 3")
         network = self._policy["network"] == "on"
         handled = (1 << (16 if version >= 5 else 15)) - 1
-        attributes = struct.pack("=QQQ", handled, 0 if network or version < 4 else _NET_TCP, _SCOPED if version >= 6 else 0)
+        attributes = struct.pack(
+            "=QQQ", handled, 0 if network or version < 4 else _NET_TCP, _SCOPED if version >= 6 else 0
+        )
         attributes = attributes[: 8 if version < 4 else 16 if version < 6 else 24]
-        ruleset = _call(_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), ctypes.c_size_t(len(attributes)), 0)
+        ruleset = _call(
+            _CREATE, ctypes.create_string_buffer(attributes, len(attributes)), ctypes.c_size_t(len(attributes)), 0
+        )
         policy = self._policy
         for path in policy["read"]:
             _allow(ruleset, path, _READ & handled)

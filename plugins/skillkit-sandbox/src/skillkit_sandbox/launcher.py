@@ -1,10 +1,11 @@
-"""The launcher: ``python -I -m skillkit_sandbox.launcher JSON -- COMMAND``. It runs one command inside and passes on its exit status.
+"""The launcher: ``python -I -m skillkit_sandbox.launcher JSON -- COMMAND``. It runs one command inside.
 
-It stays outside for as long as the command runs: it keeps the placeholders of missing paths, the control group and the proxy, and it
-takes them away at the end. It imports the standard library and pyseccomp alone, because it is started for every command.
+It stays outside for as long as the command runs: it keeps the placeholders of missing paths, the control group and the proxy,
+and it takes them away at the end. It imports the standard library and pyseccomp alone, because it is started for every
+command.
 
-Exit status: that of the command, 128 + N where a signal N ended it; 125: the sandbox could not be made; 126: the program cannot be
-started; 127: there is no such program.
+Exit status: that of the command, 128 + N where a signal N ended it; 125: the sandbox could not be made; 126: the program
+cannot be started; 127: there is no such program.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except _Refused as error:
         os.write(2, f"sandbox: {error}\n".encode(errors="replace"))
         status = error.status
-    sys.stdout = sys.stderr = None  # type: ignore[assignment] # nothing was printed; a closed pipe is not this program's matter
+    sys.stdout = sys.stderr = None  # nothing was printed; a closed pipe is not this program's matter
     os._exit(status)
 
 
@@ -130,7 +131,7 @@ class _Stop:
 
 
 def _environment(names: Iterable[str], extra: Sequence[str]) -> dict[str, str]:
-    """Return the variables that the policy passes on, and those that every program needs unless the caller gave ``extra`` ones."""
+    """Return the variables that the policy passes on, with HOME and PATH unless the caller gave ``extra`` ones."""
     patterns = [*names, *extra]
     exact = {name for name in patterns if "*" not in name}
     stars = [name for name in patterns if "*" in name]
@@ -175,7 +176,9 @@ def _limit(limits: Mapping[str, int | None] | None, pid: int) -> Any:
         _set(pid, resource.RLIMIT_NOFILE, limits.get("open_files"))
         if processes and "processes" not in group.held:
             if os.getuid() == 0:
-                raise _Refused("limits.processes does not hold for root without a control group; leave it out, or run as a user")
+                raise _Refused(
+                    "limits.processes does not hold for root without a control group; leave it out, or run as a user"
+                )
             _set(pid, resource.RLIMIT_NPROC, processes)
     except BaseException:
         group.close()

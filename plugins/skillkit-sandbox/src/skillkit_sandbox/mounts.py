@@ -1,8 +1,8 @@
 """What of the file system is inside: the arguments of bubblewrap for a policy, and the placeholders that they need.
 
-Later mounts cover earlier ones: the readable rest, the private folders, what can be written, what is protected, what is hidden. A
-mount point cannot be renamed or removed, but a folder above it can, so that every folder between a writable root and a protected or
-hidden path is mounted onto itself.
+Later mounts cover earlier ones: the readable rest, the private folders, what can be written, what is protected, what is
+hidden. A mount point cannot be renamed or removed, but a folder above it can, so that every folder between a writable root
+and a protected or hidden path is mounted onto itself.
 """
 
 from __future__ import annotations
@@ -15,12 +15,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["Mounts", "MountProblem", "is_below"]
+__all__ = ["MountProblem", "Mounts", "is_below"]
 
 PRIVATE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - these are covered, not used
 # of the process file system: what changes or shows the host
 _PROC_READ_ONLY = ("sys", "irq", "bus", "fs", "acpi", "scsi", "driver", "tty", "sysrq-trigger", "mtrr", "timer_list")
-_PROC_HIDDEN = ("kcore", "keys", "key-users", "kmsg", "kpagecount", "kpageflags", "kpagecgroup", "vmallocinfo", "slabinfo")
+_PROC_HIDDEN = (
+    "kcore",
+    "keys",
+    "key-users",
+    "kmsg",
+    "kpagecount",
+    "kpageflags",
+    "kpagecgroup",
+    "vmallocinfo",
+    "slabinfo",
+)
 _FILES_OF_GIT = ("config", "config.worktree", "attributes")
 _PLACEHOLDER_DIR, _PLACEHOLDER_FILE = 0o555, 0o444
 
@@ -148,12 +158,11 @@ class Mounts:
             if root is None:
                 continue
             self._refuse_links("protect", path, root)
-            while not os.path.lexists(path) and os.path.isfile(os.path.dirname(path)):
-                path = os.path.dirname(path)  # .git of a worktree is a file
-            if os.path.lexists(path):
-                found.append(path)
+            at, reserve = _first_missing(path, root)
+            if not reserve:
+                found.append(at)
             elif not given.endswith("?"):
-                found += self._reserve(path, root)
+                found += self._reserve(at)
         return list(dict.fromkeys(found))
 
     def _hidden(self, paths: Iterable[str]) -> list[str]:
@@ -181,19 +190,17 @@ class Mounts:
         """Raise where a link below ``root`` leads to ``path``: programs inside could replace the link."""
         link = _first_link(path)
         if link is not None and is_below(link, root):
-            raise MountProblem(f"{key}: {link} is a link in a folder that can be written; name what it leads to, or remove it")
+            raise MountProblem(
+                f"{key}: {link} is a link in a folder that can be written; name what it leads to, or remove it"
+            )
 
-    def _reserve(self, path: str, root: str) -> list[str]:
-        """Make a placeholder for the first part of ``path`` that is missing, and return where it is."""
-        while not os.path.lexists(os.path.dirname(path)) and is_below(os.path.dirname(path), root):
-            path = os.path.dirname(path)
-        if not os.access(os.path.dirname(path), os.W_OK):
+    def _reserve(self, path: str) -> list[str]:
+        """Make a placeholder at ``path``, or share that of another sandbox, and return where it is."""
+        if not os.path.lexists(path) and not os.access(os.path.dirname(path), os.W_OK):
             return []  # who cannot make it outside cannot make it inside
-        name = os.path.basename(path)
-        in_git = ".git" in path.split("/")[:-1]
         for _ in range(200):
             try:
-                if in_git and name in _FILES_OF_GIT:
+                if _is_git_file(path):
                     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _PLACEHOLDER_FILE))
                 else:
                     os.mkdir(path, _PLACEHOLDER_DIR)
@@ -261,3 +268,30 @@ def _first_link(path: str) -> str | None:
         if os.path.islink(at):
             return at
     return None
+
+
+def _is_git_file(path: str) -> bool:
+    """Return whether git reads an empty file at ``path`` as if there were none, and an empty folder as an error."""
+    *folders, name = path.split("/")
+    return ".git" in folders and name in _FILES_OF_GIT
+
+
+def _first_missing(path: str, root: str) -> tuple[str, bool]:
+    """Return the first part of ``path`` below ``root`` that is missing or a placeholder, and true; else what is there, and false.
+
+    Where a file stands instead of a folder (``.git`` of a worktree), the file is what is there.
+    """
+    at = root
+    for part in path[len(root) :].strip("/").split("/"):
+        at = os.path.join(at, part)
+        try:
+            found = os.lstat(at)
+        except FileNotFoundError:
+            return at, True
+        mode = stat.S_IMODE(found.st_mode)
+        if stat.S_ISDIR(found.st_mode):
+            if mode == _PLACEHOLDER_DIR and not os.listdir(at):
+                return at, True
+        else:
+            return at, _is_git_file(at) and mode == _PLACEHOLDER_FILE and found.st_size == 0
+    return path, False

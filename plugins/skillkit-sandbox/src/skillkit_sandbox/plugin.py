@@ -36,7 +36,9 @@ def register_hookspecs(add: Callable[..., Any]) -> None:
 @hookimpl
 def register_sandbox_backends(register: Callable[[Factory], None]) -> None:
     """Offer bubblewrap, then Landlock."""
-    register(Factory("bubblewrap", "skillkit_sandbox.box:BubblewrapBackend", "namespaces, mounts, a filter of system calls"))
+    register(
+        Factory("bubblewrap", "skillkit_sandbox.box:BubblewrapBackend", "namespaces, mounts, a filter of system calls")
+    )
     register(Factory("landlock", "skillkit_sandbox.box:LandlockBackend", "path rules of the kernel; holds less"))
 
 

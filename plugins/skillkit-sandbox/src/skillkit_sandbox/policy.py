@@ -91,7 +91,9 @@ class SandboxPolicy(BaseModel):
     @field_validator("network", mode="before")
     @classmethod
     def _yaml_words(cls, value: Any) -> Any:
-        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value  # YAML reads on as true
+        return (
+            {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+        )  # YAML reads on as true
 
     @field_validator("write", "write_files", "read", "protect", "hide")
     @classmethod
@@ -112,11 +114,16 @@ class SandboxPolicy(BaseModel):
     def resolved(self, workspace: str | Path) -> SandboxPolicy:
         """Return the policy with absolute paths, links of its folders followed. Nothing has to exist."""
         base = os.path.abspath(workspace)
-        real = lambda path: os.path.realpath(os.path.join(base, os.path.expanduser(path)))  # noqa: E731
+
+        def real(path: str) -> str:
+            return os.path.realpath(os.path.join(base, os.path.expanduser(path)))
+
         write = _unique(map(real, self.write))
-        below = lambda paths: _unique(  # noqa: E731
-            os.path.normpath(os.path.join(root, os.path.expanduser(path))) for path in paths for root in write or (base,)
-        )
+
+        def below(paths: Iterable[str]) -> tuple[str, ...]:
+            given = (os.path.join(root, os.path.expanduser(path)) for path in paths for root in write or (base,))
+            return _unique(map(os.path.normpath, given))
+
         return self.model_copy(
             update={
                 "write": write,
@@ -178,7 +185,9 @@ def _domains(one: SandboxPolicy, two: SandboxPolicy) -> tuple[str, ...]:
 
 
 def _shared_names(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
-    covered = lambda name, names: any(name == n or fnmatchcase(name, n) for n in names)  # noqa: E731
+    def covered(name: str, names: Iterable[str]) -> bool:
+        return any(name == n or fnmatchcase(name, n) for n in names)
+
     return _unique([*(n for n in one if covered(n, two)), *(n for n in two if covered(n, one))])
 
 
@@ -220,4 +229,4 @@ BUILT_IN: Mapping[str, SandboxPolicy] = {
     "project": SandboxPolicy(write=(".",), hide=_SECRETS),
     "read-only": SandboxPolicy(hide=_SECRETS),
 }
-"""Policies that are always there: the workspace can be written, or nothing; the network is off, and keys in the home are hidden."""
+"""Policies that are always there: the workspace can be written, or nothing; network off, keys in the home hidden."""

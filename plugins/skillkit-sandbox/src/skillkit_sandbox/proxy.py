@@ -1,7 +1,7 @@
 """The network ``proxy``: the command has a network of its own, and its only way out is an HTTP proxy with a list of domains.
 
-The proxy runs outside. Its listening socket is made inside the sandbox's network by a child that joins it, and handed out, so that no
-socket file and no port of this machine is involved.
+The proxy runs outside. Its listening socket is made inside the sandbox's network by a child that joins it, and handed out, so
+that no socket file and no port of this machine is involved.
 """
 
 from __future__ import annotations
@@ -93,7 +93,11 @@ class Proxy:
             if tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                kept = [h for h in rest.split(b"\r\n") if h and not h.lower().startswith((b"proxy-", b"connection:", b"host:"))]
+                kept = [
+                    h
+                    for h in rest.split(b"\r\n")
+                    if h and not h.lower().startswith((b"proxy-", b"connection:", b"host:"))
+                ]
                 named = host if port == 80 else f"{host}:{port}"
                 first = f"{method} {path} {version}\r\nHost: {named}\r\nConnection: close".encode("latin-1")
                 up_writer.write(b"\r\n".join([first, *kept, b"", b""]))
@@ -128,7 +132,9 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def _answer(writer: asyncio.StreamWriter, status: str, text: str) -> None:
     body = text.encode()
-    writer.write(f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode())
+    writer.write(
+        f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+    )
     writer.write(body)
     await writer.drain()
 

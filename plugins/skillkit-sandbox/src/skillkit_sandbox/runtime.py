@@ -47,9 +47,9 @@ def _inner(host: Host, name: str | None) -> str:
 class SandboxRuntime(SkillRuntime):
     """Runs commands of another runtime in the policy that ``sandbox.commands`` names; ``project`` where it names none.
 
-    A policy that does not hold here is a :class:`~skillkit_core.errors.ToolError`, and nothing runs. What the inner runtime
-    promises (live output, timeouts, abort) stays as it is, but a signal that ends a command is an exit code of 128 + N, as a shell
-    has it. An environment that the caller gives is passed on as it is; without one the policy filters the inner runtime's.
+    Where the policy does not hold, nothing runs, and :class:`~skillkit_sandbox.box.SandboxError` says why. What the inner runtime
+    promises (live output, timeouts, abort) stays as it is, but a signal N that ends a command is an exit code of 128 + N. An
+    environment that the caller gives is passed on as it is; without one the policy filters the inner runtime's.
 
     Args:
         host: gives the policies and the inner runtime.

@@ -1,7 +1,8 @@
 """The filter of system calls: what no program inside may ask the kernel for, as a BPF program.
 
-Names of calls are resolved by libseccomp, which the package ``pyseccomp`` loads. Calls of another architecture (``int 0x80``, x32)
-kill the process: a filter is written for one table of numbers. Calls that are newer than this list do not exist inside (``ENOSYS``).
+Names of calls are resolved by libseccomp, which the package ``pyseccomp`` loads. Calls of another architecture (``int 0x80``,
+x32) kill the process: a filter is written for one table of numbers. Calls that are newer than this list do not exist inside
+(``ENOSYS``).
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ __all__ = ["SeccompMissing", "filter_program"]
 
 # calls that widen what a mistake of the kernel can be reached by, or that go round the other rules
 _DENIED = (
-    "unshare setns mount umount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr "
-    "io_uring_setup io_uring_enter io_uring_register bpf perf_event_open userfaultfd add_key request_key keyctl "
-    "init_module finit_module delete_module create_module kexec_load kexec_file_load reboot swapon swapoff acct quotactl "
-    "quotactl_fd syslog settimeofday clock_settime stime open_by_handle_at name_to_handle_at lookup_dcookie nfsservctl vhangup "
-    "fanotify_init pidfd_getfd process_vm_readv process_vm_writev process_madvise kcmp iopl ioperm modify_ldt vm86 vm86old "
-    "move_pages migrate_pages uselib _sysctl sysfs ustat"
-).split()
+    "unshare", "setns", "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen",
+    "fsconfig", "fsmount", "fspick", "mount_setattr", "io_uring_setup", "io_uring_enter", "io_uring_register", "bpf",
+    "perf_event_open", "userfaultfd", "add_key", "request_key", "keyctl", "init_module", "finit_module", "delete_module",
+    "create_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd",
+    "syslog", "settimeofday", "clock_settime", "stime", "open_by_handle_at", "name_to_handle_at", "lookup_dcookie",
+    "nfsservctl", "vhangup", "fanotify_init", "pidfd_getfd", "process_vm_readv", "process_vm_writev", "process_madvise",
+    "kcmp", "iopl", "ioperm", "modify_ldt", "vm86", "vm86old", "move_pages", "migrate_pages", "uselib", "_sysctl",
+    "sysfs", "ustat",
+)  # fmt: skip
 # glibc and others fall back to older calls, whose arguments the filter can read, when these do not exist
 _ABSENT = ("clone3", "openat2")
 _FIRST_UNKNOWN, _LAST_UNKNOWN = 452, 640  # numbers above 424 are the same on every architecture
@@ -44,11 +47,11 @@ def _load() -> Any:
 
     find = ctypes.util.find_library
     # looking for libraries starts other programs (ldconfig, gcc); their names are known
-    ctypes.util.find_library = lambda name: {"c": None, "seccomp": "libseccomp.so.2"}.get(name) or (
-        None if name == "c" else find(name)
+    ctypes.util.find_library = lambda name: (
+        {"c": None, "seccomp": "libseccomp.so.2"}.get(name) or (None if name == "c" else find(name))
     )
     try:
-        import pyseccomp
+        import pyseccomp  # type: ignore[import-untyped]
     except (ImportError, OSError, RuntimeError) as error:
         raise SeccompMissing(f"{type(error).__name__}: {error}") from None
     finally:

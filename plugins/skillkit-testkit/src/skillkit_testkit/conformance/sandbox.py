@@ -119,7 +119,9 @@ class SandboxConformance:
             pytest.skip("the sandbox names this as what it cannot hold")
         wrap = self.wrap(stage.policy(), stage.python)
         code = "echo . > alive; echo up; while :; do echo . >> alive; sleep 0.02; done"
-        with subprocess.Popen([*wrap, "sh", "-c", code], cwd=stage.projects[0], stdout=subprocess.PIPE, **stage.as_user()) as child:
+        with subprocess.Popen(
+            [*wrap, "sh", "-c", code], cwd=stage.projects[0], stdout=subprocess.PIPE, **stage.as_user()
+        ) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == b"up\n"
             child.kill()

@@ -291,7 +291,11 @@ def setuid_left_behind():
 def read_hidden():
     found = []
     for path in (*STAGE["hidden"], project("to-hidden")):
-        for form in (path, "/proc/self/root" + path, f"{os.path.dirname(path)}/../{os.path.relpath(path, os.path.dirname(path) + '/..')}"):
+        for form in (
+            path,
+            "/proc/self/root" + path,
+            f"{os.path.dirname(path)}/../{os.path.relpath(path, os.path.dirname(path) + '/..')}",
+        ):
             with quiet():
                 found.append(open(form + "/secret.txt").read())
             with quiet():
@@ -368,7 +372,11 @@ def git_config():
         put(project("config.new"), "[core]\n\tfsmonitor = touch pwned\n")
         os.rename(project("config.new"), project(".git/config"))
 
-    first_ok(lambda: put(project(".git/config"), "[core]\n\thooksPath = x\n"), replaced, lambda: os.unlink(project(".git/config")))
+    first_ok(
+        lambda: put(project(".git/config"), "[core]\n\thooksPath = x\n"),
+        replaced,
+        lambda: os.unlink(project(".git/config")),
+    )
 
 
 @attack
@@ -437,7 +445,13 @@ def protected_missing_created():
         put(path + "-made/x")
         os.rename(path + "-made", path)
 
-    first_ok(lambda: put(path + "/x"), lambda: os.makedirs(path + "/sub"), moved, lambda: os.symlink("x", path), lambda: os.rmdir(path))
+    first_ok(
+        lambda: put(path + "/x"),
+        lambda: os.makedirs(path + "/sub"),
+        moved,
+        lambda: os.symlink("x", path),
+        lambda: os.rmdir(path),
+    )
 
 
 # -- kernel
@@ -454,7 +468,12 @@ def opens(*paths):
 
 @attack
 def proc_sys_write():
-    return opens("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/proc/sys/vm/drop_caches", "/proc/sys/kernel/modprobe")
+    return opens(
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/kernel/hostname",
+        "/proc/sys/vm/drop_caches",
+        "/proc/sys/kernel/modprobe",
+    )
 
 
 @attack
@@ -490,7 +509,9 @@ def mount_tmpfs():
 
     os.makedirs(project("m"), exist_ok=True)
     return first_ok(
-        mounted, lambda: call(430, b"tmpfs", 0) and "fsopen", lambda: call(428, -100, project("m").encode(), 1) and "open_tree"
+        mounted,
+        lambda: call(430, b"tmpfs", 0) and "fsopen",
+        lambda: call(428, -100, project("m").encode(), 1) and "open_tree",
     )
 
 
@@ -663,7 +684,13 @@ def unix_dgram():
 
 @attack
 def unix_dgram_by_socketpair():
-    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET, socket.SOCK_STREAM, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK):
+    for kind in (
+        socket.SOCK_DGRAM,
+        socket.SOCK_RAW,
+        socket.SOCK_SEQPACKET,
+        socket.SOCK_STREAM,
+        socket.SOCK_DGRAM | socket.SOCK_NONBLOCK,
+    ):
         with quiet():
             sock, _ = socket.socketpair(socket.AF_UNIX, kind)
             first_ok(lambda: sock.sendto(name(), STAGE["dgram"]), lambda: sock.sendmsg([name()], [], 0, STAGE["dgram"]))
@@ -748,7 +775,8 @@ def bpf():
 @attack
 def keyctl():
     return first_ok(
-        lambda: call(number(248, 217), b"user", b"suite", b"x", 1, -3) and "add_key", lambda: call(number(250, 219), 0, -3, 1) and "keyctl"
+        lambda: call(number(248, 217), b"user", b"suite", b"x", 1, -3) and "add_key",
+        lambda: call(number(250, 219), 0, -3, 1) and "keyctl",
     )
 
 
@@ -759,7 +787,9 @@ def userfaultfd():
 
 @attack
 def perf_event():
-    attributes = struct.pack("=IIQQ", 1, 120, 9, 0) + struct.pack("=Q", 0) * 2 + struct.pack("=Q", 1 << 5 | 1 << 6) + bytes(72)
+    attributes = (
+        struct.pack("=IIQQ", 1, 120, 9, 0) + struct.pack("=Q", 0) * 2 + struct.pack("=Q", 1 << 5 | 1 << 6) + bytes(72)
+    )
     call(number(298, 241), attributes, 0, -1, -1, 0)
     return "perf_event_open"
 
@@ -803,7 +833,13 @@ def x32_call():
 def int80_call():
     if not X86:
         return None
-    code = bytes([0x53, 0xB8]) + struct.pack("<I", 310) + bytes([0xBB]) + struct.pack("<I", CLONE["user"]) + b"\xcd\x80\x5b\xc3"
+    code = (
+        bytes([0x53, 0xB8])
+        + struct.pack("<I", 310)
+        + bytes([0xBB])
+        + struct.pack("<I", CLONE["user"])
+        + b"\xcd\x80\x5b\xc3"
+    )
     memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     memory.write(code)
     function = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
@@ -833,7 +869,12 @@ def block_device():
 @attack
 def mknod_block():
     claims = []
-    for kind, major, minor in ((stat.S_IFBLK, 254, 0), (stat.S_IFBLK, 8, 0), (stat.S_IFCHR, 1, 1), (stat.S_IFCHR, 1, 3)):
+    for kind, major, minor in (
+        (stat.S_IFBLK, 254, 0),
+        (stat.S_IFBLK, 8, 0),
+        (stat.S_IFCHR, 1, 1),
+        (stat.S_IFCHR, 1, 3),
+    ):
         with quiet():
             path = project(f"node{major}-{minor}")
             os.mknod(path, 0o600 | kind, os.makedev(major, minor))
@@ -845,7 +886,20 @@ def mknod_block():
 @attack
 def special_devices():
     claims = []
-    names = ("mem", "kmsg", "port", "kvm", "fuse", "net/tun", "loop-control", "uinput", "userfaultfd", "vhost-net", "vsock", "mapper/control")
+    names = (
+        "mem",
+        "kmsg",
+        "port",
+        "kvm",
+        "fuse",
+        "net/tun",
+        "loop-control",
+        "uinput",
+        "userfaultfd",
+        "vhost-net",
+        "vsock",
+        "mapper/control",
+    )
     for device in names:
         for mode in (os.O_RDONLY, os.O_WRONLY):
             with quiet():

@@ -76,15 +76,24 @@ class Stage:
     def _files(self, names: Iterable[str]) -> None:
         os.chmod(self.root, 0o755)
         one, two, three = self.projects
-        for folder in (one, two, three, self.outside, self.home, self.far / "hidden", one / "hidden", one / "deep" / "er" / "hidden"):
-            folder.mkdir(parents=True)
+        for made in (
+            one,
+            two,
+            three,
+            self.outside,
+            self.home,
+            self.far / "hidden",
+            one / "hidden",
+            one / "deep" / "er" / "hidden",
+        ):
+            made.mkdir(parents=True)
         git = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=a", "-c", "user.email=a@b"]
         (one / "existing.txt").write_text("first\n")
         for args in (["init", "-q"], ["add", "existing.txt"], ["commit", "-qm", "first"]):
             subprocess.run([*git, *args], cwd=one, check=True, capture_output=True)
         (one / ".mcp.json").write_text("{}")
-        for path in self.hidden:
-            Path(path, "secret.txt").write_text(self.secret)
+        for hidden in self.hidden:
+            Path(hidden, "secret.txt").write_text(self.secret)
         (one / "to-hidden").symlink_to(one / "hidden")
         (one / "premade").symlink_to(self.outside)
         (one / "premade.txt").symlink_to(self.outside / "write_symlink_premade.txt")
@@ -93,13 +102,13 @@ class Stage:
         (self.outside / "delete_outside.d").mkdir()
         (self.home / ".bashrc").write_text("before\n")
         (self.root / "secret").write_text(self.secret)
-        for folder in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
+        for folder in ("/tmp", "/var/tmp", "/dev/shm"):
             self._shared(folder).write_text("before\n")
         subprocess.run([self.python, "-I", "-m", "venv", "--without-pip", str(one / "premade-venv")], check=True)
         here = Path(__file__).parent
         for program in ("sandbox_attacks.py", "sandbox_work.py"):
             shutil.copy(here / program, one / program)
-        for path in (self.root, *self.root.rglob("*"), *map(self._shared, ("/tmp", "/var/tmp", "/dev/shm"))):  # noqa: S108
+        for path in (self.root, *self.root.rglob("*"), *map(self._shared, ("/tmp", "/var/tmp", "/dev/shm"))):
             if self.uid != os.getuid():
                 os.chown(path, self.uid, self.uid, follow_symlinks=False)
 
@@ -115,7 +124,14 @@ class Stage:
     def policy(self, **more: Any) -> dict[str, Any]:
         """Return the policy that the suite asks for."""
         one, two, three = map(str, self.projects)
-        protect = [f"{one}/.git/hooks", f"{one}/.git/config", f"{one}/.mcp.json", f"{one}/.hostsettings", f"{two}/.git", f"{three}/.git"]
+        protect = [
+            f"{one}/.git/hooks",
+            f"{one}/.git/config",
+            f"{one}/.mcp.json",
+            f"{one}/.hostsettings",
+            f"{two}/.git",
+            f"{three}/.git",
+        ]
         env = ["PATH", "HOME", "LANG", "LC_*", "USER", "TERM", "SUITE_ALLOWED"]
         return {
             "write": [one, two, three], "write_files": [], "read": ["/"], "protect": protect, "hide": self.hidden,
@@ -212,7 +228,7 @@ class Stage:
             done = subprocess.run(
                 [*wrap, self.python, "-I", str(self.projects[0] / f"{program}.py"), "stage.json", *names],
                 cwd=self.projects[0],
-                env={"PATH": os.defpath + ":/usr/local/bin", "HOME": str(self.home), "SUITE_SECRET": self.secret, "LANG": "C.UTF-8"},
+                env={"PATH": f"{os.defpath}:/usr/local/bin", "HOME": str(self.home), "SUITE_SECRET": self.secret},
                 stdin=terminal, pass_fds=[folder, secret], capture_output=True, text=True, errors="replace", timeout=300,
                 start_new_session=True, check=False, **self.as_user(),
             )  # fmt: skip
@@ -231,7 +247,7 @@ class Stage:
         watched = [
             *self.outside.rglob("*"), self.outside, self.home / ".bashrc", one / ".mcp.json", one / ".git" / "config",
             one / ".git" / "hooks", *(one / ".git" / "hooks").rglob("*"), one / ".hostsettings", two / ".git", three / ".git",
-            *map(self._shared, ("/tmp", "/var/tmp", "/dev/shm")),  # noqa: S108
+            *map(self._shared, ("/tmp", "/var/tmp", "/dev/shm")),
             *(self.root.glob("p2*")),
         ]  # fmt: skip
         for path in watched:
@@ -239,7 +255,14 @@ class Stage:
                 stat = path.lstat()
                 content = path.read_bytes() if path.is_file() else None
                 modified = None if path.is_dir() else stat.st_mtime_ns
-                found[str(path)] = (stat.st_mode, stat.st_uid, stat.st_gid, modified, content, tuple(os.listxattr(path)))
+                found[str(path)] = (
+                    stat.st_mode,
+                    stat.st_uid,
+                    stat.st_gid,
+                    modified,
+                    content,
+                    tuple(os.listxattr(path)),
+                )
         return found
 
     def changed(self) -> list[str]:
@@ -263,7 +286,7 @@ class Stage:
             sock.close()
         for fd in (self.tty_main, self._tty):
             os.close(fd)
-        for folder in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
+        for folder in ("/tmp", "/var/tmp", "/dev/shm"):
             self._shared(folder).unlink(missing_ok=True)
         shutil.rmtree(self.root, ignore_errors=True)
         return [] if said.strip() == "0 untouched" else [f"decoy: {said.strip()!r}"]
@@ -280,4 +303,3 @@ def readable_python(uid: int) -> str | None:
 
 def _open_to_all(path: str) -> bool:
     return all(os.stat(folder).st_mode & 0o001 for folder in (path, *map(str, Path(path).parents)))
-

@@ -131,9 +131,11 @@ def git_branch_switch_stash():
 @work
 def node_runs():
     if shutil.which("node"):
-        code = "const {Worker}=require('worker_threads'); const c=require('child_process'); " \
-            "console.log(c.execSync('echo child').toString().trim()); " \
+        code = (
+            "const {Worker}=require('worker_threads'); const c=require('child_process'); "
+            "console.log(c.execSync('echo child').toString().trim()); "
             "new Worker('require(\"worker_threads\").parentPort.postMessage(1)',{eval:true}).on('message',m=>console.log('w'+m))"
+        )
         assert sh("node", "-e", code) == "child\nw1\n"
 
 
@@ -145,7 +147,9 @@ def venv_create():
 
 @work
 def venv_of_project():
-    assert "premade-venv" in sh(STAGE["projects"][0] + "/premade-venv/bin/python", "-c", "import sys; print(sys.prefix)")
+    assert "premade-venv" in sh(
+        STAGE["projects"][0] + "/premade-venv/bin/python", "-c", "import sys; print(sys.prefix)"
+    )
 
 
 @work
@@ -293,7 +297,7 @@ def pseudo_terminal():
 @work
 def compile_c():
     if compiler := shutil.which("cc") or shutil.which("gcc"):
-        Path("hello.c").write_text("#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n")
+        Path("hello.c").write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n')
         sh(compiler, "-O0", "hello.c", "-o", "hello")
         assert sh("./hello") == "hello\n"
 
