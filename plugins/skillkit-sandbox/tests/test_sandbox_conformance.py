@@ -16,7 +16,7 @@ from skillkit_testkit.conformance import SandboxConformance, sandbox_attacks, sa
 from skillkit_testkit.conformance.sandbox_stage import Stage, readable_python
 from skillkit_testkit.shared import find_shared
 
-REQUIRED = os.environ.get("CI") == "true"
+REQUIRED = os.environ.get("CI") == "true" or bool(os.environ.get("SKILLKIT_REQUIRE_SANDBOX"))
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from skillkit_testkit.conformance import RuntimeConformance
 from skillkit_core import Host
 from skillkit_core.errors import ToolError
 
-REQUIRED = os.environ.get("CI") == "true"
+REQUIRED = os.environ.get("CI") == "true" or bool(os.environ.get("SKILLKIT_REQUIRE_SANDBOX"))
 
 
 @pytest.fixture(autouse=True)

@@ -206,15 +206,22 @@ class Sandbox:
         policy: the policy, with absolute paths.
         backend: the backend.
         workspace: the folder at which relative paths of narrower policies start.
-        notes: what the backend does not hold of the policy, one line each; empty: it holds all of it.
+        lacks: what the backend does not hold of the policy, and the user accepted, one line each.
+        weak: what it holds less firmly than the policy says.
         maker: what opened it.
     """
 
     policy: SandboxPolicy
     backend: Backend
     workspace: str
-    notes: tuple[str, ...]
+    lacks: tuple[str, ...]
+    weak: tuple[str, ...]
     maker: Sandboxes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Everything that the backend does not hold as the policy says, one line each; empty: it holds all of it."""
+        return (*self.lacks, *self.weak)
 
     def command(self, argv: Sequence[str], env: Iterable[str] = ()) -> list[str]:
         """Return the command line that runs ``argv`` inside.
@@ -301,7 +308,7 @@ class Sandboxes:
                 reasons.append(f"{one.name} does not hold: {'; '.join(lacks)}")
             else:
                 base = str(workspace or (self._host.cwd if self._host is not None else Path.cwd()))
-                return Sandbox(found, one, base, (*lacks, *one.weak(found)), self)
+                return Sandbox(found, one, base, tuple(lacks), tuple(one.weak(found)), self)
         hint = "'skillkit sandbox check' says what works; 'sandbox.accept_degraded: true' in your own configuration accepts less"
         raise SandboxError(f"no sandbox holds this policy here: {' | '.join(reasons)}", hint=hint)
 

@@ -44,7 +44,8 @@ def run(state: Any, given: str | None, backend: str | None, command: tuple[str, 
     skillkit sandbox run --policy policy.yaml -- python build.py
     """
     box = Sandboxes(state.host).open(_find(state.host, given), Path.cwd(), backend=backend)
-    for note in box.notes:
+    # what is only weak is said to a person; otherwise the streams are the command's alone
+    for note in box.notes if sys.stderr.isatty() else box.lacks:
         warning(f"the sandbox {box.backend.name} does not hold everything: {note}")
     argv = box.command(command)
     sys.stdout.flush()
