@@ -12,8 +12,6 @@ from typing import Any
 from skillkit_core.errors import ToolError
 from skillkit_core.skills import ActionArg
 
-from .patterns import PatternError, found
-
 __all__ = ["ArgumentError", "BadValue", "coerce", "coerce_value", "inside"]
 
 _TRUE = frozenset(("true", "yes", "on", "1"))
@@ -149,6 +147,8 @@ def _check(arg: ActionArg, value: Any) -> None:
         if arg.maximum is not None and value > arg.maximum:
             raise BadValue(f"{value} is above {arg.maximum}")
     if arg.pattern is not None and isinstance(value, str):
+        from .patterns import PatternError, found  # few arguments have patterns
+
         try:
             fits = found(arg.pattern, value)
         except PatternError as e:

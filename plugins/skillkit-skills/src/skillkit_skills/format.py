@@ -17,7 +17,6 @@ from .natural import natural
 from .problems import problems_of
 from .reader import ReadSkill
 from .reader.fields import Gating, flag, normal_os, text_list
-from .reader.spec import spec_errors
 from .reader.yamltext import TextYAMLError, parse_text
 
 __all__ = ["DEFAULTS", "SCHEMA", "build_skill", "skill_of"]
@@ -157,6 +156,8 @@ def build_skill(
     if kind not in _CODE_KINDS:
         _refuse_code(found, codes)
     name = _name(fields.name, dir_name, codes)
+    from .reader.spec import spec_errors  # a listing from the index reads no format
+
     errors = spec_errors(values, dir_name, read.diagnostics, read.duplicates)
     codes += (code for code in errors if code not in _SAID_ELSEWHERE)  # problems_of leaves out what was said before
     found |= {

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from skillkit_core.skills import Skill
 
-from .globs import matches
-
 if TYPE_CHECKING:
     from skillkit_core import Host
 
@@ -108,6 +106,10 @@ def _needs_editor(skill: Skill) -> bool:
 
 
 def _on_path(skill: Skill, request: Request) -> bool:
+    if not skill.paths:
+        return False
+    from .globs import matches  # few skills have patterns of paths
+
     return any(matches(pattern, file) for pattern in skill.paths for file in request.files)
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from skillkit_core.contracts.skill_loader import LoadedSkills, SkillLoader, SkillSource
 from skillkit_core.skills import Skill, SkillProblem
 
-from .claude_plugins import plugin_roots
 from .format import build_skill
 from .problems import problems_of, severity_of
 from .reader import read
@@ -246,6 +245,9 @@ def _roots(source: SkillSource, problems: list[SkillProblem]) -> list[tuple[Path
         asked = source.kind == "extra"  # somebody named it, so its skills are missed
         problems.append(SkillProblem("source-missing", text, "error" if asked else "warning", str(source.path)))
         return []
-    if (source.path / ".claude-plugin").is_dir() and (roots := plugin_roots(source.path, problems)) is not None:
-        return roots
+    if (source.path / ".claude-plugin").is_dir():
+        from .claude_plugins import plugin_roots  # few folders are plugins
+
+        if (roots := plugin_roots(source.path, problems)) is not None:
+            return roots
     return [(source.path, getattr(source, "namespace", ""))]
