@@ -7,7 +7,9 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
+
+from skillkit_commands.front_end import SCOPES, Approvals, Remember, always_question, rememberable, rules_kept
 
 from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
 from skillkit_core.cli.output import columns, echo, escaped, style
@@ -15,16 +17,10 @@ from skillkit_core.contracts.approver import Question
 from skillkit_core.errors import UsageError
 
 __all__ = [
-    "APPROVALS", "SCOPES", "Approvals", "DeferringApprover", "Remember", "TerminalApprover", "always_question",
-    "approver_for", "call_lines", "confirm", "ends", "hidden_line", "question_lines", "rememberable", "rules_kept",
-    "show_call",
+    "DeferringApprover", "TerminalApprover", "approver_for", "call_lines", "confirm", "ends", "hidden_line",
+    "question_lines", "show_call",
 ]  # fmt: skip
 
-APPROVALS = ("ask", "deny", "defer")
-Approvals = Literal["ask", "deny", "defer"]
-Remember = Literal["session", "project", "ever"]
-SCOPES: Mapping[str, Remember] = {"session": "session", "project": "project", "everywhere": "ever"}
-"""How long an answer holds, in the words that a person reads."""
 LONGEST = 2_000  # characters of the arguments of a call; of longer ones head and tail are shown
 LEAST = 100  # characters that each of many arguments gets
 MOST = 20  # arguments; of more of them the first and the last ones are shown
@@ -146,21 +142,6 @@ def call_lines(tool: str, args: Mapping[str, Any], call_id: str = "", *, whole: 
         return [f"{head} {text}"], False
     lines, hidden = _argument_lines(args, len(text) > LONGEST and not whole, whole)
     return [head, *lines], hidden
-
-
-def rememberable(questions: Sequence[Question]) -> bool:
-    """Return whether an answer to these questions can hold for later calls."""
-    return bool(questions) and all(question.key is not None for question in questions)
-
-
-def rules_kept(questions: Sequence[Question]) -> tuple[str, ...]:
-    """Return the rules that guards would keep of an answer; none: it holds for the session at most."""
-    return tuple(question.rule for question in questions if question.rule is not None)
-
-
-def always_question(questions: Sequence[Question]) -> str:
-    """Return the question where these rules are to hold."""
-    return f"Always allow {' and '.join(rules_kept(questions))}, where?"
 
 
 def question_lines(questions: Sequence[Question]) -> list[str]:

@@ -7,22 +7,28 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skillkit_commands.front_end import (
+    TITLE,
+    config_for,
+    keep_folders,
+    keeps_sessions,
+    say_missing,
+    session_for,
+)
+
 from skillkit_core.cli.output import shorten, warning
-from skillkit_core.cli.sessions import latest_session
 from skillkit_core.errors import UnknownName, UsageError
 
 from .approval import TerminalApprover, approver_for, confirm
-from .folders import keep_folders, say_missing
-from .options import Options, config_for, keeps_sessions
+from .options import Options
 from .waiting import show_waiting
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host, SkillAction
 
-__all__ = ["TITLE", "ask", "session_for"]
+__all__ = ["ask"]
 
 MAX_REQUEST = 1_000_000  # characters that are read of stdin
-TITLE = 80  # characters of a request that name its session
 
 
 async def ask(host: Host, options: Options) -> int:
@@ -105,20 +111,6 @@ def _action(host: Host, options: Options) -> SkillAction | None:
     if action is None or not action.user_callable:
         raise UnknownName(f"action of skill {skill.name!r}", first, names)
     return action
-
-
-async def session_for(host: Host, options: Options) -> str | None:
-    """What to hand to the agent as its session."""
-    if options.no_session:
-        return None
-    if options.session:
-        return await host.session_store().find(options.session)
-    if options.resume:
-        found = await latest_session(host.session_store())
-        if found is None:
-            raise UsageError("there is no session to continue")
-        return found
-    return "new"
 
 
 async def _may_deny_what_waits(agent: AgentRunner, options: Options) -> bool:

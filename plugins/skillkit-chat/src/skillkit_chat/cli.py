@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from skillkit_commands.front_end import going_on, prepare
 
-from skillkit_core.cli.output import warning
 from skillkit_core.errors import UsageError
-from skillkit_core.host.plugins import check_required
 
 from .options import answering, options_from
 from .waiting import Decided
-
-if TYPE_CHECKING:
-    from skillkit_core import Host
 
 __all__ = ["resume", "run"]
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="REQUEST | ACTION [--ARG VALUE]...")
-@click.option("--session", metavar="ID", help="Go on with this session: its id, or the start of it.")
-@click.option("--continue", "resume", is_flag=True, help="Go on with the latest session.")
-@click.option("--no-session", is_flag=True, help="Keep nothing on the disk.")
+@going_on
 @click.option(
     "--explain", is_flag=True, help="Say which skill is chosen and why, which others are near, and run nothing."
 )
@@ -76,19 +70,3 @@ def resume(
 
     prepare(ctx.obj.host)
     ctx.exit(asyncio.run(go_on(ctx.obj.host, options, Decided(allowed, denied))))
-
-
-def prepare(host: Host) -> None:
-    """Check the configuration, and say which plugins did not load or register.
-
-    What a run needs of them is asked for now, so that it shows.
-    """
-    host.check_config()
-    host.load()
-    for kind in ("adapters", "models", "runtimes", "tools", "skill_sources", "skill_loaders", "context_providers"):
-        host.registry(kind)
-    check_required(host)
-    errors = [p for p in host.problems if p.severity == "error"]
-    if errors:
-        names = ", ".join(sorted({p.plugin for p in errors}))
-        warning(f"{names} did not load; see 'skillkit plugins doctor'")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from skillkit_commands.front_end import config_for
+
 from skillkit_core import AgentError, AgentRunner, Limits
 from skillkit_core.cli.output import echo, print_json, style, table
 from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.frozen import thaw
-
-from .options import config_for
 
 if TYPE_CHECKING:
     from skillkit_core import Host

@@ -6,22 +6,30 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillkit_commands.front_end import (
+    as_before,
+    config_for,
+    keep_folders,
+    keeps_sessions,
+    last_answer,
+    say_missing,
+)
 
 from skillkit_core.cli.output import error_line, print_json
 from skillkit_core.errors import UsageError
 
 from .approval import DeferringApprover, approver_for
-from .folders import keep_folders, say_missing
-from .options import Options, config_for, keeps_sessions
+from .options import Options
 from .waiting import Decided, ask_about, check_tools, check_workspace, show_waiting, waiting_json
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, AssistantMessage, Host
+    from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host
     from skillkit_core.agent.session import Session
     from skillkit_core.agent.suspension import Suspension
 
-__all__ = ["as_before", "go_on", "last_answer"]
+__all__ = ["go_on"]
 
 UNDECIDED = "nobody can be asked about the calls that wait"
 DECIDE = "decide with --allow CALL, --deny CALL, --allow all or --deny all"
@@ -112,22 +120,6 @@ def _agent(host: Host, options: Options, seen: Session, approver: Approver | Non
         call = last.tool_calls[0]  # an action that a person typed: nobody is asked for an answer
         agent.set_adapter(DirectCall(call.name, call.args or {}))
     return agent
-
-
-def last_answer(session: Session) -> AssistantMessage | None:
-    """The last answer on the branch of a session."""
-    from skillkit_core import AssistantMessage
-
-    return next((m for m in reversed(session.messages) if isinstance(m, AssistantMessage)), None)
-
-
-def as_before(host: Host, options: Options, last: AssistantMessage | None) -> dict[str, Any]:
-    """The fields of an agent's configuration that choose the model of the last answer, unless another one was named."""
-    if last is None or options.model or options.provider or options.base_url or last.provider not in host.adapters:
-        return {}
-    item = host.adapters.provider(last.provider)
-    api = last.api if item is not None and last.api in item.apis else None
-    return {"provider": last.provider, "model": last.model or None, "api": options.api or api}
 
 
 async def _resume(

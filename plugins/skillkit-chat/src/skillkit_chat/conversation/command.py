@@ -7,20 +7,18 @@ import sys
 from typing import Any
 
 import click
+from skillkit_commands.front_end import choosing, going_on, prepare
 
 from skillkit_core.errors import UsageError
 
-from ..cli import prepare
-from ..options import choosing, options_from
+from ..options import options_from
 
 __all__ = ["chat"]
 
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[REQUEST]")
-@click.option("--session", metavar="ID", help="Go on with this session: its id, or the start of it.")
-@click.option("--continue", "resume", is_flag=True, help="Go on with the latest session.")
-@click.option("--no-session", is_flag=True, help="Keep nothing on the disk.")
+@going_on
 @choosing
 @click.pass_context
 def chat(ctx: click.Context, /, **given: Any) -> None:

@@ -17,19 +17,27 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from rich.table import Table
 from rich.text import Text
 from skillkit_commands import Invocation, Prompt, SlashCommands
+from skillkit_commands.front_end import (
+    TITLE,
+    as_before,
+    config_for,
+    keep_folders,
+    keeps_sessions,
+    last_answer,
+    offer_what_asks,
+    say_missing,
+    session_for,
+)
+from skillkit_commands.mentions import images_in
 
 from skillkit_core import AgentRunner, NoActiveRun, RunAborted, SkillKitError, UsageError
 from skillkit_core.cli.output import shorten
 
 from ..approval import approver_for
-from ..asking import TITLE, session_for
-from ..folders import keep_folders, say_missing
-from ..options import Options, config_for, keeps_sessions
-from ..resuming import as_before, last_answer
+from ..options import Options
 from ..waiting import check_workspace
 from .completion import ChatCompleter
 from .input_line import EARLY, InputLine, history_in
-from .mentions import images_in
 from .panels import KeyPanel
 from .paper import hanging, markdown, note
 from .person import PersonAnswers, PersonApproves
@@ -55,17 +63,8 @@ KEYS = (
 )
 
 
-ASKS = ("bash", "web_fetch", "web_search")
-GUARD = "permissions"
 OFFLINE = "offline"
 _NAME = 30  # columns of the name of a command in the help
-
-
-def _offer_what_asks(host: Host) -> None:
-    """Offer the opt-in tools about which a guard asks before each call: here a person answers."""
-    guard = host.plugins.get(GUARD)
-    if guard is not None and "before_tool_call" in guard.hooks:
-        host.configure({"tools.allow": [*host.config.get("tools.allow", ()), *ASKS]})
 
 
 async def converse(host: Host, options: Options) -> int:
@@ -74,7 +73,7 @@ async def converse(host: Host, options: Options) -> int:
     session = await session_for(host, options) if kept or options.session or options.resume else None
     person, asked = PersonAnswers(), options.approvals or "ask"
     if asked == "ask":
-        _offer_what_asks(host)
+        offer_what_asks(host)
     approver = PersonApproves(later=kept) if asked == "ask" else approver_for(asked, kept=kept)
     config = replace(config_for(host, options), approver=approver, ui=person)
     agent = AgentRunner(config, host=host, session=session)

@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
 from rich.text import Text
+from skillkit_commands.front_end import (
+    SCOPES,
+    Remember,
+    always_question,
+    preview_of,
+    rememberable,
+    rules_kept,
+)
 
 from skillkit_core import (
     Answers,
@@ -20,19 +28,8 @@ from skillkit_core import (
 )
 from skillkit_core.cli.output import escaped, printable
 from skillkit_core.contracts.user_interface import NoticeLevel
-from skillkit_core.descriptors import load_object
 
-from ..approval import (
-    SCOPES,
-    Remember,
-    always_question,
-    call_lines,
-    ends,
-    hidden_line,
-    question_lines,
-    rememberable,
-    rules_kept,
-)
+from ..approval import call_lines, ends, hidden_line, question_lines
 from .panels import KeyPanel, Panel, PickPanel, TextPanel
 from .paper import command, diff, note
 
@@ -99,15 +96,15 @@ class PersonApproves(Approver):
         """Return what the tool itself says a call would do, or its shell command; ``None`` where the arguments say more."""
         tool = self.agent.toolbox.get(request.tool_name)
         about = tool.annotations if tool is not None else {}
-        target, width = about.get("preview"), self.screen.width
-        if target is None:
+        width = self.screen.width
+        if "preview" not in about:
             return command(request.args, about.get("command"), width)
         try:
-            text = await load_object(target)(self.agent, request.tool_name, request.args)
+            text = await preview_of(self.agent, request)
         except Exception as error:  # noqa: BLE001 - a tool's preview: the arguments are shown in its place
             self.screen.print(note(f"  no preview: {type(error).__name__}: {' '.join(str(error).split())}", "yellow"))
             return None
-        return diff(str(text), width) if text else None
+        return diff(text, width) if text else None
 
     def _show(self, request: ApprovalRequest, preview: list[Text] | None, *, whole: bool) -> bool:
         """Print what would run and what is asked; return whether something is hidden."""

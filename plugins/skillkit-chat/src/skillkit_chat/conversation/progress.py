@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
+from skillkit_commands.pieces import Pieces
 
 from skillkit_core import (
     AssistantMessage,
@@ -19,7 +20,6 @@ from skillkit_core import (
 )
 from skillkit_core.cli.output import escaped, printable
 
-from ..pieces import Pieces
 from .paper import ansi, fold, hanging, markdown, note, one_line, split
 from .status import Status, short
 

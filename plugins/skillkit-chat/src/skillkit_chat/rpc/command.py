@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from skillkit_commands.front_end import config_for, keeps_sessions, prepare
 
 from skillkit_core.cli.output import print_json
 
-from ..cli import prepare
-from ..options import answering, config_for, keeps_sessions, options_from
+from ..options import answering, options_from
 
 __all__ = ["rpc"]
 

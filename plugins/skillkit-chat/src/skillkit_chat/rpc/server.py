@@ -13,6 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from skillkit_commands.front_end import TITLE
+from skillkit_commands.images import image_from_file
+from skillkit_commands.pieces import EventLines
 
 from skillkit_core import (
     AgentBusy,
@@ -27,9 +30,6 @@ from skillkit_core import (
 )
 from skillkit_core.cli.output import shorten
 
-from ..asking import TITLE
-from ..images import image_from_file
-from ..pieces import EventLines
 from ..waiting import waiting_json
 from . import protocol as p
 from .connection import Connection, RpcError

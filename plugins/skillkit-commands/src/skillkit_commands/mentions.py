@@ -9,7 +9,7 @@ from pathlib import Path
 
 from skillkit_core import ImageBlock
 
-from ..images import image_from_file, image_type
+from .images import image_from_file, image_type
 
 __all__ = ["TYPED", "as_mention", "images_in", "pasted_file", "paths_for"]
 
