@@ -1,0 +1,109 @@
+"""The tree of agents: those that work below this one, and sessions of earlier ones; each can be read, none can be talked to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+from textual import events
+from textual.binding import Binding
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from skillkit_core import SkillKitError
+from skillkit_core.agent.session import Session
+from skillkit_core.cli.output import escaped, shorten
+
+from .blocks import Block
+from .record import Log, replay
+
+if TYPE_CHECKING:
+    from .app import TerminalUI
+
+__all__ = ["Agents", "children", "read_session"]
+
+_LOOKED_AT = 200
+_STATES = {
+    "running": ("◐", "yellow"), "completed": ("●", "green"), "aborted": ("✗", "yellow"), "failed": ("✗", "red"),
+    "limit": ("●", "yellow"), "suspended": ("?", "yellow"),
+}  # fmt: skip
+
+
+async def children(front: TerminalUI, session_id: str, known: Iterable[str | None]) -> list[tuple[str, str]]:
+    """Return id and title of the kept sessions whose parent is ``session_id``, without those that are ``known``."""
+    host = front.agent.host
+    if not host.session_stores.list():
+        return []
+    store, found, seen = host.session_store(), [], set(known)
+    for row in await store.list(limit=_LOOKED_AT):
+        if row.get("parent_session") == session_id and row["id"] not in seen:
+            found.append((str(row["id"]), str(row.get("title") or row["id"])))
+    return found
+
+
+async def read_session(front: TerminalUI, session_id: str) -> list[Block]:
+    """Return the blocks of a kept session, which is only read."""
+    host = front.agent.host
+    try:
+        session = await Session.open(host.session_store(), session_id, time.time, read_only=True)
+    except SkillKitError as error:
+        return [Block("error", str(error))]
+    try:
+        return replay(session, host.redact)
+    finally:
+        await session.close()
+
+
+class Agents(OptionList):
+    """The tree, at the side: Enter reads an agent's work, Esc goes back."""
+
+    DEFAULT_CSS = """
+    Agents { display: none; width: 34; max-width: 50%; height: 1fr; border: none; border-left: solid $primary; padding: 0 1; }
+    Agents:focus { border: none; border-left: solid $primary; }
+    """
+    BINDINGS = [  # noqa: RUF012 - as Textual has it
+        Binding("j", "cursor_down", show=False),
+        Binding("k", "cursor_up", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(markup=False, compact=True)
+        self._shown: list[Any] = []
+        self.kept: list[tuple[str, str]] = []
+
+    def draw(self, logs: Iterable[Log]) -> None:
+        """Show the agents as they are now."""
+        rows: list[tuple[str, Text]] = []
+        for log in logs:
+            mark, style = _STATES.get(log.state, ("○", "dim"))
+            depth = len(log.path) - 1
+            lead = "  " * (depth - 1) + "└ " if depth else ""
+            name = escaped(log.path[-1]) + (f": {log.task}" if log.task else "")
+            told = log.doing or log.state
+            text = Text.assemble(lead, (f"{mark} ", style), shorten(name, 28 - len(lead)), no_wrap=True)
+            if told or log.tokens:
+                text.append(f"\n{' ' * len(lead)}  {shorten(told, 18)} {log.tokens:,} tokens".rstrip(), "dim")
+            rows.append(("/".join(log.path), text))
+        if self.kept:
+            rows.append(("", Text("kept sessions", "bold")))
+        for session_id, title in self.kept:
+            rows.append((f"session:{session_id}", Text(shorten(escaped(title), 30), no_wrap=True)))
+        now = [(name, text.plain) for name, text in rows]
+        if now == self._shown:
+            return
+        self._shown = now
+        at = self.highlighted
+        self.clear_options()
+        self.add_options([Option(text, id=name or None, disabled=not name) for name, text in rows])
+        if rows:
+            self.highlighted = min(at or 0, len(rows) - 1)
+
+    def on_key(self, event: events.Key) -> None:
+        """Go back with Esc."""
+        ui: TerminalUI = self.app  # type: ignore[assignment]
+        if event.key in ("escape", "q"):
+            ui.close_agents()
+            event.stop()
+            event.prevent_default()

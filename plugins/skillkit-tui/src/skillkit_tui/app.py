@@ -1,0 +1,605 @@
+"""The UI: a transcript, the line that a person types into, a status line; the modes, and what keys mean in each."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.text import Text
+from skillkit_commands.front_end import (
+    Choices,
+    as_before,
+    config_for,
+    keeps_sessions,
+    last_answer,
+    offer_what_asks,
+    say_missing,
+    session_for,
+)
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.widgets import OptionList, Static
+
+from skillkit_core import (
+    AgentRunner,
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
+    SkillKitError,
+    UsageError,
+    UserInterface,
+    __version__,
+)
+from skillkit_core.cli.output import echo, escaped
+from skillkit_core.descriptors import load_object
+
+from .agents import Agents, children, read_session
+from .asking import Box, Person, Question
+from .blocks import Block
+from .chords import Chord, Leader, Missing, bound
+from .line import Completions, Line, propose
+from .record import Log, Recorder
+from .status import Status
+from .talk import Talk
+from .transcript import Transcript
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["TerminalUI", "work"]
+
+FRAMES = 30
+"""Repaints a second, at most."""
+_OFFLINE = "offline"
+_THEMES = {"terminal": "ansi-dark", "dark": "textual-dark", "light": "textual-light"}
+OWN = {
+    "agents": "Show the agents below this one.",
+    "clear": "Clear the screen; the session is kept.",
+    "help": "Show commands and keys.",
+    "quit": "Leave; the session is kept.",
+}
+KEYS = (
+    ("INSERT", "Enter", "send; while a run goes on the model reads it soon"),
+    ("", "Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
+    ("", "Tab, Up, Down", "complete /commands and @files; history"),
+    ("", "Esc", "mode NORMAL"),
+    ("NORMAL", "j k, Ctrl-D Ctrl-U, g G", "scroll"),
+    ("", "[ ]", "focus a block"),
+    ("", "Enter, Space", "open or close the block"),
+    ("", "Space", "leader, where no block has the focus"),
+    ("", "i  :  /", "type; a command; a slash command"),
+    ("", "Esc", "drop the focus; interrupt the run"),
+    ("always", "PgUp, PgDn", "scroll"),
+    ("", "Ctrl-C", "interrupt; twice: leave"),
+    ("", "Ctrl-D", "leave, where nothing is typed"),
+)
+_KEYS = tuple(f"{mode:<7} {keys:<27}{told}" for mode, keys, told in KEYS)
+
+
+async def work(host: Host, options: Choices) -> int:
+    """Open the session and the UI; return the exit code."""
+    kept = keeps_sessions(host, options)
+    session = await session_for(host, options) if kept or options.session or options.resume else None
+    asked = options.approvals or "ask"
+    if asked == "defer" and not kept:
+        raise UsageError("--approvals defer needs a session that is kept", hint="leave --no-session out")
+    if asked == "ask":
+        offer_what_asks(host)
+    section = host.config.section("tui")
+    agent = AgentRunner(config_for(host, options), host=host, session=session)
+    ui = TerminalUI(agent, kept=kept, options=options, theme=getattr(section, "theme", "terminal"))
+    approver = {"ask": ui.person, "defer": _Defers(), "deny": None}[asked]
+    agent.configure(approver=approver, ui=ui.person)
+    try:
+        if session not in ("new", None):
+            opened = await agent.open()
+            say_missing(host, opened)
+            if before := as_before(host, options, last_answer(opened)):
+                agent.configure(**before)
+        code = await ui.run_async(mouse=getattr(section, "mouse", True)) or ui.return_code or 0
+        if kept and agent.messages:
+            echo(f"Go on with: skillkit tui --session {agent.session.id}")
+    finally:
+        await agent.aclose()
+        await host.aclose()
+    return code
+
+
+class _Defers(Approver):
+    """Puts every decision off, which suspends the run."""
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Defer."""
+        return ApprovalDecision("defer", "put off")
+
+
+class TerminalUI(App[int]):
+    """The terminal UI of one agent.
+
+    Attributes:
+        agent: the agent.
+        record: what happened, as blocks.
+        status: the status line's numbers.
+        person: how the person is asked.
+        talk: what the person's words do.
+        last_key: when a key was pressed last, on the monotonic clock.
+        hint: a few words in the status line.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Screen { layers: base overlay; align: center middle; background: $background; color: $foreground; }
+    #middle { height: 1fr; }
+    #queued { display: none; height: auto; max-height: 4; color: $warning; padding: 0 1; }
+    #typing { height: auto; border-top: solid $primary; padding: 0 1; }
+    #typing.off { border-top: solid $panel-lighten-2; }
+    #prompt { width: 2; height: 1; text-style: bold; }
+    #status { height: 1; padding: 0 1; }
+    #which { layer: overlay; display: none; width: auto; max-width: 90%; height: auto; border: round $primary; padding: 0 1;
+             background: $background; }
+    """
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
+        Binding("ctrl+q", "leave", show=False, priority=True),
+        Binding("pageup", "page(-1)", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False, priority=True),
+    ]
+
+    def __init__(
+        self, agent: AgentRunner, *, kept: bool, options: Choices | None = None, theme: str = "terminal"
+    ) -> None:
+        super().__init__()
+        self.agent, self._kept, self._options = agent, kept, options or Choices()
+        self._theme = _THEMES.get(theme, theme)
+        self.record = Recorder(agent, self._log_changed)
+        self.status = Status(agent)
+        self.person = Person(self, later=kept)
+        self.talk = Talk(self, kept=kept, skills_dirs=self._options.skills_dirs)
+        self.transcript = Transcript(id="transcript")
+        self.agents = Agents()
+        self.box = Box()
+        self.completions = Completions()
+        self.line = Line(self.completions, self._propose, id="line")
+        self._queued, self._typing, self._prompt = (
+            Static(id="queued"),
+            Horizontal(id="typing"),
+            Static("› ", id="prompt"),
+        )
+        self._bar, self._which = Static(id="status"), Static(id="which")
+        self.leader = Leader()
+        self.last_key = 0.0
+        self.hint = ""
+        self._hint_until = 0.0
+        self._shown: Log | None = self.record.main  # None: a kept session
+        self._leaving = False
+        self._keys: dict[str, Chord | Missing] = {}
+        self._dirty = True
+        self._drawn: Any = None
+
+    # --- layout -----------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        with Horizontal(id="middle"):
+            yield self.transcript
+            yield self.agents
+        yield self.box
+        yield self._queued
+        yield self.completions
+        with self._typing:
+            yield self._prompt
+            yield self.line
+        yield self._bar
+        yield self._which
+
+    async def on_mount(self) -> None:
+        """Begin."""
+        try:
+            self.theme = self._theme
+        except Exception as error:  # noqa: BLE001 - Textual names no narrower one
+            self.record.note(f"tui.theme: {error}", error=True)
+        self.begin_session()
+        self.line.focus()
+        self.set_interval(1 / FRAMES, self._frame)
+        loop = asyncio.get_running_loop()
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and not self.is_headless:
+                loop.add_signal_handler(number, self._leave, 128 + number)
+        self.talk.spawn(self._choose_model())
+        self.talk.begin(" ".join(self._options.words).strip())
+
+    async def _choose_model(self) -> None:
+        """Find the model that answers, so that the status line names it; say how a person gets one where none does."""
+        try:
+            target = self.agent.target or await self.agent.selection.current()
+        except SkillKitError:
+            return  # said when it is asked
+        if target.provider == _OFFLINE:
+            way_out = self.agent.host.adapters.way_out()
+            self.record.note(f"No model is asked: skills answer. For a model {way_out}, or name a --provider.")
+
+    def begin_session(self) -> None:
+        """Show the session that is open now."""
+        session = self.agent.open_session
+        if session is not None:
+            self.record.begin(session)
+            for block in self.record.main.blocks:
+                if block.kind == "user":
+                    self.line.remember(block.text)
+        self.status.begin()
+        self.show_log(self.record.main)
+
+    # --- what is drawn ----------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> str:
+        """The mode: what keys mean now."""
+        if self.leader.waiting:
+            return "LEADER"
+        if self.box.display:
+            return "ASK"
+        if self._shown is not self.record.main:
+            return "REPLAY"
+        if self.line.has_focus:
+            return "COMMAND" if self.line.command else "INSERT"
+        return "NORMAL"
+
+    def redraw(self) -> None:
+        """Draw with the next frame."""
+        self._dirty = True
+        self.transcript.changed()
+
+    def _log_changed(self, log: Log) -> None:
+        self._dirty = True
+        if log is self._shown:
+            self.transcript.changed()
+
+    def _frame(self) -> None:
+        """Draw what changed since the last frame."""
+        now = time.monotonic()
+        if self.leader.expired(now):
+            self.say("no key followed Space")
+        overlay = self.leader.overlay(now)
+        if self._which.display != overlay:
+            self._which.display = overlay
+        if self.hint and self._hint_until and now > self._hint_until:
+            self.hint = ""
+        if self._shown is self.record.main and self.transcript._blocks is not self.record.main.blocks:
+            self.transcript.show(self.record.main.blocks)
+        self.transcript.flush()
+        self._draw_status()
+        if self._dirty:
+            self._dirty = False
+            self._draw_queued()
+            if self.agents.display:
+                self.agents.draw(self.record.logs.values())
+
+    def _draw_status(self) -> None:
+        hint = self.hint
+        if not hint and self.talk.busy and not self.box.display:
+            hint = f"{'◐◓◑◒'[int(time.monotonic() * 4) % 4]} {escaped(self.record.main.doing or 'working')}"
+        if not hint and not self.transcript.at_end and self.record.main.state == "running":
+            hint = "G: follow"
+        line = self.status.line(self.mode, hint, max(20, self.size.width - 2))
+        if self._drawn != line:
+            self._drawn = line
+            self._bar.update(line)
+            self._typing.set_class(not self.line.has_focus, "off")
+            self._prompt.update(Text(": " if self.line.command else "› "))
+
+    def _draw_queued(self) -> None:
+        rows = [f"↳ queued: {' '.join(escaped(text).split())}" for text in self.record.queued.values()]
+        self._queued.display = bool(rows)
+        width = max(20, self.size.width - 2)
+        self._queued.update(Text("\n".join(row if len(row) <= width else f"{row[: width - 1]}…" for row in rows[:4])))
+
+    def say(self, hint: str) -> None:
+        """Show a few words in the status line for a while."""
+        self.hint, self._hint_until = hint, time.monotonic() + 3
+
+    def tell(self, text: str, *, error: bool = False) -> None:
+        """Add a line to the conversation, and go there."""
+        self.record.note(text, error=error)
+        self.follow()
+
+    def follow(self) -> None:
+        """Show the end of the conversation, and what comes."""
+        if self._shown is self.record.main:
+            self.transcript.end()
+
+    show_end = follow
+
+    def show_log(self, log: Log) -> None:
+        """Show what an agent did."""
+        self._shown = log
+        self.transcript.show(log.blocks)
+
+    def put_back(self, texts: list[str]) -> None:
+        """Put texts that nobody read back into the line."""
+        self.line.put_back(texts)
+
+    def ask(self, question: Question | None) -> None:
+        """Show a question, ``None`` for none."""
+        self.leader.cancel()
+        if not self.is_running or not self.box.is_attached:
+            return
+        self.line.disabled = question is not None
+        self.box.put(question)
+        if question is None:
+            self.screen.set_focus(self.line)
+
+    # --- what a person does -----------------------------------------------------------------------------------
+
+    @property
+    def ui(self) -> UserInterface:
+        """How a person is asked and told."""
+        return self.person
+
+    async def command(self, line: str) -> None:
+        """Run a line that a person could have typed."""
+        await self.talk.enter(line)
+
+    async def edit(self, path: Path) -> None:
+        """Open a file in the editor of the environment, and return when it has ended.
+
+        Raises:
+            UsageError: there is no editor.
+        """
+        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+        if not editor:
+            raise UsageError("no editor is chosen", hint="set VISUAL or EDITOR")
+        with self.suspend():
+            done = subprocess.run([*shlex.split(editor), str(path)], check=False)  # noqa: ASYNC221 - it has the terminal
+        self.refresh(layout=True)
+        if done.returncode:
+            self.record.note(f"{editor} ended with status {done.returncode}")
+
+    def own(self, text: str) -> bool:
+        """Do what a command of the UI itself says; return whether ``text`` is one."""
+        name = text.strip().removeprefix("/") if text.startswith("/") else ""
+        if name == "help":
+            self._help()
+        elif name == "clear":
+            self.record.clear()
+        elif name in ("quit", "exit", "q"):
+            self._leave()
+        elif name == "agents":
+            self.talk.spawn(self.open_agents())
+        else:
+            return False
+        return True
+
+    def _propose(self, text: str) -> list[tuple[str, str, str]]:
+        return propose(text, self.talk.commands, OWN.items(), self.agent.cwd)
+
+    def on_line_entered(self, message: Line.Entered) -> None:
+        """Take what was entered."""
+        self.follow()
+        if message.command:
+            self._normal()
+            if message.text:
+                self.talk.entered(f"/{message.text.removeprefix('/')}")
+        else:
+            self.talk.entered(message.text)
+
+    def on_line_left(self, message: Line.Left) -> None:
+        """Go to the mode NORMAL."""
+        self._normal()
+
+    def _normal(self) -> None:
+        if self.line.command:
+            self.line.command = False
+            self.line.put("")
+        self.completions.put([])
+        self.transcript.focus()
+
+    def _insert(self, text: str = "", *, command: bool = False) -> None:
+        self.line.command = command
+        self.line.focus()
+        if text or command:
+            self.line.put(text)
+
+    def on_transcript_key(self, message: Transcript.Key) -> None:
+        """Do what a key means in the mode NORMAL, or behind the leader key."""
+        key, character = message.key, message.character or ""
+        if self.leader.waiting:
+            self._chord(key, character)
+            return
+        if self.box.display and self.box.press(key, message.character):
+            return
+        replaying = self._shown is not self.record.main
+        if self.scroll_by(key):
+            return
+        if key in ("left_square_bracket", "right_square_bracket"):
+            self.transcript.choose(-1 if key == "left_square_bracket" else 1)
+        elif key == "enter" or (key == "space" and self.transcript.chosen is not None):
+            self.transcript.toggle()
+        elif key == "space":
+            self._lead()
+        elif key == "escape" or (replaying and key == "q"):
+            self._back(replaying)
+        elif replaying:
+            self.say("this is only read; Esc goes back")
+        elif character in ("i", "a", "o"):
+            self._insert()
+        elif character == ":":
+            self._insert(command=True)
+        elif character == "/":
+            self._insert("/" if not self.line.text else "")
+        elif key == "ctrl+d":
+            self._leave()
+
+    def _back(self, replaying: bool) -> None:
+        if self.transcript.chosen is not None:
+            self.transcript.unchoose()
+        elif replaying:
+            self.show_log(self.record.main)
+            if self.agents.display:
+                self.agents.focus()
+        elif self.talk.busy:
+            self.action_interrupt()
+
+    def scroll_by(self, key: str) -> bool:
+        """Scroll the transcript if that is what the key means; return whether it is."""
+        page = max(1, self.transcript.size.height - 2)
+        steps = {"j": 1, "down": 1, "k": -1, "up": -1, "pagedown": page, "pageup": -page}
+        steps |= {"ctrl+f": page, "ctrl+b": -page, "ctrl+u": -(page // 2), "ctrl+d": page // 2}
+        if key in steps:
+            self.transcript.move(steps[key])
+        elif key in ("g", "home"):
+            self.transcript.move_to(0)
+        elif key in ("G", "upper_g", "end"):
+            self.transcript.end()
+        else:
+            return False
+        return True
+
+    def action_page(self, by: int) -> None:
+        """Scroll a page."""
+        self.scroll_by("pagedown" if by > 0 else "pageup")
+
+    async def on_event(self, event: events.Event) -> None:
+        """Remember when a key was pressed."""
+        if isinstance(event, events.Key):
+            self.last_key = time.monotonic()
+            if event.key != "ctrl+c":
+                self._leaving = False
+            if event.key == "ctrl+d" and self.line.has_focus and not self.line.text:
+                self._leave()
+                return
+        await super().on_event(event)
+
+    # --- the leader key ---------------------------------------------------------------------------------------
+
+    def _bound(self) -> dict[str, Chord | Missing]:
+        """Return what each key does behind the leader key now."""
+        own = (
+            Chord("clear", "c", "clear the screen", "/clear"),
+            Chord("agents", "a", "agents", "/agents"),
+            Chord("help", "?", "all keys", "/help"),
+        )
+        known = {chord.key: chord for chord in own}
+        return bound(self.agent.host, known, lambda: {c.name for c in self.talk.commands.all()})
+
+    def _lead(self) -> None:
+        self._keys = self._bound()
+        self._draw_which()
+        self.leader.begin(time.monotonic())
+
+    def _draw_which(self) -> None:
+        shown = Text.assemble(("Space", "bold"))
+        for key, does in sorted(self._keys.items(), key=lambda item: (not item[0].isalnum(), item[0])):
+            missing = isinstance(does, Missing)
+            shown.append("\n ").append(key, "dim" if missing else "bold cyan").append("  ")
+            shown.append(does.help, "dim" if missing else "")
+            shown.append(f"  needs {does.plugin}" if isinstance(does, Missing) else "", "dim")
+        self._which.update(shown)
+
+    def _chord(self, key: str, character: str) -> None:
+        found = self.leader.press(character or key, self._keys)
+        if found is None:
+            self.say("" if key == "escape" else f"Space {escaped(character or key)} does nothing")
+        elif isinstance(found, Missing):
+            self.tell(found.text)
+        else:
+            self.talk.spawn(self._play(found))
+
+    async def _play(self, chord: Chord) -> None:
+        try:
+            if isinstance(chord.handler, str) and chord.handler.startswith("/"):
+                await self.talk.enter(chord.handler)
+                return
+            answer = await load_object(chord.handler)(self)
+        except Exception as error:  # noqa: BLE001 - a plugin's chord
+            kind = "" if isinstance(error, SkillKitError) else f"{type(error).__name__}: "
+            self.tell(f"Space {chord.key}: {kind}{' '.join(str(error).split())}", error=True)
+            return
+        if answer:
+            self.tell(str(answer))
+
+    def _help(self) -> None:
+        rows = [(f"/{name}", told) for name, told in OWN.items()]
+        rows += [(f"/{c.name} {c.arguments}".rstrip(), c.help) for c in self.talk.commands.all()]
+        wide = min(30, max(len(name) for name, _ in rows))
+        text = "\n".join(f"{name:<{wide}}  {told}" for name, told in sorted(rows))
+        chords = "\n".join(
+            f"        {f'Space {key}':<27}{does.help}"
+            + (f" (needs {does.plugin})" if isinstance(does, Missing) else "")
+            for key, does in sorted(self._bound().items())
+        )
+        keys = "\n".join(_KEYS)
+        self.record.put(Block("note", f"Keys\n{keys}\nleader\n{chords}\n\nCommands\n{text}"))
+        if self._shown is self.record.main:
+            self._frame()
+            self.transcript.move_to(len(self.record.main.blocks) - 1)
+
+    # --- agents -----------------------------------------------------------------------------------------------
+
+    async def open_agents(self) -> None:
+        """Show the tree of agents, and go there."""
+        session_id = self.agent.session_id
+        if session_id is not None:
+            known = [log.session_id for log in self.record.logs.values()]
+            self.agents.kept = await children(self, session_id, known)
+        self.agents.display = True
+        self.agents.draw(self.record.logs.values())
+        self.agents.focus()
+
+    def close_agents(self) -> None:
+        """Hide the tree, and show the conversation."""
+        self.agents.display = False
+        if self._shown is not self.record.main:
+            self.show_log(self.record.main)
+        self.transcript.focus()
+
+    async def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        """Show what the chosen agent did."""
+        name = str(message.option.id or "")
+        if name.startswith("session:"):
+            self._shown = None
+            self.transcript.show(await read_session(self, name.removeprefix("session:")))
+        elif (log := self.record.logs.get(tuple(name.split("/")))) is not None:
+            self.show_log(log)
+        self.transcript.focus()
+
+    # --- leaving ----------------------------------------------------------------------------------------------
+
+    def action_interrupt(self) -> None:
+        """Interrupt what goes on; the second time, or where nothing goes on, leave."""
+        if self.talk.interrupt():
+            self.say("interrupting; Ctrl-C again leaves")
+        elif self.talk.busy or self._leaving:
+            self._leave()
+        elif self.line.text and self.line.has_focus:
+            self.line.remember(self.line.text)
+            self.line.put("")
+            self.say("the line is in the history (Up)")
+        else:
+            self._leaving = True
+            self.say("Ctrl-C again leaves")
+
+    def action_leave(self) -> None:
+        """Leave."""
+        self._leave()
+
+    def _leave(self, code: int = 0) -> None:
+        if self.is_running:
+            self.talk.spawn(self._end(code))
+
+    async def _end(self, code: int) -> None:
+        await self.talk.close()
+        self.exit(code)
+
+    @property
+    def greeting(self) -> str:
+        """The first line."""
+        return f"SkillKit {__version__}"

@@ -1,0 +1,136 @@
+"""Blocks: what a transcript consists of. Each has a line that sums it up, and a whole."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from skillkit_core.cli.output import escaped
+
+__all__ = ["Block", "Kind", "one_line", "prose"]
+
+Kind: TypeAlias = Literal["user", "thinking", "text", "tool", "error", "note", "asked"]
+OPEN: frozenset[Kind] = frozenset({"user", "text", "error", "note", "asked"})
+"""Kinds that are open at first."""
+
+# What a terminal obeys, and what turns text around or hides it: the joiners of emoji and scripts stay.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_TAB = 4
+
+
+def prose(text: str) -> str:
+    """Return ``text`` with an escape sequence of Python for whatever a terminal obeys and whatever turns text around."""
+    text = text.replace("\r\n", "\n").expandtabs(_TAB)
+    return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: str, width: int) -> str:
+    """Return ``text`` on one line of at most ``width`` characters, with what nobody sees escaped."""
+    line = escaped(" ".join(text[: 4 * width + 200].split()))
+    return line if len(line) <= width else line[: max(1, width - 1)] + "…"
+
+
+class Block:
+    """A part of a transcript.
+
+    Attributes:
+        kind: what it is.
+        head: a tool call's name and what it is called with, on one line.
+        args: a tool call's arguments.
+        done: nothing more comes.
+        good: it went well; ``None``: that is not known yet, or no question.
+        result: a few words about how it ended.
+        diff: the text is a difference.
+        version: grows with every change.
+    """
+
+    __slots__ = ("_open", "_parts", "args", "diff", "done", "good", "head", "kind", "result", "version")
+
+    def __init__(
+        self,
+        kind: Kind,
+        text: str = "",
+        *,
+        head: str = "",
+        args: Mapping[str, Any] | None = None,
+        done: bool = True,
+        diff: bool = False,
+        good: bool | None = None,
+        result: str = "",
+    ) -> None:
+        self.kind, self.head, self.args, self.done, self.diff = kind, head, args, done, diff
+        self.good, self.result = good, result
+        self._parts = [text] if text else []
+        self._open = kind in OPEN
+        self.version = 0
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        if len(self._parts) > 1:
+            self._parts[:] = ["".join(self._parts)]
+        return self._parts[0] if self._parts else ""
+
+    @text.setter
+    def text(self, text: str) -> None:
+        self._parts = [text] if text else []
+        self.version += 1
+
+    @property
+    def open(self) -> bool:
+        """The whole block is shown, not only its line."""
+        return self._open
+
+    @open.setter
+    def open(self, value: bool) -> None:
+        self._open = value
+        self.version += 1
+
+    def add(self, text: str) -> None:
+        """Go on with the text."""
+        if text:
+            self._parts.append(text)
+            self.version += 1
+
+    def end(self, *, good: bool | None = None, result: str = "") -> None:
+        """Say that nothing more comes."""
+        self.done, self.good, self.result = True, good, result
+        self.version += 1
+
+    def summary(self, width: int) -> str:
+        """Return the line that sums the block up."""
+        text = self.text
+        lines = text.count("\n", 0, len(text.rstrip())) + 1 if text.strip() else 0
+        more = f"  ({lines:,} lines)" if lines > 1 else ""
+        if self.kind == "tool":
+            told = self.result or ("running" if not self.done else "")
+            if lines:
+                last = next((line for line in reversed(text.rstrip().split("\n")) if line.strip()), "")
+                shown = text.strip() if lines == 1 else f"{lines:,} lines" if self.done else last
+                told = f"{told}, {shown}" if told else shown
+            return _joined(self.head, told, width)
+        first = next((line for line in _lines(text) if line.strip()), "")
+        if self.kind == "thinking":
+            if not self.done:
+                return one_line(f"thinking: {text.rstrip()[-width:].rpartition(chr(10))[2]}", width)
+            return one_line(f"thought: {first}", width - len(more)) + more
+        if self.kind == "asked":
+            return _joined(self.head, self.result, width)
+        return one_line(first, width - len(more)) + more
+
+
+def _lines(text: str) -> Iterable[str]:
+    """Return the first lines, without cutting a long text into all of them."""
+    return itertools.islice(text[:10_000].split("\n"), 50)
+
+
+def _joined(head: str, told: str, width: int) -> str:
+    """Return what was done and what came of it; of both the beginnings where they are long."""
+    if not told:
+        return one_line(head, width)
+    tail = one_line(told, max(12, width // 2))
+    return f"{one_line(head, max(8, width - len(tail) - 3))} — {tail}"

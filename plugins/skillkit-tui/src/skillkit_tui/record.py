@@ -1,0 +1,349 @@
+"""Turns the events of an agent, and of those below it, into blocks: one log for each agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from skillkit_commands.pieces import Pieces
+
+from skillkit_core import AssistantMessage, ToolResultMessage, UserMessage
+from skillkit_core.messages import (
+    CustomMessage,
+    RefusalBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    message_from_dict,
+)
+
+from .blocks import Block, one_line
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentMessage, AgentRunner
+    from skillkit_core.agent.session import Session, SessionView
+
+__all__ = ["Log", "Recorder", "call_head", "replay"]
+
+_ENDED = {"ok": "", "error": "failed"}
+
+
+@dataclass(slots=True)
+class Log:
+    """What one agent did.
+
+    Attributes:
+        path: names of the agents from the outermost one on.
+        blocks: what it did, in turn.
+        state: whether it works, and how its last run ended.
+        session_id: its session.
+        task: what it was asked.
+        tokens: tokens of its requests.
+    """
+
+    path: tuple[str, ...]
+    blocks: list[Block] = field(default_factory=list)
+    state: Literal["running", "completed", "aborted", "failed", "limit", "suspended", ""] = ""
+    session_id: str | None = None
+    task: str = ""
+    tokens: int = 0
+    doing: str = ""
+    last: dict[str, Block] = field(default_factory=dict)  # text and thinking that arrive
+    calls: dict[str, Block] = field(default_factory=dict)
+
+    def add(self, block: Block) -> Block:
+        """Add a block."""
+        self.blocks.append(block)
+        return block
+
+
+class Recorder:
+    """Listens to an agent and all below it.
+
+    Args:
+        agent: the outermost one.
+        changed: called with the log that changed.
+
+    Attributes:
+        main: the log of the outermost agent.
+        logs: all logs, by path, in the order in which the agents began.
+        queued: texts that wait for the model to read them, by the id of the queue.
+    """
+
+    def __init__(self, agent: AgentRunner, changed: Callable[[Log], None]) -> None:
+        self._agent, self._changed = agent, changed
+        self._pieces = Pieces(agent.host.secrets)
+        self.main = Log(agent.agent_path)
+        self.logs: dict[tuple[str, ...], Log] = {self.main.path: self.main}
+        self.queued: dict[str, str] = {}
+        self._waiting: set[str] = set()
+        self._waited: set[str] = set()
+        self._known: dict[str, Callable[[Any, Log], None]] = {
+            name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")
+        }
+        agent.events.observe(self._event)
+
+    # --- what the front end adds ------------------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Add what a person said."""
+        self._finish(self.main)
+        self.main.add(Block("user", self._agent.host.redact(text)))
+        self._changed(self.main)
+
+    def note(self, text: str, *, error: bool = False) -> None:
+        """Add a line about what happens."""
+        self._finish(self.main)
+        self.main.add(Block("error" if error else "note", text))
+        self._changed(self.main)
+
+    def put(self, block: Block) -> Block:
+        """Add a block of the front end."""
+        self._finish(self.main)
+        self.main.add(block)
+        self._changed(self.main)
+        return block
+
+    def finish(self) -> None:
+        """End what is left open: the run is over."""
+        for log in self.logs.values():
+            self._finish(log)
+            for block in log.calls.values():
+                block.end(good=False, result="no result")
+            log.calls.clear()
+        self._changed(self.main)
+
+    def begin(self, session: Session | SessionView) -> None:
+        """Show a session from its beginning."""
+        self.clear()
+        self.main.blocks.extend(replay(session, self._agent.host.redact))
+        for path in [path for path in self.logs if len(path) > 1]:
+            del self.logs[path]
+        self._changed(self.main)
+
+    def clear(self) -> None:
+        """Forget what is shown of the outermost agent."""
+        self.main.blocks = []
+        self.main.last.clear()
+        self._changed(self.main)
+
+    def wait(self, item: str, text: str) -> None:
+        """Show a text that waits until the model reads it."""
+        if item in self._waiting or item not in self._waited:
+            self.queued[item] = text
+        else:
+            self.say(text)
+        self._changed(self.main)
+
+    def take_back(self) -> dict[str, str]:
+        """Return the texts that wait, which nobody reads any more."""
+        queued, self.queued = self.queued, {}
+        return queued
+
+    # --- events -----------------------------------------------------------------------------------------------
+
+    def _event(self, event: Any) -> None:
+        handler = self._known.get(event.type)
+        if handler is None:
+            return
+        log = self.logs.get(event.agent_path)
+        if log is None:
+            log = self.logs[event.agent_path] = Log(event.agent_path)
+        if event.session_id is not None:
+            log.session_id = event.session_id
+        handler(event, log)
+        self._changed(log)
+
+    def _on_agent_start(self, event: Any, log: Log) -> None:
+        log.state, log.doing = "running", "thinking"
+
+    def _on_agent_end(self, event: Any, log: Log) -> None:
+        self._finish(log)
+        log.state, log.doing = event.outcome, ""
+        if len(log.path) > 1 and event.error is not None:
+            log.add(Block("error", str(event.error)))
+
+    def _on_input(self, event: Any, log: Log) -> None:
+        if len(log.path) > 1:
+            text = self._agent.host.redact(event.text)
+            log.task = log.task or one_line(text, 60)
+            log.add(Block("user", text))
+
+    def _on_message_update(self, event: Any, log: Log) -> None:
+        update = event.event
+        if update.type == "text_delta":
+            self._grow(log, "text", update.content)
+        elif update.type == "thinking_delta":
+            self._grow(log, "thinking", update.content)
+        elif update.type == "tool_call_start":
+            log.doing = f"preparing {update.tool_name}"
+
+    def _on_message_end(self, event: Any, log: Log) -> None:
+        message = event.message
+        if isinstance(message, AssistantMessage):
+            shown = bool(log.last)
+            self._finish(log)
+            if not shown:  # an answer that came whole
+                log.blocks.extend(
+                    b for b in _answer(message, self._agent.host.redact) if b.kind in ("text", "thinking")
+                )
+        elif isinstance(message, CustomMessage) and message.display:
+            log.blocks.extend(_custom(message))
+
+    def _on_tool_execution_start(self, event: Any, log: Log) -> None:
+        self._finish(log)
+        log.doing = f"running {event.tool_name}"
+        args = self._agent.host.redact(event.args)
+        head = call_head(self._agent, event.tool_name, args)
+        log.calls[event.tool_call_id] = log.add(Block("tool", head=head, args=args, done=False))
+
+    def _on_tool_execution_update(self, event: Any, log: Log) -> None:
+        if (block := log.calls.get(event.tool_call_id)) is not None:
+            block.add(self._pieces.add((log.path, event.tool_call_id, event.stream), event.output))
+
+    def _on_tool_execution_end(self, event: Any, log: Log) -> None:
+        for stream in ("stdout", "stderr"):
+            self._pieces.rest((log.path, event.tool_call_id, stream))  # the whole output follows
+        block = log.calls.pop(event.tool_call_id, None)
+        if block is None:
+            args = self._agent.host.redact(event.args)
+            block = log.add(Block("tool", head=call_head(self._agent, event.tool_name, args), args=args))
+        text = "\n".join(b.text for b in event.content if isinstance(b, TextBlock))
+        block.text = self._agent.host.redact(text)
+        _end(block, event.outcome.value, event.duration)
+        log.doing = "thinking"
+
+    def _on_retry_scheduled(self, event: Any, log: Log) -> None:
+        self._finish(log)
+        log.add(Block("note", f"{event.error}; trying again in {event.delay:.1f} s"))
+        log.doing = "waiting to try again"
+
+    def _on_retry_start(self, event: Any, log: Log) -> None:
+        log.doing = f"trying again ({event.attempt})"
+
+    def _on_model_select(self, event: Any, log: Log) -> None:
+        if log.state == "running" and event.model is not None:
+            log.add(Block("note", f"now answering: {event.provider}/{event.model.id}"))
+
+    def _on_compaction_start(self, event: Any, log: Log) -> None:
+        log.doing = "shortening the conversation"
+
+    def _on_compaction_end(self, event: Any, log: Log) -> None:
+        if event.outcome == "completed":
+            said = f"from about {event.before_tokens:,} to {event.after_tokens:,} tokens"
+            log.add(Block("note", f"the conversation was shortened {said}"))
+        else:
+            log.add(Block("note", f"the conversation was not shortened: {event.outcome.replace('_', ' ')}"))
+
+    def _on_usage(self, event: Any, log: Log) -> None:
+        log.tokens += event.usage.total
+
+    def _on_queue_update(self, event: Any, log: Log) -> None:
+        if len(log.path) > 1:
+            return
+        self._waiting = {*event.steering, *event.follow_up, *event.next_run}
+        self._waited |= self._waiting
+        for name in [name for name in self.queued if name not in self._waiting]:
+            self.say(self.queued.pop(name))
+
+    def _on_handler_error(self, event: Any, log: Log) -> None:
+        owner = f"plugin {event.plugin!r}" if event.plugin else event.source
+        log.add(Block("note", " ".join(f"{owner} failed on {event.event}: {event.error}".split())))
+
+    # --- parts ------------------------------------------------------------------------------------------------
+
+    def _grow(self, log: Log, kind: Literal["text", "thinking"], piece: str) -> None:
+        block = log.last.get(kind)
+        if block is None:
+            if not piece:
+                return
+            self._finish(log)
+            block = log.last[kind] = log.add(Block(kind, done=False))
+        block.add(self._pieces.add((log.path, kind), piece))
+
+    def _finish(self, log: Log) -> None:
+        for kind, block in log.last.items():
+            block.add(self._pieces.rest((log.path, kind)))
+            block.end()
+        if log.last and not log.blocks[-1].text.strip() and log.blocks[-1].kind in log.last:
+            log.blocks.pop()  # only white space came
+        log.last.clear()
+
+
+def call_head(agent: AgentRunner, name: str, args: Mapping[str, Any]) -> str:
+    """Return the name of a tool, and what it is called with, on one line."""
+    tool = agent.toolbox.get(name)
+    about = tool.annotations if tool is not None else {}
+    command = args.get(str(about["command"])) if "command" in about else None
+    paths = [args[path] for path in about.get("paths", ()) if isinstance(args.get(path), str)]
+    values = list(args.values())
+    if isinstance(command, str):
+        shown = command
+    elif paths and "preview" in about:
+        shown = " ".join(paths)
+    elif len(values) == 1 and isinstance(values[0], str):
+        shown = values[0]
+    else:
+        shown = ", ".join(f"{key}={one_line(repr(value), 60)}" for key, value in args.items())
+    return f"{one_line(agent.host.redact(name), 80)} {one_line(shown, 300)}".rstrip()
+
+
+def replay(session: Session | SessionView, redact: Callable[[Any], Any] = lambda value: value) -> list[Block]:
+    """Return the blocks of a session's current branch, what was compacted included."""
+    blocks: list[Block] = []
+    calls: dict[str, Block] = {}
+    for entry in session.path():
+        if entry.type == "compaction":
+            blocks.append(Block("note", "the conversation before this line was shortened for the model"))
+        elif entry.type in ("message", "custom_message") and "message" in entry.data:
+            blocks += _of_message(message_from_dict(entry.data["message"], entry.ts), calls, redact)
+    return blocks
+
+
+def _of_message(message: AgentMessage, calls: dict[str, Block], redact: Callable[[Any], Any]) -> Iterable[Block]:
+    if isinstance(message, UserMessage):
+        yield Block("user", redact(message.text) or "(an attachment)")
+    elif isinstance(message, AssistantMessage):
+        made = _answer(message, redact)
+        for block, call in zip([b for b in made if b.kind == "tool"], message.tool_calls, strict=True):
+            calls[call.id] = block
+        yield from made
+    elif isinstance(message, ToolResultMessage):
+        if message.tool_call_id in calls:
+            called = calls.pop(message.tool_call_id)
+            called.text = redact(message.text)
+            _end(called, message.outcome.value, 0.0)
+    elif isinstance(message, CustomMessage) and message.display:
+        yield from _custom(message)
+
+
+def _answer(message: AssistantMessage, redact: Callable[[Any], Any]) -> Sequence[Block]:
+    blocks: list[Block] = []
+    for part in message.content:
+        if isinstance(part, (TextBlock, RefusalBlock)) and part.text.strip():
+            blocks.append(Block("text", redact(part.text)))
+        elif isinstance(part, ThinkingBlock) and part.thinking.strip():
+            blocks.append(Block("thinking", redact(part.thinking)))
+        elif isinstance(part, ToolCall):
+            args = redact(part.args or {"arguments": part.raw_args})
+            shown = next(iter(args.values())) if len(args) == 1 else ", ".join(f"{k}={v!r}" for k, v in args.items())
+            blocks.append(
+                Block("tool", head=f"{one_line(part.name, 80)} {one_line(str(shown), 300)}".rstrip(), args=args)
+            )
+    if message.error:
+        blocks.append(Block("error", redact(message.error)))
+    return blocks
+
+
+def _custom(message: CustomMessage) -> Iterable[Block]:
+    if message.text.strip():
+        yield Block("note", message.text)
+
+
+def _end(block: Block, outcome: str, seconds: float) -> None:
+    """Say how a call ended."""
+    told = _ENDED.get(outcome, outcome)
+    if seconds >= 0.1:
+        told = f"{told} {seconds:.1f} s".strip()
+    block.end(good=outcome == "ok", result=told)

@@ -1,0 +1,112 @@
+"""A stage for the UI: an agent whose model answers by script, the UI without a terminal, and what a person would see."""
+
+import asyncio
+import contextlib
+import html
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+import skillkit_commands.plugin
+import skillkit_tui.plugin
+from skillkit_tui.app import TerminalUI
+
+from skillkit_core import AgentConfig, AgentRunner, Host
+from skillkit_core.testing import ScriptedModel
+
+WRITES = os.environ.get("SKILLKIT_SNAPSHOTS") == "write"
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+PATIENCE = 30.0
+_TEXT = re.compile(r'<text class="\S+-r\d+" x="([\d.]+)" y="([\d.]+)" textLength="([\d.]+)"[^>]*>(.*?)</text>')
+_CELL, _ROW = 12.2, 24.4
+
+
+def screen_of(ui):
+    """The rows of the screen, as a person sees them, from the exported screenshot."""
+    rows = {}
+    for x, y, _, text in _TEXT.findall(ui.export_screenshot()):
+        row, column = round((float(y) - 20) / _ROW), round(float(x) / _CELL)
+        now = rows.get(row, "")
+        rows[row] = now.ljust(column) + html.unescape(text).replace("\xa0", " ")
+    return "\n".join(rows.get(row, "").rstrip() for row in range(ui.size.height))
+
+
+class Stage:
+    """A UI that runs, and a pilot who presses keys."""
+
+    def __init__(self, ui, pilot, model):
+        self.ui, self.pilot, self.model, self.agent = ui, pilot, model, ui.agent
+
+    @property
+    def screen(self):
+        return screen_of(self.ui)
+
+    async def press(self, *keys):
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def type(self, text):
+        for character in text:
+            await self.pilot.press("enter" if character == "\n" else character)
+        await self.pilot.pause()
+
+    async def until(self, condition):
+        """Wait until a text stands on the screen, or something is true."""
+        holds = (lambda: condition in self.screen) if isinstance(condition, str) else condition
+        until = time.monotonic() + PATIENCE
+        while not holds():
+            assert time.monotonic() < until, f"{condition!r} never held on:\n{self.screen}"
+            await self.pilot.pause(0.02)
+
+    async def idle(self):
+        """Wait until nothing goes on."""
+        await self.until(lambda: not self.ui.talk.busy)
+        await self.pilot.pause(0.05)
+
+
+@pytest.fixture
+def stage(skillkit_home):
+    """``stage(turns, plugins=(), size=(80, 24), ...)`` is an async context manager that gives a :class:`Stage`."""
+
+    @contextlib.asynccontextmanager
+    async def open_(
+        turns=(), plugins=(), size=(80, 24), session=None, kept=False, tools=(), theme="dark", patient=False
+    ):
+        names = [("commands", skillkit_commands.plugin), ("tui", skillkit_tui.plugin), *plugins]
+        host = Host(plugins=names, discover=False, cwd=skillkit_home.cwd)
+        agent = AgentRunner(AgentConfig(model="any", tools=tools), host=host, session=session)
+        model = ScriptedModel(turns)
+        agent.set_adapter(model)
+        await agent.open()
+        ui = TerminalUI(agent, kept=kept, theme=theme)
+        agent.configure(approver=ui.person, ui=ui.person)
+        try:
+            async with ui.run_test(size=size) as pilot:
+                yield Stage(ui, pilot, model)
+                await ui.talk.close()
+        finally:
+            await agent.aclose()
+            await host.aclose()
+
+    return open_
+
+
+@pytest.fixture
+def snapshot():
+    """``snapshot(name, text)`` compares with the kept one; ``SKILLKIT_SNAPSHOTS=write`` keeps a new one."""
+
+    def compare(name, text):
+        file = SNAPSHOTS / name
+        if WRITES:
+            file.write_text(text)
+        assert text == file.read_text(), f"{name} looks otherwise; SKILLKIT_SNAPSHOTS=write keeps it"
+
+    return compare
+
+
+@pytest.fixture
+def play():
+    """Run a coroutine."""
+    return asyncio.run

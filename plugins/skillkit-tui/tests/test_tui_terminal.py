@@ -1,0 +1,127 @@
+"""The command in a real terminal: tmux, a session, and a scripted server behind the model."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from skillkit_testkit import Call, Fail, Gate, Reply
+
+PLUGIN = Path(__file__).parent / "support" / "asking_plugin.py"
+PATIENCE = 60.0
+
+
+class Tmux:
+    """A program in a window of tmux that nobody is attached to."""
+
+    def __init__(self, folder, argv, cwd, env, columns=100, rows=30):
+        self._socket = str(folder / "tmux")
+        self._env = {**env, "TMUX": ""}
+        script = f"TERM=tmux-256color {shlex.join(argv)}; echo ended with $?; exec sleep 600"
+        size = ["-x", str(columns), "-y", str(rows)]
+        self._run("-f", os.devnull, "new-session", "-d", "-c", str(cwd), *size, "sh", "-c", script)
+
+    def _run(self, *words):
+        argv = ["tmux", "-u", "-S", self._socket, *words]
+        return subprocess.run(argv, capture_output=True, text=True, check=True, env=self._env).stdout
+
+    def keys(self, *keys):
+        for key in keys:
+            self._run("send-keys", key)
+
+    def type(self, text):
+        self._run("send-keys", "-l", text)
+        self.keys("Enter")
+
+    @property
+    def screen(self):
+        return self._run("capture-pane", "-p")
+
+    def expect(self, *texts, gone=()):
+        until = time.monotonic() + PATIENCE
+        while True:
+            screen = self.screen
+            missing = [text for text in texts if text not in screen] + [text for text in gone if text in screen]
+            if not missing:
+                return screen
+            assert time.monotonic() < until, f"{missing} on:\n{screen}"
+            time.sleep(0.03)
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)
+
+
+@pytest.fixture
+def terminal(skillkit_cli, llm_server, install_plugin, tmp_path):
+    """``terminal("--continue", ...)`` opens the UI in tmux."""
+    if shutil.which("tmux") is None:
+        assert not os.environ.get("CI"), "CI must have tmux"
+        pytest.skip("there is no tmux")
+    install_plugin("asking", PLUGIN)
+    opened = []
+
+    def open_(*args, **env):
+        asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+        argv = [*skillkit_cli.argv, "-P", "asking", "tui", *asked, *args]
+        whole = {**os.environ, "LC_ALL": "C.UTF-8", "OPENAI_API_KEY": "key-of-the-tests", **env}
+        (tmp_path / str(len(opened))).mkdir()
+        opened.append(Tmux(tmp_path / str(len(opened)), argv, skillkit_cli.home.cwd, whole))
+        return opened[-1]
+
+    yield open_
+    for one in opened:
+        one.close()
+
+
+def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm_server, skillkit_cli):
+    home, gate = skillkit_cli.home, Gate(after_deltas=2)
+    (home.cwd / "plan.md").write_text("old")
+    llm_server.script(
+        Reply(text="I write it.", tool_calls=[Call("jot", {"text": "by the model"})]),
+        Reply(text=["# Done\n\n", "*all* of ", "it \x1b]0;owned\x07\u202e"], gate=gate),
+        Reply(text="steered"),
+        Fail(status=400, message="no more"),
+    )
+    on = terminal(EDITOR="sh -c 'echo new > \"$0\"'")
+    on.expect("[INSERT] [EXECUTE]", "[NET on]", "any")
+    on.type("write it")
+    on.expect("Write it? (asking)", "Run jot?", "[y]es", "by the model", "[ASK]")
+    assert not (home.cwd / "made").exists()
+    on.keys("y")
+    on.expect("● jot — allowed", "● jot by the model — 30 lines", "# Done", "*all*")
+    assert (home.cwd / "made").read_text() == "by the model"
+    on.type("and this")
+    on.expect("↳ queued: and this")
+    gate.open()
+    screen = on.expect("  Done\n", "all of it \\x1b]0;owned\\x07\\u202e", "steered", gone=["# Done", "queued"])
+    assert screen.index("all of it") < screen.index("› and this") < screen.index("steered")
+    on.keys("Escape")
+    on.expect("[NORMAL]")  # a terminal takes Escape and a bracket for one key
+    on.keys("[", "[", "[", "[", "Enter")
+    on.expect("▌", "│ text: by the model", "│ written")
+    on.keys("Escape")
+    on.expect("any", gone=["▌"])
+    on.keys("Space")
+    on.expect("[LEADER]", "edit the plan", "needs skillkit-planning")
+    on.keys("e")
+    on.expect("the plan is new", "[NORMAL]")
+    on.keys("i")
+    on.type("fail")
+    on.expect("✗", "no more")
+    on.type("/quit")
+    on.expect("ended with 0", "Go on with: skillkit tui --session ")
+    again = terminal("--continue")
+    again.expect("› write it", "● jot by the model — 30 lines", "steered", "| i:", "write it")
+    again.keys("C-c", "C-c")
+    again.expect("ended with 0")
+
+
+def test_wrong_usage_is_said_in_a_line(skillkit_cli):
+    piped = skillkit_cli("tui")
+    assert piped.exit_code == 2 and "the UI needs a terminal" in piped.stderr
+    both = skillkit_cli("tui", "--session", "a", "--continue")
+    assert both.exit_code == 2 and "exclude each other" in both.stderr
+    assert "--resume" in skillkit_cli("tui", "--help").ok().stdout
