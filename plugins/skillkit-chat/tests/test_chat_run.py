@@ -6,7 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from skillkit_testkit import Terminal
+from skillkit_testkit import Call, Reply, Terminal
+
+from skillkit_core import TokenUsage
 
 ALONE = "chat,skills,bash,offline,sessions"
 
@@ -340,3 +342,19 @@ def test_a_skill_that_is_nested_too_deeply_is_a_problem_and_no_crash(echoes, ski
         assert refused.exit_code == 2
         assert "nested too deeply" in refused.stderr or "not valid YAML" in refused.stderr
         skillkit_home.write_config("")
+
+
+def test_json_says_what_each_request_the_run_and_the_session_used_with_cached_tokens(skillkit_cli, llm_server):
+    cached = TokenUsage(input=34, cache_read=800, output=67)
+    llm_server.script(Reply(text="one"), Reply(tool_calls=[Call("nothing")], usage=cached), Reply(text="two"))
+    asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+    env = {"OPENAI_API_KEY": "key-of-the-tests"}
+    skillkit_cli("run", *asked, "first", env=env).ok()
+    told = skillkit_cli("run", "--continue", *asked, "second", "--json", env=env).ok().json
+    first, second = told["requests"]
+    assert {name: first[name] for name in ("input", "cache_read", "output", "total", "model", "purpose")} == {
+        "input": 34, "cache_read": 800, "output": 67, "total": 901, "model": "any", "purpose": "turn",
+    }  # fmt: skip
+    assert (second["input"], second["cache_read"], second["output"]) == (10, 0, 5)
+    assert told["usage"]["total"] == 901 + 15 and told["session_usage"]["total"] == 15 + 901 + 15
+    assert told["session_usage"]["cache_read"] == 800 and told["session_cost"] == 0.0

@@ -155,7 +155,10 @@ class Display:
 
     def _usage(self, event: Any) -> None:
         cost = "" if event.cost is None else f", ${event.cost:.4f}"
-        self._say(f"{event.usage.total} tokens{cost}")
+        used = event.usage
+        cached = f" ({used.cache_read:,} from a cache)" if used.cache_read else ""
+        read = used.input + used.cache_read + used.cache_write
+        self._say(f"{used.total:,} tokens: {read:,} in{cached}, {used.output + used.reasoning:,} out{cost}")
 
     def _retry(self, event: Any) -> None:
         self._say(f"{event.error}; trying again in {event.delay:.1f} s")

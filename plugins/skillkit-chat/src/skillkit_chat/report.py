@@ -9,11 +9,13 @@ from skillkit_core import (
     AgentResponse,
     AgentRunner,
     StopReason,
+    TokenUsage,
     ToolExecutionEndEvent,
     ToolExecutionStartEvent,
 )
 from skillkit_core.agent.suspension import SuspendedCall
 from skillkit_core.errors import ProviderError
+from skillkit_core.models import BUCKETS
 
 from .waiting import waiting_json
 
@@ -31,6 +33,7 @@ class Report:
         self.agent = agent
         self.going_on = going_on
         self._waited = agent.suspension
+        self._written = len(agent.session.entries)
         self.calls: list[dict[str, Any]] = []
         self.model: str | None = None
         self.provider: str | None = None
@@ -77,6 +80,18 @@ class Report:
         denied = {call["id"] for call in self.calls if call["outcome"] == "denied"}
         return tuple(call for call in (self._waited.calls if self._waited else ()) if call.id in denied)
 
+    def _requests(self) -> list[dict[str, Any]]:
+        """What each request of the run used, nested ones too, from the books."""
+        entries = [e.data for e in self.agent.session.entries[self._written :] if e.type == "usage"]
+        return [
+            {
+                **TokenUsage(**{name: data.get(name, 0) for name in BUCKETS}).to_dict(),
+                "cost": data.get("cost"),
+                **{name: data.get(name, "") for name in ("provider", "model", "purpose")},
+            }
+            for data in entries
+        ]
+
     def to_dict(self, response: AgentResponse | None, error: Exception | None, ok: bool) -> dict[str, Any]:
         """The object of ``--json``: the answer, what was used for it, usage, cost, and where the session is."""
         last = next((c for c in reversed(self.calls) if c["skill"]), None)
@@ -106,6 +121,9 @@ class Report:
             "model": self.model,
             "usage": response.usage.to_dict(),
             "cost": response.cost,
+            "requests": self._requests(),
+            "session_usage": session.usage.to_dict(),
+            "session_cost": session.cost,
             "plugin_problems": [p.to_dict() for p in self.agent.host.problems if p.severity == "error"],
             "session": session.id,
             "session_path": session.location,

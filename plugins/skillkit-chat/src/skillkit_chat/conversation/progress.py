@@ -82,6 +82,7 @@ class Progress:
 
     def begin(self) -> None:
         """Begin to show a run."""
+        self._status.begin_turn()
         self.busy, self.shown = True, False
         self._doing, self._since = "thinking", time.monotonic()
 

@@ -8,6 +8,7 @@ from skillkit_commands import context_tokens
 
 from skillkit_core import TokenUsage, UsageEvent
 from skillkit_core.cli.output import escaped
+from skillkit_core.models import BUCKETS
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -22,6 +23,12 @@ def short(number: int) -> str:
             value = number / size
             return f"{value:.0f}{letter}" if value >= 100 else f"{value:.1f}{letter}"
     return str(number)
+
+
+def _counted(used: TokenUsage) -> str:
+    """Return tokens in, those of them that came from a cache, and tokens out: ``↑10.4k (8.1k cached) ↓420``."""
+    cached = f" ({short(used.cache_read)} cached)" if used.cache_read else ""
+    return f"↑{short(used.input + used.cache_read + used.cache_write)}{cached} ↓{short(used.output + used.reasoning)}"
 
 
 class Status:
@@ -39,18 +46,25 @@ class Status:
     def begin(self) -> None:
         """Count from what the open session says."""
         session = self._agent.open_session
-        self._usage = session.usage if session is not None else TokenUsage()
-        self._cost = session.cost if session is not None else 0.0
+        self.begin_turn()
         titles = (
             [e.data.get("title") for e in session.entries if e.type == "session_info"] if session is not None else []
         )
         self.title = next((str(title) for title in reversed(titles) if title), "")
         self._context = context_tokens(self._agent)
 
+    def begin_turn(self) -> None:
+        """Count from here what a turn uses."""
+        self._before = self._total
+
+    @property
+    def _total(self) -> TokenUsage:
+        """What the session used, from its books."""
+        session = self._agent.open_session
+        return session.usage if session is not None else TokenUsage()
+
     def used(self, event: UsageEvent) -> None:
-        """Count a request."""
-        self._usage += event.usage
-        self._cost += event.cost or 0.0
+        """Take over how long the context is."""
         if event.usage.total and event.purpose == "turn" and len(event.agent_path) == 1:
             self._context = event.usage.total
 
@@ -63,16 +77,16 @@ class Status:
         target, choice = self._agent.target, self._agent.config
         named = choice.model if isinstance(choice.model, str) or choice.model is None else choice.model.id
         model = target.model.id if target is not None else named or choice.provider or "no model yet"
-        used = self._usage
+        used, before, session = self._total, self._before, self._agent.open_session
+        cost = session.cost if session is not None else 0.0
         parts = [escaped(model)]
-        if used.total:
-            parts.append(
-                f"↑{short(used.input + used.cache_read + used.cache_write)} ↓{short(used.output + used.reasoning)}"
-            )
-        if used.cache_read:
-            parts.append(f"{short(used.cache_read)} cached")
-        if self._cost:
-            parts.append(f"${self._cost:.4f}" if self._cost < 1 else f"${self._cost:.2f}")
+        if before.total and used.total > before.total:
+            turn = TokenUsage(**{name: getattr(used, name) - getattr(before, name) for name in BUCKETS})
+            parts.append(f"{_counted(turn)} of {_counted(used)}")
+        elif used.total:
+            parts.append(_counted(used))
+        if cost:
+            parts.append(f"${cost:.4f}" if cost < 1 else f"${cost:.2f}")
         window = target.model.context_window if target is not None else 0
         if self._context:
             parts.append(
