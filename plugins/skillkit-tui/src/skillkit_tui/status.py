@@ -11,6 +11,7 @@ from skillkit_commands import context_tokens
 from skillkit_core import TokenUsage
 from skillkit_core.cli.output import escaped
 from skillkit_core.descriptors import load_object
+from skillkit_core.models import BUCKETS
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -35,8 +36,7 @@ def counted(used: TokenUsage) -> str:
 
 def _less(all_: TokenUsage, before: TokenUsage) -> TokenUsage:
     """Return what was used since ``before``."""
-    names = ("input", "output", "cache_read", "cache_write", "reasoning")
-    return TokenUsage(**{name: getattr(all_, name) - getattr(before, name) for name in names})
+    return TokenUsage(**{name: getattr(all_, name) - getattr(before, name) for name in BUCKETS})
 
 
 class Status:
