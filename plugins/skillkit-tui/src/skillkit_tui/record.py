@@ -224,7 +224,8 @@ class Recorder:
 
     def _on_model_select(self, event: Any, log: Log) -> None:
         if log.state == "running" and event.model is not None:
-            log.add(Block("note", f"now answering: {event.provider}/{event.model.id}"))
+            because = f"{event.reason}; " if event.reason else ""
+            log.add(Block("note", f"{because}now answering: {event.provider}/{event.model.id}"))
 
     def _on_compaction_start(self, event: Any, log: Log) -> None:
         log.doing = "shortening the conversation"
