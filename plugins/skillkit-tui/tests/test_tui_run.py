@@ -16,8 +16,10 @@ from skillkit_core import (
     TokenUsage,
     Tool,
     ToolCallEventResult,
+    UserMessage,
     hookimpl,
 )
+from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Reply, ScriptedModel
 
 CACHED = TokenUsage(input=400, cache_read=800, cache_write=34, output=500, reasoning=67)
@@ -206,6 +208,32 @@ def test_agents_below_are_a_tree_whose_work_can_be_read(stage, play, snapshot):
             await on.until("all done")
             await on.press("escape")
             await on.until(lambda: "└ ● scout" not in on.screen)
+
+    play(story())
+
+
+def test_kept_sessions_of_agents_below_are_read_too(stage, play):
+    import skillkit_sessions.plugin
+
+    async def story():
+        plugins = [("sessions", skillkit_sessions.plugin)]
+        async with stage(["here"], plugins=plugins, session="new", kept=True, size=(100, 24)) as on:
+            await on.type("hi\n")
+            await on.idle()
+            store = on.agent.host.session_store()
+            for parent, said in ((on.agent.session.id, "a child did this"), (None, "a stranger did this")):
+                child = await Session.create(store, time.time, parent=parent)
+                await child.append("session_info", {"title": said.replace("did", "does")})
+                await child.append_message(UserMessage(content=said))
+                await child.close()
+            await on.type("/agents\n")
+            await on.until("a child does this")
+            assert "stranger" not in on.screen
+            await on.press("j", "enter")
+            await on.until("› a child did this")
+            assert on.ui.mode == "REPLAY"
+            await on.press("q")
+            await on.until("› hi")
 
     play(story())
 

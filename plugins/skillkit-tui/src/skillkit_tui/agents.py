@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Agents", "children", "read_session"]
 
-_LOOKED_AT = 200
+_LISTED, _LOOKED_AT = 200, 50  # sessions that are listed, and of those begun since the ones that are opened
 _STATES = {
     "running": ("◐", "yellow"), "completed": ("●", "green"), "aborted": ("✗", "yellow"), "failed": ("✗", "red"),
     "limit": ("●", "yellow"), "suspended": ("?", "yellow"),
@@ -36,9 +36,15 @@ async def children(front: TerminalUI, session_id: str, known: Iterable[str | Non
     host = front.agent.host
     if not host.session_stores.list():
         return []
-    store, found, seen = host.session_store(), [], set(known)
-    for row in await store.list(limit=_LOOKED_AT):
-        if row.get("parent_session") == session_id and row["id"] not in seen:
+    store, seen = host.session_store(), {session_id, *known}
+    rows = [row for row in await store.list(limit=_LISTED) if row["id"] not in seen and not row.get("error")]
+    began = front.agent.session.handle.header.created
+    later = [row for row in rows if (row.get("created") or 0.0) >= began]
+    found: list[tuple[str, str]] = []
+    for row in later[:_LOOKED_AT]:  # listings do not name the parent
+        handle = await store.open(str(row["id"]), read_only=True)
+        await handle.close()
+        if handle.header.parent_session == session_id:
             found.append((str(row["id"]), str(row.get("title") or row["id"])))
     return found
 
