@@ -1,0 +1,36 @@
+"""Agents that work for an agent: the tool ``spawn_agent``, agents in files, and how they are watched and stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .crew import Subagent, stop, subagents_of
+    from .definitions import AgentFile, agent_files
+
+__all__ = ["DEFAULTS", "AgentFile", "Settings", "Subagent", "agent_files", "stop", "subagents_of"]
+
+
+class Settings(NamedTuple):
+    """The values of the section ``subagents``, whose model describes them, for code that does without pydantic."""
+
+    depth: int = 2
+    parallel: int = 4
+    total: int = 50
+    turns: int | None = 50
+    tokens: int | None = None
+    cost: float | None = None
+    models: Sequence[str] | None = None
+    model_aliases: Mapping[str, str] = {}
+
+
+DEFAULTS = Settings()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import crew, definitions
+
+    return getattr(definitions if name in definitions.__all__ else crew, name)

@@ -1,0 +1,249 @@
+"""The agents that work for an agent: each has a task of its own, waits for a place, works, and ends once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from skillkit_core.errors import AgentBusy, AgentError, RunAborted, SessionError, UnknownName, in_words
+
+from .events import SubagentEndEvent, SubagentStartEvent, SubagentUpdateEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillkit_core import AgentRunner
+    from skillkit_core.events.types import Event
+
+__all__ = ["Crew", "Subagent", "crew_of", "stop", "subagents_of"]
+
+_TITLE = 80  # characters of a task that name its session
+_DONE = {"limit": "was stopped by a limit", "stopped": "was stopped", "failed": "failed"}
+
+
+@dataclass(slots=True, eq=False)
+class Subagent:
+    """One agent that works for another.
+
+    Attributes:
+        runner: the agent.
+        id: the last part of its ``agent_path``.
+        name: name of its file, else ``agent``.
+        work: what it was asked.
+        background: the agent that asked goes on meanwhile.
+        session: its session; ``None``: not open yet, or not kept.
+        asked_in: session of the agent that asked.
+        state: ``waiting``, ``working``, ``completed``, ``limit``, ``stopped`` or ``failed``.
+        reason: why it did not simply complete.
+        answer: its last message, as far as it came.
+        doing: what it does now.
+        notes: what of the request had no effect, a sentence each.
+    """
+
+    runner: AgentRunner
+    id: str
+    name: str
+    work: str
+    background: bool
+    asked_in: str | None
+    notes: tuple[str, ...] = ()
+    session: str | None = None
+    state: str = "waiting"
+    reason: str = ""
+    answer: str = ""
+    doing: str = ""
+    turns: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def over(self) -> bool:
+        """Whether the agent has ended."""
+        return self.state not in ("waiting", "working")
+
+    def facts(self) -> dict[str, Any]:
+        """Return what every event about the agent says."""
+        names = ("id", "name", "session", "background", "turns", "tool_calls", "tokens", "cost")
+        return {name: getattr(self, name) for name in names} | {"path": self.runner.agent_path}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the agent as JSON: the facts of its events, ``state``, ``reason``, ``task`` and ``doing``."""
+        about = {"state": self.state, "reason": self.reason, "task": self.work, "doing": self.doing}
+        return {**self.facts(), "path": list(self.runner.agent_path), **about}
+
+    def report(self) -> str:
+        """Return the answer for the agent that asked, with what did not go as it was asked."""
+        text = self.answer or ("" if self.state in _DONE else "The agent gave no answer.")
+        if self.state in _DONE:
+            said = "\n\nUntil then it said:\n" if text else ""
+            text = f"The agent {self.id} {_DONE[self.state]}: {self.reason or 'no reason given'}.{said}{text}"
+        return "\n\n".join([text, *(f"[{note}]" for note in self.notes)])
+
+
+class Crew:
+    """The agents that one agent asked.
+
+    Attributes:
+        subagents: all of them by id, oldest first.
+        count: how many were asked, by the agents of these agents, too.
+    """
+
+    def __init__(self, agent: AgentRunner) -> None:
+        self._agent = agent
+        self._places: asyncio.Semaphore | None = None
+        self.subagents: dict[str, Subagent] = {}
+        self.count = 0
+
+    def begin(self, subagent: Subagent, places: int) -> None:
+        """Let an agent work in a task of its own, at most ``places`` of them at once."""
+        self.subagents[subagent.id] = subagent
+        if self._places is None:
+            self._places = asyncio.Semaphore(places)
+        subagent.task = asyncio.create_task(self._work(subagent, self._places), name=f"subagent {subagent.id}")
+
+    def stop(self, subagent: Subagent, reason: str) -> None:
+        """End one agent, whatever it does; the agent that asked gets an error that says so."""
+        if subagent.over or subagent.task is None:
+            return
+        subagent.reason = reason
+        if subagent.runner.running:
+            subagent.runner.abort(reason)
+        else:
+            subagent.task.cancel()
+
+    async def delivered(self) -> None:
+        """Wait until every agent in the background has ended and its answer is a message."""
+        while tasks := [s.task for s in self.subagents.values() if s.background and s.task and not s.task.done()]:
+            await asyncio.wait(tasks)
+
+    async def end(self, reason: str) -> None:
+        """End all agents and wait for them."""
+        for subagent in self.subagents.values():
+            self.stop(subagent, reason)
+        if tasks := [s.task for s in self.subagents.values() if s.task and not s.task.done()]:
+            await asyncio.wait(tasks)
+
+    async def _work(self, subagent: Subagent, places: asyncio.Semaphore) -> None:
+        try:
+            async with places:
+                await self._ask(subagent)
+        except RunAborted as error:
+            self._ended(subagent, "stopped", subagent.reason or str(error), error)
+        except asyncio.CancelledError:
+            subagent.state = "stopped"
+        except AgentError as error:
+            self._ended(subagent, "failed", str(error), error)
+        except Exception as error:  # noqa: BLE001 - whatever ends an agent is one error for the agent that asked
+            self._ended(subagent, "failed", in_words(error))
+        subagent.doing = ""
+        await self._tell(SubagentEndEvent, subagent, outcome=subagent.state, reason=subagent.reason)
+        if subagent.background:
+            await self._deliver(subagent)
+
+    async def _ask(self, subagent: Subagent) -> None:
+        """Have an agent do its work, in a session that the session of the asking agent names."""
+        subagent.state = "working"
+        async with subagent.runner as runner:
+            session = runner.session
+            subagent.session = session.id if session.location is not None else None
+            title = f"{subagent.name}: {' '.join(subagent.work.split())}"
+            await session.append("session_info", {"title": title[:_TITLE]})
+            about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
+            await self._agent.session.note("subagents.agent", {**about, "background": subagent.background})
+            runner.events.observe(lambda event: self._see(subagent, event), ["turn_start", "tool_execution_start"])
+            runner.events.observe(lambda event: _count(subagent, event), ["usage"])
+            tools = tuple(tool.name for tool in runner.tools)
+            await self._tell(SubagentStartEvent, subagent, task=subagent.work, tools=tools)
+            response = await runner.chat(subagent.work)
+        subagent.answer, subagent.reason = response.content, response.reason
+        subagent.state = "limit" if response.outcome == "limit" else "completed"
+
+    def _ended(self, subagent: Subagent, state: str, reason: str, error: AgentError | None = None) -> None:
+        subagent.state, subagent.reason = state, reason
+        if error is not None and error.response is not None:
+            subagent.answer = error.response.content
+
+    async def _see(self, subagent: Subagent, event: Event) -> None:
+        """Follow an agent's own turns and calls; those of its agents are told by their own events."""
+        if event.agent_path != subagent.runner.agent_path:
+            return
+        if event.type == "turn_start":
+            subagent.turns += 1
+            subagent.doing = "thinks"
+        else:
+            subagent.tool_calls += 1
+            subagent.doing = str(getattr(event, "tool_name", ""))
+        await self._tell(SubagentUpdateEvent, subagent, doing=subagent.doing)
+
+    async def _tell(self, cls: type[Event], subagent: Subagent, **more: Any) -> None:
+        """Emit an event about an agent on the bus of the agent that asked."""
+        if self._agent.events.has(cls.type):
+            await self._agent.events.fire(cls, **subagent.facts(), **more)
+
+    async def _deliver(self, subagent: Subagent) -> None:
+        """Tell the answer of an agent in the background as a message, which begins a run where none is active."""
+        agent = self._agent
+        if agent.closed:
+            return
+        text = f"The agent {subagent.id}, which works in the background, has ended. It reports:\n\n{subagent.report()}"
+        if agent.session_id != subagent.asked_in:
+            if agent.ui is not None:
+                await agent.ui.notify(f"{subagent.id} of session {subagent.asked_in} has ended: {subagent.state}")
+            return
+        try:
+            await agent.follow_up(text, trigger=True)
+        except AgentBusy:
+            agent.next_run(text)
+        except (AgentError, SessionError):
+            with contextlib.suppress(AgentError):
+                await agent.complain("subagents", f"the answer of {subagent.id} came too late to be told")
+
+
+def _count(subagent: Subagent, event: Any) -> None:
+    """Add the usage of a request of the agent, or of its own agents."""
+    subagent.tokens += event.usage.total
+    subagent.cost += event.cost or 0.0
+
+
+_CREWS: WeakKeyDictionary[AgentRunner, Crew] = WeakKeyDictionary()
+
+
+def crew_of(agent: AgentRunner) -> Crew:
+    """Return the agents that ``agent`` asked."""
+    found = _CREWS.get(agent)
+    if found is None:
+        found = _CREWS[agent] = Crew(agent)
+    return found
+
+
+def subagents_of(agent: AgentRunner) -> Iterator[tuple[int, Subagent]]:
+    """Yield the agents that work or worked for ``agent``, and below each its own, with how deep each stands."""
+    waiting = [(0, one) for one in reversed(crew_of(agent).subagents.values())]
+    while waiting:
+        depth, subagent = waiting.pop()
+        yield depth, subagent
+        waiting += [(depth + 1, one) for one in reversed(crew_of(subagent.runner).subagents.values())]
+
+
+def stop(agent: AgentRunner, name: str, reason: str = "a person stopped it") -> Subagent:
+    """End one of the agents that work for ``agent``, or for one of these; the others go on.
+
+    Args:
+        name: id of the agent, or the start of it.
+
+    Raises:
+        UnknownName: no agent that works is called so.
+    """
+    working = [one for _, one in subagents_of(agent) if not one.over]
+    found = next((one for one in working if one.id == name), None)
+    found = found or next((one for one in working if name and one.id.startswith(name)), None)
+    if found is None:
+        raise UnknownName("agent at work", name, [one.id for one in working])
+    parent = found.runner.nesting.parent
+    crew_of(parent.run.agent if parent is not None else agent).stop(found, reason)
+    return found

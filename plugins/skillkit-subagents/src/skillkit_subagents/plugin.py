@@ -1,0 +1,88 @@
+"""The plugin ``subagents``: the tool ``spawn_agent``, its events, agents in files, ``/agents`` and ``skillkit agents``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command, ConfigSection
+
+if TYPE_CHECKING:
+    from skillkit_core import HandlerContext
+    from skillkit_core.events.types import BeforeAgentEndEvent, SessionShutdownEvent
+    from skillkit_core.tools import ToolSet
+
+PROJECT_FOLDERS = (".skillkit/agents", ".claude/agents")
+_DAY = 86_400.0  # seconds
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define the events ``subagent_start``, ``subagent_update`` and ``subagent_end``."""
+    from .events import Hooks
+
+    add(Hooks)
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Offer the section ``subagents``."""
+    register(ConfigSection("subagents", "skillkit_subagents.config:SubagentsConfig"))
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """Offer ``skillkit agents``."""
+    register(Command("agents", "skillkit_subagents.cli:agents", "List and show the agents that files define."))
+
+
+@hookimpl
+def register_tools(register: Callable[[ToolSet], None]) -> None:
+    """Offer ``spawn_agent``."""
+    from skillkit_core.tools import ToolSet
+
+    register(ToolSet("subagents", "skillkit_subagents.spawning:tools"))
+
+
+@hookimpl(optionalhook=True)
+def register_slash_commands(register: Callable[[Any], None]) -> None:
+    """Offer ``/agents``, where the plugin ``commands`` is there."""
+    from .slash import COMMAND
+
+    register(COMMAND)
+
+
+@hookimpl
+def project_content(register: Callable[..., None], folder: str) -> None:
+    """Name the agent files of a project."""
+    for path in PROJECT_FOLDERS:
+        register(path, partial(_described, folder, path))
+
+
+def _described(folder: str, path: str) -> list[str]:
+    from pathlib import Path
+
+    from .definitions import markdown
+
+    return [f"agent {file.name}" for file in markdown(Path(folder, path))]
+
+
+@hookimpl(phase="last", timeout=_DAY)
+async def before_agent_end(event: BeforeAgentEndEvent, ctx: HandlerContext) -> None:
+    """Wait for the agents in the background where nobody would read their answers later."""
+    from .crew import crew_of
+
+    agent = ctx.agent
+    if agent is not None and (agent.ui is None or agent.nesting.parent is not None):
+        await crew_of(agent).delivered()
+
+
+@hookimpl
+async def session_shutdown(event: SessionShutdownEvent, ctx: HandlerContext) -> None:
+    """End the agents that still work for an agent that closes."""
+    from .crew import crew_of
+
+    if ctx.agent is not None:
+        await crew_of(ctx.agent).end("the agent that asked was closed")

@@ -1,0 +1,236 @@
+"""The tool ``spawn_agent``: what a call means, and what the agent gets that it begins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from skillkit_core import AgentConfig, AgentRunner, Limits, Tool, ToolError, ToolOutput, UserInterface
+from skillkit_core.errors import SkillKitError
+
+from . import DEFAULTS, Settings
+from .ceiling import allowed, unknown
+from .crew import Subagent, crew_of
+from .definitions import AgentFile, usable
+
+if TYPE_CHECKING:
+    from skillkit_core import Answers, Host, Survey
+    from skillkit_core.contracts.user_interface import NoticeLevel
+    from skillkit_core.tools import ToolContext
+
+__all__ = ["settings_of", "spawn_agent", "tools"]
+
+_ABOUT = (
+    "Ask another agent, which works on its own with a context of its own, and return its last message. Use it for work that "
+    "needs many steps of which only the result matters, and for parts that can be done side by side: calls in one message run "
+    "at once. The agent knows nothing of this conversation, so the task must say everything. It can use no tool that you "
+    "cannot use."
+)
+_ROLE = (
+    "You work for another agent, which gave you the task. It reads only your last message, so put the whole answer there. "
+    "Say plainly what you could not do."
+)
+_TOOLS: WeakKeyDictionary[Host, tuple[tuple[AgentFile, ...], tuple[Tool, ...]]] = WeakKeyDictionary()
+
+
+def settings_of(host: Host) -> Settings:
+    """Return the section ``subagents``; pydantic is not imported while nobody set anything."""
+    if host.config.raw("subagents") is None or (section := host.config.section("subagents")) is None:
+        return DEFAULTS
+    return Settings(*(getattr(section, name) for name in Settings._fields))
+
+
+# --- the tool -----------------------------------------------------------------------------------------------------------
+
+
+def tools(agent: AgentRunner) -> tuple[Tool, ...]:
+    """Return ``spawn_agent``, unless the agent stands too deep to ask another one."""
+    ancestors = list(agent.nesting.ancestors())
+    if len(ancestors) > min(settings_of(agent.host).depth, ancestors[-1].limits.depth):
+        return ()
+    files = tuple(usable(agent.host).values())
+    kept = _TOOLS.get(agent.host)
+    if kept is None or kept[0] != files:
+        kept = _TOOLS[agent.host] = (files, (_tool(files),))
+    return kept[1]
+
+
+def _tool(files: tuple[AgentFile, ...]) -> Tool:
+    properties: dict[str, Any] = {
+        "task": {"type": "string", "minLength": 1, "description": "What the agent is to do, complete in itself."},
+        "tools": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Names of the only tools that the agent may use; default: all that you may use.",
+        },
+        "model": {"type": "string", "description": "Model of the agent; default: yours."},
+        "budget": {
+            "type": "object",
+            "properties": {
+                "turns": {"type": "integer", "minimum": 1},
+                "tokens": {"type": "integer", "minimum": 1},
+                "cost": {"type": "number", "minimum": 0, "description": "US dollars"},
+            },
+            "additionalProperties": False,
+            "description": "Most that the agent may use. What it uses counts against your own budget, too.",
+        },
+        "background": {
+            "type": "boolean",
+            "description": "Go on meanwhile. The answer comes as a message when the agent has ended.",
+        },
+    }
+    about = _ABOUT
+    if files:
+        known = "\n".join(f"- {file.name}: {file.description or 'no description'}" for file in files)
+        about += f"\n\nAgents that are defined here:\n{known}"
+        names = [file.name for file in files]
+        properties["agent"] = {
+            "type": "string",
+            "enum": names,
+            "description": "Agent that is asked; default: a copy of you.",
+        }
+    schema = {"type": "object", "properties": properties, "required": ["task"], "additionalProperties": False}
+    facts = {"mutates": "none", "purpose": "ask an agent"}  # what the agent calls passes the guards itself
+    return Tool("spawn_agent", about, "skillkit_subagents.spawning:spawn_agent", schema, annotations=facts)
+
+
+async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+    """Begin an agent, and return its answer, or its id when it works in the background.
+
+    Raises:
+        ToolError: the agent cannot begin.
+    """
+    agent = ctx.agent
+    settings = settings_of(agent.host)
+    outermost = crew_of(list(agent.nesting.ancestors())[-1])
+    if outermost.count >= settings.total:
+        raise ToolError(
+            f"{outermost.count} agents were asked in this session, and no more may be", hint="do the work yourself"
+        )
+    subagent = await _made(agent, _request(agent, args, settings), settings)
+    outermost.count += 1
+    crew = crew_of(agent)
+    crew.begin(subagent, settings.parallel)
+    task = subagent.task
+    assert task is not None
+    if subagent.background:
+        text = f"The agent {subagent.id} works in the background. Its answer comes as a message; do not wait for it."
+        return ToolOutput("\n\n".join([text, *(f"[{n}]" for n in subagent.notes)]), subagent.to_dict())
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        crew.stop(subagent, "the agent that asked was aborted")
+        await asyncio.wait([task])
+        raise
+    return ToolOutput(subagent.report(), subagent.to_dict(), is_error=subagent.state in ("stopped", "failed"))
+
+
+# --- what a call means --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a call asks for, with what the agent's file says."""
+
+    name: str
+    task: str
+    file: AgentFile | None
+    model: str | None
+    limits: Limits
+    only_tools: frozenset[str]
+    background: bool
+    notes: tuple[str, ...]
+
+
+def _request(agent: AgentRunner, args: Mapping[str, Any], settings: Settings) -> _Request:
+    file = usable(agent.host)[args["agent"]] if args.get("agent") else None
+    budget: Mapping[str, Any] = args.get("budget") or {}
+    limits = Limits(turns=settings.turns, tokens=settings.tokens, cost=settings.cost)
+    if file is not None and file.turns is not None:
+        limits = limits.lowered(Limits(turns=file.turns))
+    limits = limits.lowered(Limits(turns=budget.get("turns"), tokens=budget.get("tokens"), cost=budget.get("cost")))
+    offered = [tool.name for tool in agent.tools]
+    wanted, listed = args.get("tools"), file.tools if file is not None else None
+    missing = unknown(offered, [*(wanted or ()), *(listed or ())])
+    notes = (f"no such tool here: {', '.join(missing)}",) if missing else ()
+    only = allowed(offered, (listed, wanted), file.denied if file is not None else ())
+    background = args.get("background", file.background if file is not None else False)
+    name = file.name if file is not None else "agent"
+    return _Request(name, args["task"], file, args.get("model"), limits, only, bool(background), notes)
+
+
+async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Subagent:
+    """Return an agent that is nested in the call, with its model chosen."""
+    file, mine = request.file, agent.config
+    kept = agent.session.location is not None
+    known = [name for name in (file.skills if file is not None else ()) if name in agent.host.skills]
+    prompt = file.prompt if file is not None else mine.system_prompt
+    config = AgentConfig(
+        system_prompt=f"{prompt}\n\n{_ROLE}".strip(),
+        settings=mine.settings,
+        stream=mine.stream,
+        retry=mine.retry,
+        tools=agent.toolbox.own,
+        only_tools=request.only_tools,
+        limits=request.limits,
+        parallel_tools=mine.parallel_tools,
+        options=mine.options,
+        skills=tuple(known),
+    )
+    runner = AgentRunner(config, host=agent.host, session="new" if kept else None, name=request.name)
+    identity = runner.agent_path[-1]
+    if agent.ui is not None:
+        runner.configure(ui=_AsksFor(identity, agent.ui))
+    notes = request.notes
+    if request.model is not None:
+        await _choose(runner, agent, request.model, settings)
+    elif file is not None and file.model is not None:
+        wanted = settings.model_aliases.get(file.model, file.model)
+        try:
+            runner.configure(**_target(agent, wanted))
+            await runner.selection.current()
+        except SkillKitError as error:
+            runner.configure(model=None, provider=None, api=None, base_url=None, api_key=None)
+            notes += (f"the model {file.model!r} of the agent cannot be used here, so yours answered: {error}",)
+    return Subagent(runner, identity, request.name, request.task, request.background, agent.session_id, notes)
+
+
+async def _choose(runner: AgentRunner, agent: AgentRunner, name: str, settings: Settings) -> None:
+    """Choose the model that a call names; raise :class:`ToolError` for one that may not or cannot be used."""
+    wanted = settings.model_aliases.get(name, name)
+    if settings.models is not None and not {name, wanted} & set(settings.models):
+        raise ToolError(f"the model {name!r} may not be chosen", hint=f"one of {', '.join(settings.models) or 'none'}")
+    try:
+        runner.configure(**_target(agent, wanted))
+        await runner.selection.current()
+    except SkillKitError as error:
+        raise ToolError(f"the model {name!r} cannot be used: {error}", hint="leave model out") from error
+
+
+def _target(agent: AgentRunner, model: str) -> dict[str, Any]:
+    """Return the fields that choose a model; one that is not known is asked where the asking agent's is."""
+    if agent.host.models.has(model) and agent.config.base_url is None:
+        return {"model": model}
+    given, get = agent.config, agent.host.config.get
+    own = given.provider is not None or given.base_url is not None
+    names = ("provider", "api", "base_url")
+    where = {name: getattr(given, name) if own else get(name) for name in names}
+    return {"model": model, **where, "api_key": given.api_key}
+
+
+class _AsksFor(UserInterface):
+    """Asks whoever answers for the agent above, and says which agent asks."""
+
+    def __init__(self, who: str, ui: UserInterface) -> None:
+        self._who, self._ui = who, ui
+
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask, with the agent in the title."""
+        return await self._ui.ask(replace(survey, title=f"{self._who} asks: {survey.title}"))
+
+    async def notify(self, text: str, level: NoticeLevel = "info") -> None:
+        """Show a text, with the agent before it."""
+        await self._ui.notify(f"{self._who}: {text}", level)

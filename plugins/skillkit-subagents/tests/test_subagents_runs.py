@@ -1,0 +1,229 @@
+"""Agents that work for an agent, against a scripted server: side by side, in the background, stopped, broken, limited."""
+
+import asyncio
+
+import pytest
+from skillkit_commands import SlashCommands
+from skillkit_subagents import stop, subagents_of
+from skillkit_testkit import Call, Fail, Gate, Hang, Reply
+
+from skillkit_core import (
+    ApprovalDecision,
+    Approver,
+    Limits,
+    RetryPolicy,
+    RunAborted,
+    Survey,
+    SurveyQuestion,
+    TokenUsage,
+    Tool,
+    ToolResultMessage,
+    hookimpl,
+)
+from skillkit_core.testing import ScriptedUser
+
+
+def spends(tokens, text="", *calls, **more):
+    return Reply(text=text, tool_calls=calls, usage=TokenUsage(input=tokens, output=1), **more)
+
+
+def spawn(task, **args):
+    return Call("spawn_agent", {"task": task, **args})
+
+
+def results(agent):
+    return [m for m in agent.messages if isinstance(m, ToolResultMessage)]
+
+
+async def until(found):
+    async with asyncio.timeout(10):
+        while not found():
+            await asyncio.sleep(0.01)
+
+
+async def slash(agent, line):
+    commands = SlashCommands(agent)
+    return await commands.run(commands.match(line))
+
+
+class Person(Approver):
+    """Agrees once ``ready`` is set."""
+
+    def __init__(self):
+        self.asked, self.ready = [], asyncio.Event()
+
+    async def approve(self, request):
+        self.asked.append((request.agent_path, request.tool_name))
+        await self.ready.wait()
+        return ApprovalDecision("allow")
+
+
+@pytest.mark.smoke
+async def test_two_agents_at_once_share_a_budget_while_one_is_stopped_and_one_asks(agent_with, script, own):
+    told = script(
+        main=[spends(100, "", spawn("payer: pay the bill"), spawn("sleeper: sleep on it")), spends(200, "both heard")],
+        payer=[spends(30, "", Call("pay")), spends(40, "the bill is paid")],
+        sleeper=[spends(5, "I look first.", Call("look")), Hang()],
+    )
+    person, events = Person(), []
+    async with agent_with(approver=person, limits=Limits(tokens=10_000)) as agent:
+        agent.events.observe(events.append, ["subagent_start", "subagent_update", "subagent_end"])
+        run = asyncio.create_task(agent.chat("main: go"))
+        await until(lambda: person.asked and len(told.requests.get("sleeper", ())) == 2)
+        payer, sleeper = sorted((one for _, one in subagents_of(agent)), key=lambda one: one.work)
+        assert person.asked == [(("main", payer.id), "pay")]
+        assert f"{sleeper.id}  [working, thinks]" in await slash(agent, "/agents")
+        assert await slash(agent, f"/agents stop {sleeper.id}") == f"Stopping {sleeper.id}."
+        await until(lambda: sleeper.over)
+        assert not run.done() and not payer.over
+        person.ready.set()
+        response = await run
+
+        paid, slept = results(agent)
+        assert (paid.text, paid.is_error) == ("the bill is paid", False)
+        assert slept.is_error and "a person stopped it" in slept.text and "pay" in own.used[-1]
+        assert response.content == "both heard" and response.usage == told.charged == agent.session.usage
+        store = agent.host.session_store()
+        for one, role in ((payer, "payer"), (sleeper, "sleeper")):
+            handle = await store.open(one.session, read_only=True)
+            assert handle.header.parent_session == agent.session_id
+            spent = [e.data for e in handle.entries() if e.type == "usage"]
+            assert sum(e.get("input", 0) + e.get("output", 0) for e in spent) == told.by_role[role].total
+            await handle.close()
+        nested = [e.data for e in agent.session.entries if e.type == "usage" and e.data["purpose"] == "nested"]
+        assert {e["session"] for e in nested} == {payer.session, sleeper.session}
+        notes = {note.data["session"] for note in agent.session.notes("subagents.agent")}
+        assert notes == {payer.session, sleeper.session}
+    ends = {e.id: (e.outcome, e.tokens) for e in events if e.type == "subagent_end"}
+    assert ends == {payer.id: ("completed", 72), sleeper.id: ("stopped", 6)}
+    assert {e.path for e in events} == {("main", payer.id), ("main", sleeper.id)}
+
+
+async def test_the_shared_budget_ends_an_agent_and_the_call_may_lower_its_own(agent_with, script):
+    told = script(
+        main=[spends(50, "", spawn("one: spend")), spends(10, "never said")],
+        one=[spends(60, "", Call("look")), spends(60, "", Call("look"))],
+        two=[spends(1, "", spawn("three: x", budget={"turns": 1})), spends(1, "told")],
+        three=[spends(1, "as far as I came", Call("look"))],
+    )
+    async with agent_with(limits=Limits(tokens=100)) as agent:
+        response = await agent.chat("main: go")
+        assert response.outcome == "limit" and "100 tokens" in response.reason
+        assert "was stopped by a limit: the limit of 100 tokens is reached in the run that" in results(agent)[0].text
+        assert response.usage == told.charged
+    async with agent_with() as agent:
+        await agent.chat("two: go")
+        found = results(agent)[0]
+        assert "limit of 1 turns" in found.text and found.text.endswith("as far as I came") and not found.is_error
+
+
+async def test_an_agent_in_the_background_answers_by_a_message(agent_with, script):
+    gate = Gate(after_deltas=None)
+    told = script(
+        main=[spends(1, "", spawn("slow: think", background=True)), spends(2, "I go on"), spends(3, "I heard of it")],
+        slow=[spends(4, "here it is", gate=gate)],
+    )
+    async with agent_with(ui=ScriptedUser()) as agent:
+        assert (await agent.chat("main: go")).content == "I go on"
+        assert "works in the background" in results(agent)[0].text
+        gate.open()
+        await until(lambda: len(told.requests["main"]) == 3)
+        await agent.wait_idle()
+        assert "has ended. It reports:\n\nhere it is" in told.requests["main"][2].user_text
+        assert agent.messages[-1].text == "I heard of it"
+
+
+async def test_where_nobody_reads_later_a_run_waits_for_its_background(agent_with, script):
+    told = script(
+        main=[spends(1, "", spawn("slow: think", background=True)), spends(2, "I go on"), spends(3, "I heard of it")],
+        slow=[spends(4, "here it is")],
+    )
+    async with agent_with() as agent:
+        response = await agent.chat("main: go")
+        assert response.content == "I heard of it" and response.usage == told.charged
+
+
+async def test_an_abort_of_the_parent_ends_its_agents_and_closing_ends_those_in_the_background(agent_with, script):
+    script(
+        main=[spends(1, "", spawn("a: x"), spawn("b: x", background=True))],
+        a=[Hang()],
+        b=[Hang()],
+        again=[spends(1, "", spawn("c: x", background=True)), spends(1, "bye")],
+        c=[Hang()],
+    )
+    async with agent_with(ui=ScriptedUser()) as agent:
+        run = asyncio.create_task(agent.chat("main: go"))
+        await until(lambda: [one.doing for _, one in subagents_of(agent)] == ["thinks", "thinks"])
+        agent.abort("enough")
+        with pytest.raises(RunAborted):
+            await run
+        await until(lambda: all(one.over for _, one in subagents_of(agent)))
+        assert {one.state for _, one in subagents_of(agent)} == {"stopped"}
+    async with agent_with(ui=ScriptedUser()) as agent:
+        await agent.chat("again: go")
+        ((_, left),) = subagents_of(agent)
+    assert (left.state, left.reason) == ("stopped", "the agent that asked was closed") and left.runner.closed
+
+
+async def test_a_broken_agent_is_one_error_and_a_failing_tool_its_own_matter(agent_with, script):
+    script(
+        main=[spends(1, "", spawn("bad: x"), spawn("good: x")), spends(1, "heard")],
+        bad=[Fail(400, message="no such thing")],
+        good=[spends(1, "", Call("boom")), spends(1, "it went boom")],
+    )
+    async with agent_with(retry=RetryPolicy(attempts=1)) as agent:
+        assert (await agent.chat("main: go")).content == "heard"
+        bad, good = results(agent)
+        assert bad.is_error and "failed: " in bad.text and "no such thing" in bad.text
+        assert (good.text, good.is_error) == ("it went boom", False)
+
+
+async def test_more_than_fit_wait_too_many_are_refused_and_too_deep_ones_not_offered(agent_with, script):
+    gate = Gate(after_deltas=None)
+    told = script(
+        main=[spends(1, "", spawn("a: x"), spawn("b: x"), spawn("c: x")), spends(1, "heard")],
+        a=[spends(1, "A", gate=gate)],
+        b=[spends(1, "", spawn("deep: x")), spends(1, "B")],
+        deep=[spends(1, "D")],
+    )
+    settings = {"subagents": {"parallel": 1, "total": 3, "depth": 2}}
+    async with agent_with(settings=settings) as agent:
+        run = asyncio.create_task(agent.chat("main: go"))
+        await until(lambda: "a" in told.requests and len(list(subagents_of(agent))) == 3)
+        assert [one.state for _, one in subagents_of(agent)] == ["working", "waiting", "waiting"]
+        stop(agent, list(subagents_of(agent))[2][1].id)
+        gate.open()
+        await run
+        a, b, c = results(agent)
+        assert (a.text, b.text) == ("A", "B") and "a person stopped it" in c.text
+        refused = next(i for i in told.requests["b"][1].tool_results)
+        assert "3 agents were asked in this session" in refused.text
+    async with agent_with() as agent:
+        told = script(main=[spends(1, "", spawn("b: x")), spends(1, "end")],
+                      b=[spends(1, "", spawn("deep: x")), spends(1, "B")], deep=[spends(1, "D")])  # fmt: skip
+        await agent.chat("main: go")
+        assert [(d, one.answer) for d, one in subagents_of(agent)] == [(0, "B"), (1, "D")]
+        assert "spawn_agent" in told.requests["b"][0].tool_names
+        assert "spawn_agent" not in told.requests["deep"][0].tool_names
+
+
+async def test_a_question_of_an_agent_reaches_the_person_of_the_parent_and_says_who_asks(agent_with, script):
+    async def ask(args, ctx):
+        answers = await ctx.ui.ask(Survey("A colour", "", (SurveyQuestion("it", "Which?"),)))
+        return f"the person said {answers['it']}"
+
+    class Asks:
+        @hookimpl
+        def register_tools(self, register):
+            register(Tool("ask", "Ask.", ask, annotations={"mutates": "none"}))
+
+    told = script(
+        main=[spends(1, "", spawn("asker: x")), spends(1, "heard")],
+        asker=[spends(1, "", Call("ask")), spends(1, "blue it is")],
+    )
+    person = ScriptedUser({"it": "blue"})
+    async with agent_with(("asks", Asks()), ui=person) as agent:
+        await agent.chat("main: go")
+        ((_, one),) = subagents_of(agent)
+        assert [survey.title for survey in person.surveys] == [f"{one.id} asks: A colour"]
+        assert told.requests["asker"][1].tool_results[0].text == "the person said blue"
