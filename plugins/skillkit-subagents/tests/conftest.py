@@ -1,8 +1,10 @@
 """A host with the plugin, a session store, the wire of OpenAI and a scripted server, and tools that say who used them."""
 
-import sys
-
 import pytest
+import skillkit_commands.plugin
+import skillkit_openai.plugin
+import skillkit_sessions.plugin
+import skillkit_subagents.plugin
 from skillkit_testkit import Reply
 
 from skillkit_core import AgentConfig, AgentRunner, TokenUsage, Tool, ToolCallEventResult, hookimpl
@@ -41,7 +43,8 @@ class Script:
         server.always(self.answer)
 
     def answer(self, request):
-        role = next(i.text for i in request.items if i.kind == "user").split()[0].strip(":")
+        asked = (i.text for i in request.items if i.kind == "user" and not i.text.startswith("<environment>"))
+        role = next(asked).split()[0].strip(":")
         self.requests.setdefault(role, []).append(request)
         turn = self.roles[role].pop(0)
         if isinstance(turn, Reply):
@@ -63,9 +66,12 @@ def own():
 @pytest.fixture
 def agent_with(make_host, llm_server, own, tmp_path):
     def make(*plugins, settings=None, session="new", **config):
-        standard = [
-            (name, sys.modules[f"skillkit_{name}.plugin"]) for name in ("commands", "sessions", "openai", "subagents")
-        ]
+        standard = (
+            ("commands", skillkit_commands.plugin),
+            ("sessions", skillkit_sessions.plugin),
+            ("openai", skillkit_openai.plugin),
+            ("subagents", skillkit_subagents.plugin),
+        )
         host = make_host(*standard, ("own", own), *plugins, settings=settings or {})
         where = {"provider": "openai", "api": "openai-chat", "base_url": llm_server.openai_url, "api_key": "k"}
         return AgentRunner(AgentConfig(model="any", **where, **config), host=host, session=session)

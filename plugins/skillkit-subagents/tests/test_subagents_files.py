@@ -19,6 +19,8 @@ permissionMode: plan
 You look, and say what you see.
 """
 
+ALL = "---\ndescription: Has all but two.\ndisallowedTools: [pay, Task]\n---\nAll."
+
 
 def write(folder, name, text):
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +56,7 @@ async def test_an_agent_of_a_file_gets_its_prompt_and_no_tool_that_the_parent_la
         looker = told.requests["looker"]
         assert looker[0].tool_names == ("look", "mcp__git__log")
         assert looker[0].system.startswith("You look, and say what you see.\n\nYou work for another agent")
-        assert [r.text for r in looker[1].tool_results][0].startswith("There is no tool 'pay'")
+        assert looker[1].tool_results[0].text.startswith("There is no tool 'pay'")
         assert own.used == [("looker", "look")]
         assert told.requests["all"][0].tool_names == ("look",)
         texts = [m.text for m in agent.messages if isinstance(m, ToolResultMessage)]

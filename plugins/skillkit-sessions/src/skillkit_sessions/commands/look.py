@@ -11,6 +11,7 @@ from skillkit_core.cli.output import echo, json_option, print_json, style, termi
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 
 from ..branches import Branches, is_note, role_of
+from ..children import Child, children_of
 from ..describe import line_of, parts_of, title_of
 from ..drawing import Node, walk
 from ..output import cut, print_table, print_text, safe, time_of
@@ -127,25 +128,27 @@ def _print_entry(entry: SessionEntry, branches: Branches) -> None:
             print_text(part.text)
 
 
-@click.command(help="Draw the branches of a session, and mark where it goes on. Default: the latest session.")
+@click.command(help="Draw the branches of a session and the agents that worked in it. Default: the latest session.")
 @click.argument("session", required=False)
 @store_option
 @json_option
 @click.pass_context
 def tree(ctx: click.Context, session: str | None, store: str | None, as_json: bool) -> None:
-    """JSON: ``{"session": header, "leaf": id, "entries": [...]}`` in the order of the drawing.
+    """JSON: ``{"session": header, "leaf": id, "entries": [...], "agents": [...]}`` in the order of the drawing.
 
-    An entry there is ``id, parent_id, type, role, ts, text, label, depth, on_path, children``.
+    An entry there is ``id, parent_id, type, role, ts, text, label, depth, on_path, children``, an agent
+    ``agent, path, session, title, kept, requests, tokens, cost``.
     """
 
-    async def read(s: SessionStore) -> tuple[SessionHandle, Branches]:
-        async with opened(s, session) as found:
-            return found
+    async def read(s: SessionStore) -> tuple[SessionHandle, Branches, list[Child]]:
+        async with opened(s, session) as (handle, branches):
+            return handle, branches, await children_of(s, branches.entries)
 
-    handle, branches = work(ctx, store, read)
+    handle, branches, agents = work(ctx, store, read)
     if as_json:
         nodes = [_node_json(node, branches) for node in walk(branches)]
-        print_json({"session": header_json(handle, branches), "leaf": branches.leaf, "entries": nodes})
+        about = {"session": header_json(handle, branches), "leaf": branches.leaf, "entries": nodes}
+        print_json({**about, "agents": [agent.to_dict() for agent in agents]})
         return
     _print_header(handle, branches)
     width = terminal_width() or _WIDTH
@@ -153,6 +156,14 @@ def tree(ctx: click.Context, session: str | None, store: str | None, as_json: bo
         echo(line)
     if branches.leaf is None:
         echo("● the next entry is a first one")
+    if agents:
+        echo("agents")
+    for agent in agents:
+        depth = sum(other.path == agent.path[: len(other.path)] for other in agents if other is not agent)
+        used = f"{agent.requests} requests, {agent.tokens:,} tokens" + (f", ${agent.cost:.4f}" if agent.cost else "")
+        place = agent.session if agent.kept else "not kept"
+        head = f"{'   ' * depth}└─ {safe(agent.path[-1])}  {place}  {used}"
+        echo(f"{head}  {cut(safe(agent.title or ''), max(12, width - len(head) - 2))}".rstrip())
 
 
 def _node_json(node: Node, branches: Branches) -> dict[str, Any]:

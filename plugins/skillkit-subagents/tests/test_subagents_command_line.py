@@ -1,0 +1,34 @@
+"""The whole way: ``skillkit run`` with a scripted server, and what ``skillkit sessions tree`` draws of it."""
+
+import pytest
+from skillkit_testkit import Call, Reply
+
+
+@pytest.fixture
+def run(skillkit_cli, llm_server):
+    where = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+    return lambda *words: skillkit_cli("run", *where, *words, env={"OPENAI_API_KEY": "key-of-the-tests"})
+
+
+def test_a_run_asks_an_agent_that_asks_an_agent_and_the_tree_follows_them(run, script, skillkit_cli):
+    script(
+        main=[Reply(tool_calls=[Call("spawn_agent", {"task": "middle: go"})]), Reply(text="all heard")],
+        middle=[Reply(tool_calls=[Call("spawn_agent", {"task": "deep: go"})]), Reply(text="middle heard")],
+        deep=[Reply(tool_calls=[Call("ls", {"path": "."})]), Reply(text="deep answer")],
+    )
+    assert run("main: go").ok().stdout.strip() == "all heard"
+    tree = skillkit_cli("sessions", "tree", "--json").ok().json
+    # the newest session is one of the agents
+    first = tree["session"]["parent_session"] or tree["session"]["id"]
+    rows = {row["id"]: row for row in skillkit_cli("sessions", "list", "--json").ok().json}
+    main = next(i for i, row in rows.items() if row["title"].startswith("main: go"))
+    tree = skillkit_cli("sessions", "tree", main, "--json").ok().json
+    assert first in rows
+    middle, deep = tree["agents"]
+    assert (middle["requests"], middle["tokens"], middle["title"]) == (2, 30, "agent: middle: go")
+    assert (deep["requests"], deep["kept"], deep["path"][:-1]) == (2, True, middle["path"])
+    below = skillkit_cli("sessions", "tree", deep["session"], "--json").ok().json
+    assert below["session"]["parent_session"] == middle["session"] and below["agents"] == []
+    drawn = skillkit_cli("sessions", "tree", main).ok().stdout
+    assert f"\nagents\n└─ {middle['agent']}  {middle['session']}  2 requests, 30 tokens  agent: middle: go\n" in drawn
+    assert f"\n   └─ {deep['agent']}  {deep['session']}" in drawn
