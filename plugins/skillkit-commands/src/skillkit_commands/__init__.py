@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .command import Prompt, SlashCommand, SlashCommandSet
+    from .command import Edit, Prompt, SlashCommand, SlashCommandSet
     from .dispatch import Completion, Invocation, SlashCommands
     from .usage import context_tokens
 
 __all__ = [
-    "Completion", "Invocation", "Prompt", "SlashCommand", "SlashCommandSet", "SlashCommands", "context_tokens",
+    "Completion", "Edit", "Invocation", "Prompt", "SlashCommand", "SlashCommandSet", "SlashCommands", "context_tokens",
 ]  # fmt: skip
 
 __version__ = "0.1.0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from skillkit_core import UsageError
@@ -12,7 +13,7 @@ from skillkit_core import UsageError
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, UserInterface
 
-__all__ = ["Completer", "Prompt", "SlashCommand", "SlashCommandSet", "SlashHandler"]
+__all__ = ["Completer", "Edit", "Prompt", "SlashCommand", "SlashCommandSet", "SlashHandler"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_.:-]{0,63}(?:@[\w.:-]+)?\Z")  # "@origin" where two share a name
 
@@ -28,7 +29,22 @@ class Prompt:
     text: str
 
 
-SlashHandler: TypeAlias = Callable[["AgentRunner", str, "UserInterface | None"], Awaitable["str | Prompt | None"]]
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a command hands back when a person is to edit a file: the front end opens the person's editor on it.
+
+    Attributes:
+        path: the file, which exists.
+        done: called when the editor was closed; returns what the person is told.
+    """
+
+    path: Path
+    done: Callable[[], Awaitable[str | None]]
+
+
+SlashHandler: TypeAlias = Callable[
+    ["AgentRunner", str, "UserInterface | None"], Awaitable["str | Prompt | Edit | None"]
+]
 Completer: TypeAlias = Callable[["AgentRunner", str], Iterable[str]]
 
 
@@ -39,8 +55,9 @@ class SlashCommand:
     Attributes:
         name: what is typed after ``/``: lower-case letters, digits, ``_ . : -``, at most 64 characters.
         help: one line that says what the command does.
-        handler: ``async (agent, arguments, ui) -> str | Prompt | None``, or its import string ``"module:function"``.
-            ``arguments`` is the text after the name. A str is shown to the person, a :class:`Prompt` is asked.
+        handler: ``async (agent, arguments, ui) -> str | Prompt | Edit | None``, or its import string ``"module:function"``.
+            ``arguments`` is the text after the name. A str is shown to the person, a :class:`Prompt` is
+            asked, and the file of an :class:`Edit` is opened in an editor.
         arguments: how the arguments are written, for help: ``"[MODEL]"``; empty: the command takes none.
         complete: ``(agent, arguments) -> texts`` that may stand in place of ``arguments``, or its import string.
         while_running: the command may be called while a run is active.

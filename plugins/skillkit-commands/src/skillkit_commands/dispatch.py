@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillkit_core import PluginError, SkillKitError, UnknownName, UsageError
 from skillkit_core.descriptors import load_object
 
-from .command import Prompt, SlashCommand, SlashCommandSet
+from .command import Edit, Prompt, SlashCommand, SlashCommandSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,12 +105,12 @@ class SlashCommands:
         texts = list(load_object(command.complete)(self._agent, arguments))[:_SHOWN]
         return [Completion(f"/{name} {text}", text) for text in texts]
 
-    async def run(self, invocation: Invocation, ui: UserInterface | None = None) -> str | Prompt | None:
+    async def run(self, invocation: Invocation, ui: UserInterface | None = None) -> str | Prompt | Edit | None:
         """Call the command; ``ui`` is how it asks and tells, default: the agent's.
 
         Raises:
             SkillKitError: what the command says went wrong.
-            PluginError: the command raised something else, or handed back what is neither text nor :class:`Prompt`.
+            PluginError: the command raised something else, or handed back something else.
         """
         command = invocation.command
         try:
@@ -119,7 +119,7 @@ class SlashCommands:
             raise
         except Exception as error:
             raise PluginError(f"/{command.name} ({command.origin}) failed: {type(error).__name__}: {error}") from error
-        if answer is not None and not isinstance(answer, (str, Prompt)):
+        if answer is not None and not isinstance(answer, (str, Prompt, Edit)):
             raise PluginError(f"/{command.name} ({command.origin}) returned a {type(answer).__name__}")
         return answer
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prompt_toolkit.application import in_terminal
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.table import Table
 from rich.text import Text
-from skillkit_commands import Invocation, Prompt, SlashCommands
+from skillkit_commands import Edit, Invocation, Prompt, SlashCommands
 from skillkit_commands.front_end import (
     TITLE,
     as_before,
@@ -234,6 +236,29 @@ class Conversation:
             self.screen.print(*recall(self._agent.session, self.screen.width))
         if isinstance(answer, Prompt):
             await self._ask(answer.text, typed=text)
+        elif isinstance(answer, Edit):
+            await self._edit(answer)
+
+    async def _edit(self, edit: Edit) -> None:
+        """Open the person's editor on a file, in place of the conversation."""
+        environ = self._agent.host.environ
+        words = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
+        try:
+            async with in_terminal():
+                editor = await asyncio.create_subprocess_exec(*words, str(edit.path))
+                code = await editor.wait()
+        except OSError as error:
+            self._wrong(UsageError(f"the editor {words[0]!r} does not start: {error.strerror}", hint="set EDITOR"))
+            return
+        if code:
+            self._wrong(UsageError(f"the editor {words[0]!r} ended with {code}"))
+        try:
+            told = await edit.done()
+        except SkillKitError as error:
+            self._wrong(error)
+            return
+        if told:
+            self.screen.print(*hanging(told, self.screen.width))
 
     async def _say(self, text: str) -> None:
         """Say a text to the model: now, into the run that goes on, or after what goes on."""

@@ -206,7 +206,7 @@ class Server:
         )
 
     async def _command(self, params: p.LineParams) -> p.CommandResult:
-        from skillkit_commands import Prompt, SlashCommands
+        from skillkit_commands import Edit, Prompt, SlashCommands
 
         commands = SlashCommands(self.agent)
         invocation = commands.match(params.line)
@@ -215,6 +215,8 @@ class Server:
         answer = await commands.run(invocation)
         if isinstance(answer, Prompt):
             return p.CommandResult(text=None, run=await self._run(self.agent.chat(answer.text)))
+        if isinstance(answer, Edit):
+            return p.CommandResult(text=f"Edit {answer.path}; what is in it counts from then on.", run=None)
         return p.CommandResult(text=answer, run=None)
 
     async def _compact(self, params: p.Nothing) -> p.CompactResult:
