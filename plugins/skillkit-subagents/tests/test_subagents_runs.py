@@ -67,7 +67,7 @@ async def test_two_agents_at_once_share_a_budget_while_one_is_stopped_and_one_as
     )
     person, events = Person(), []
     async with agent_with(approver=person, limits=Limits(tokens=10_000)) as agent:
-        agent.events.observe(events.append, ["subagent_start", "subagent_update", "subagent_end"])
+        agent.events.observe(events.append, ["agent_start", "tool_execution_start", "agent_end"])
         run = asyncio.create_task(agent.chat("main: go"))
         await until(lambda: person.asked and len(told.requests.get("sleeper", ())) == 2)
         payer, sleeper = sorted((one for _, one in subagents_of(agent)), key=lambda one: one.work)
@@ -94,9 +94,12 @@ async def test_two_agents_at_once_share_a_budget_while_one_is_stopped_and_one_as
         assert {e["session"] for e in nested} == {payer.session, sleeper.session}
         notes = {note.data["session"] for note in agent.session.notes("subagents.agent")}
         assert notes == {payer.session, sleeper.session}
-    ends = {e.id: (e.outcome, e.tokens) for e in events if e.type == "subagent_end"}
-    assert ends == {payer.id: ("completed", 72), sleeper.id: ("stopped", 6)}
-    assert {e.path for e in events} == {("main", payer.id), ("main", sleeper.id)}
+    below = [e for e in events if len(e.agent_path) > 1]  # a front end draws the tree from the events of all agents
+    began = {e.agent_path: e.parent_tool_call_id for e in below if e.type == "agent_start"}
+    assert began == {("main", payer.id): paid.tool_call_id, ("main", sleeper.id): slept.tool_call_id}
+    ends = {e.agent_path[-1]: (e.outcome, e.reason) for e in below if e.type == "agent_end"}
+    assert ends == {payer.id: ("completed", ""), sleeper.id: ("aborted", "a person stopped it")}
+    assert (paid.details["tokens"], slept.details["tokens"], slept.details["state"]) == (72, 6, "stopped")
 
 
 async def test_the_shared_budget_ends_an_agent_and_the_call_may_lower_its_own(agent_with, script):

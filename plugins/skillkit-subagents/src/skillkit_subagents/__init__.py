@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from .crew import Subagent, stop, subagents_of
+    from skillkit_core import AgentRunner
+
+    from .crew import Crew, Subagent, stop, subagents_of
     from .definitions import AgentFile, agent_files
 
 __all__ = ["DEFAULTS", "AgentFile", "Settings", "Subagent", "agent_files", "stop", "subagents_of"]
@@ -26,6 +29,8 @@ class Settings(NamedTuple):
 
 
 DEFAULTS = Settings()
+CREWS: WeakKeyDictionary[AgentRunner, Crew] = WeakKeyDictionary()
+"""The agents that each agent asked; none before the first is asked."""
 
 
 def __getattr__(name: str) -> Any:

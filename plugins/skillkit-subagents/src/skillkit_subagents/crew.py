@@ -6,17 +6,15 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from skillkit_core.errors import AgentBusy, AgentError, RunAborted, SessionError, UnknownName, in_words
 
-from .events import SubagentEndEvent, SubagentStartEvent, SubagentUpdateEvent
+from . import CREWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillkit_core import AgentRunner
-    from skillkit_core.events.types import Event
 
 __all__ = ["Crew", "Subagent", "crew_of", "stop", "subagents_of"]
 
@@ -66,15 +64,23 @@ class Subagent:
         """Whether the agent has ended."""
         return self.state not in ("waiting", "working")
 
-    def facts(self) -> dict[str, Any]:
-        """Return what every event about the agent says."""
-        names = ("id", "name", "session", "background", "turns", "tool_calls", "tokens", "cost")
-        return {name: getattr(self, name) for name in names} | {"path": self.runner.agent_path}
-
     def to_dict(self) -> dict[str, Any]:
-        """Return the agent as JSON: the facts of its events, ``state``, ``reason``, ``task`` and ``doing``."""
-        about = {"state": self.state, "reason": self.reason, "task": self.work, "doing": self.doing}
-        return {**self.facts(), "path": list(self.runner.agent_path), **about}
+        """Return the agent as JSON, without its answer."""
+        names = (
+            "id",
+            "name",
+            "session",
+            "background",
+            "state",
+            "reason",
+            "doing",
+            "turns",
+            "tool_calls",
+            "tokens",
+            "cost",
+        )
+        about = {"path": list(self.runner.agent_path), "task": self.work}
+        return {**{name: getattr(self, name) for name in names}, **about}
 
     def report(self) -> str:
         """Return the answer for the agent that asked, with what did not go as it was asked."""
@@ -141,7 +147,6 @@ class Crew:
         except Exception as error:  # noqa: BLE001 - whatever ends an agent is one error for the agent that asked
             self._ended(subagent, "failed", in_words(error))
         subagent.doing = ""
-        await self._tell(SubagentEndEvent, subagent, outcome=subagent.state, reason=subagent.reason)
         if subagent.background:
             await self._deliver(subagent)
 
@@ -155,10 +160,7 @@ class Crew:
             await session.append("session_info", {"title": title[:_TITLE]})
             about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
             await self._agent.session.note("subagents.agent", {**about, "background": subagent.background})
-            runner.events.observe(lambda event: self._see(subagent, event), ["turn_start", "tool_execution_start"])
-            runner.events.observe(lambda event: _count(subagent, event), ["usage"])
-            tools = tuple(tool.name for tool in runner.tools)
-            await self._tell(SubagentStartEvent, subagent, task=subagent.work, tools=tools)
+            runner.events.observe(lambda event: _see(subagent, event), ["turn_start", "tool_execution_start", "usage"])
             response = await runner.chat(subagent.work)
         subagent.answer, subagent.reason = response.content, response.reason
         subagent.state = "limit" if response.outcome == "limit" else "completed"
@@ -167,23 +169,6 @@ class Crew:
         subagent.state, subagent.reason = state, reason
         if error is not None and error.response is not None:
             subagent.answer = error.response.content
-
-    async def _see(self, subagent: Subagent, event: Event) -> None:
-        """Follow an agent's own turns and calls; those of its agents are told by their own events."""
-        if event.agent_path != subagent.runner.agent_path:
-            return
-        if event.type == "turn_start":
-            subagent.turns += 1
-            subagent.doing = "thinks"
-        else:
-            subagent.tool_calls += 1
-            subagent.doing = str(getattr(event, "tool_name", ""))
-        await self._tell(SubagentUpdateEvent, subagent, doing=subagent.doing)
-
-    async def _tell(self, cls: type[Event], subagent: Subagent, **more: Any) -> None:
-        """Emit an event about an agent on the bus of the agent that asked."""
-        if self._agent.events.has(cls.type):
-            await self._agent.events.fire(cls, **subagent.facts(), **more)
 
     async def _deliver(self, subagent: Subagent) -> None:
         """Tell the answer of an agent in the background as a message, which begins a run where none is active."""
@@ -196,7 +181,10 @@ class Crew:
                 await agent.ui.notify(f"{subagent.id} of session {subagent.asked_in} has ended: {subagent.state}")
             return
         try:
-            await agent.follow_up(text, trigger=True)
+            if subagent.state == "stopped":
+                agent.next_run(text)  # whoever stopped it wants no run because of it
+            else:
+                await agent.follow_up(text, trigger=True)
         except AgentBusy:
             agent.next_run(text)
         except (AgentError, SessionError):
@@ -204,20 +192,24 @@ class Crew:
                 await agent.complain("subagents", f"the answer of {subagent.id} came too late to be told")
 
 
-def _count(subagent: Subagent, event: Any) -> None:
-    """Add the usage of a request of the agent, or of its own agents."""
-    subagent.tokens += event.usage.total
-    subagent.cost += event.cost or 0.0
-
-
-_CREWS: WeakKeyDictionary[AgentRunner, Crew] = WeakKeyDictionary()
+def _see(subagent: Subagent, event: Any) -> None:
+    """Follow the turns and calls of an agent, and the usage of its own agents, too."""
+    if event.type == "usage":
+        subagent.tokens += event.usage.total
+        subagent.cost += event.cost or 0.0
+    elif event.agent_path == subagent.runner.agent_path and event.type == "turn_start":
+        subagent.turns += 1
+        subagent.doing = "thinks"
+    elif event.agent_path == subagent.runner.agent_path:
+        subagent.tool_calls += 1
+        subagent.doing = event.tool_name
 
 
 def crew_of(agent: AgentRunner) -> Crew:
     """Return the agents that ``agent`` asked."""
-    found = _CREWS.get(agent)
+    found = CREWS.get(agent)
     if found is None:
-        found = _CREWS[agent] = Crew(agent)
+        found = CREWS[agent] = Crew(agent)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The plugin ``subagents``: the tool ``spawn_agent``, its events, agents in files, ``/agents`` and ``skillkit agents``."""
+"""The plugin ``subagents``: the tool ``spawn_agent``, agents in files, ``/agents`` and ``skillkit agents``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection
 
+from . import CREWS
+
 if TYPE_CHECKING:
     from skillkit_core import HandlerContext
     from skillkit_core.events.types import BeforeAgentEndEvent, SessionShutdownEvent
@@ -16,14 +18,6 @@ if TYPE_CHECKING:
 
 PROJECT_FOLDERS = (".skillkit/agents", ".claude/agents")
 _DAY = 86_400.0  # seconds
-
-
-@hookimpl
-def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define the events ``subagent_start``, ``subagent_update`` and ``subagent_end``."""
-    from .events import Hooks
-
-    add(Hooks)
 
 
 @hookimpl
@@ -43,7 +37,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer ``spawn_agent``."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("subagents", "skillkit_subagents.spawning:tools"))
+    register(ToolSet("subagents", "skillkit_subagents.offering:tools"))
 
 
 @hookimpl(optionalhook=True)
@@ -72,17 +66,15 @@ def _described(folder: str, path: str) -> list[str]:
 @hookimpl(phase="last", timeout=_DAY)
 async def before_agent_end(event: BeforeAgentEndEvent, ctx: HandlerContext) -> None:
     """Wait for the agents in the background where nobody would read their answers later."""
-    from .crew import crew_of
-
     agent = ctx.agent
-    if agent is not None and (agent.ui is None or agent.nesting.parent is not None):
-        await crew_of(agent).delivered()
+    crew = CREWS.get(agent) if agent is not None else None
+    if agent is not None and crew is not None and (agent.ui is None or agent.nesting.parent is not None):
+        await crew.delivered()
 
 
 @hookimpl
 async def session_shutdown(event: SessionShutdownEvent, ctx: HandlerContext) -> None:
     """End the agents that still work for an agent that closes."""
-    from .crew import crew_of
-
-    if ctx.agent is not None:
-        await crew_of(ctx.agent).end("the agent that asked was closed")
+    crew = CREWS.get(ctx.agent) if ctx.agent is not None else None
+    if crew is not None:
+        await crew.end("the agent that asked was closed")

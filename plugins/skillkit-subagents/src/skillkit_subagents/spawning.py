@@ -6,95 +6,27 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
-from skillkit_core import AgentConfig, AgentRunner, Limits, Tool, ToolError, ToolOutput, UserInterface
+from skillkit_core import AgentConfig, AgentRunner, Limits, ToolError, ToolOutput, UserInterface
 from skillkit_core.errors import SkillKitError
 
-from . import DEFAULTS, Settings
+from . import Settings
 from .ceiling import allowed, unknown
 from .crew import Subagent, crew_of
 from .definitions import AgentFile, usable
+from .offering import settings_of
 
 if TYPE_CHECKING:
-    from skillkit_core import Answers, Host, Survey
+    from skillkit_core import Answers, Survey
     from skillkit_core.contracts.user_interface import NoticeLevel
     from skillkit_core.tools import ToolContext
 
-__all__ = ["settings_of", "spawn_agent", "tools"]
+__all__ = ["spawn_agent"]
 
-_ABOUT = (
-    "Ask another agent, which works on its own with a context of its own, and return its last message. Use it for work that "
-    "needs many steps of which only the result matters, and for parts that can be done side by side: calls in one message run "
-    "at once. The agent knows nothing of this conversation, so the task must say everything. It can use no tool that you "
-    "cannot use."
-)
 _ROLE = (
     "You work for another agent, which gave you the task. It reads only your last message, so put the whole answer there. "
     "Say plainly what you could not do."
 )
-_TOOLS: WeakKeyDictionary[Host, tuple[tuple[AgentFile, ...], tuple[Tool, ...]]] = WeakKeyDictionary()
-
-
-def settings_of(host: Host) -> Settings:
-    """Return the section ``subagents``; pydantic is not imported while nobody set anything."""
-    if host.config.raw("subagents") is None or (section := host.config.section("subagents")) is None:
-        return DEFAULTS
-    return Settings(*(getattr(section, name) for name in Settings._fields))
-
-
-# --- the tool -----------------------------------------------------------------------------------------------------------
-
-
-def tools(agent: AgentRunner) -> tuple[Tool, ...]:
-    """Return ``spawn_agent``, unless the agent stands too deep to ask another one."""
-    ancestors = list(agent.nesting.ancestors())
-    if len(ancestors) > min(settings_of(agent.host).depth, ancestors[-1].limits.depth):
-        return ()
-    files = tuple(usable(agent.host).values())
-    kept = _TOOLS.get(agent.host)
-    if kept is None or kept[0] != files:
-        kept = _TOOLS[agent.host] = (files, (_tool(files),))
-    return kept[1]
-
-
-def _tool(files: tuple[AgentFile, ...]) -> Tool:
-    properties: dict[str, Any] = {
-        "task": {"type": "string", "minLength": 1, "description": "What the agent is to do, complete in itself."},
-        "tools": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Names of the only tools that the agent may use; default: all that you may use.",
-        },
-        "model": {"type": "string", "description": "Model of the agent; default: yours."},
-        "budget": {
-            "type": "object",
-            "properties": {
-                "turns": {"type": "integer", "minimum": 1},
-                "tokens": {"type": "integer", "minimum": 1},
-                "cost": {"type": "number", "minimum": 0, "description": "US dollars"},
-            },
-            "additionalProperties": False,
-            "description": "Most that the agent may use. What it uses counts against your own budget, too.",
-        },
-        "background": {
-            "type": "boolean",
-            "description": "Go on meanwhile. The answer comes as a message when the agent has ended.",
-        },
-    }
-    about = _ABOUT
-    if files:
-        known = "\n".join(f"- {file.name}: {file.description or 'no description'}" for file in files)
-        about += f"\n\nAgents that are defined here:\n{known}"
-        names = [file.name for file in files]
-        properties["agent"] = {
-            "type": "string",
-            "enum": names,
-            "description": "Agent that is asked; default: a copy of you.",
-        }
-    schema = {"type": "object", "properties": properties, "required": ["task"], "additionalProperties": False}
-    facts = {"mutates": "none", "purpose": "ask an agent"}  # what the agent calls passes the guards itself
-    return Tool("spawn_agent", about, "skillkit_subagents.spawning:spawn_agent", schema, annotations=facts)
 
 
 async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
