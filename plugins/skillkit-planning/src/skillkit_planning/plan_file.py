@@ -1,0 +1,117 @@
+"""The plan: one file of the workspace, kept in the session by its digest, so that a branch finds its own again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core.errors import UsageError
+
+from . import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+    from skillkit_core.agent.session import Session, SessionView
+
+__all__ = ["MAX_PLAN", "current_plan", "keep_plan", "kept_text", "plan_path", "settings_of"]
+
+MAX_PLAN = 256 * 1024  # bytes
+NOTE = "planning.plan"
+
+
+def settings_of(host: Host) -> Settings:
+    """Return the section ``planning``; pydantic is not imported while nobody set anything."""
+    if host.config.raw("planning") is None or (section := host.config.section("planning")) is None:
+        return DEFAULTS
+    return Settings(section.file, section.network)
+
+
+def plan_path(host: Host, cwd: Path) -> Path:
+    """Return where the plan is: below the real path of the workspace, and no link counts on the way."""
+    return Path(os.path.realpath(cwd)) / settings_of(host).file
+
+
+def read_plan(host: Host, cwd: Path) -> str | None:
+    """Return the text of the plan file; ``None`` without one.
+
+    Raises:
+        UsageError: the file is a link, too large or no text.
+    """
+    path = plan_path(host, cwd)
+    if not os.path.lexists(path):
+        return None
+    if os.path.realpath(path) != str(path):
+        raise UsageError(f"the plan {path} is a link", hint="remove it, or choose another file with planning.file")
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_PLAN + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the plan {path} cannot be read: {error}") from None
+    if len(data) > MAX_PLAN:
+        raise UsageError(f"the plan {path} is larger than {MAX_PLAN // 1024} KiB", hint="shorten it")
+    return text.strip() or None
+
+
+async def keep_plan(session: Session, host: Host, cwd: Path) -> str | None:
+    """Keep the plan in the session if it is new there; return its text."""
+    text = current_plan(session, host, cwd)
+    if text is None:
+        return None
+    digest = _digest(text)
+    notes = session.notes(NOTE)
+    if not notes or notes[-1].data.get("digest") != digest:
+        await session.note(NOTE, plan_note(session, host, text))
+    return text
+
+
+def plan_note(session: Session, host: Host, text: str) -> dict[str, Any]:
+    """Return what names a plan in a note; the text of a session that is kept lies in the plugin's folder."""
+    digest = _digest(text)
+    data: dict[str, Any] = {"digest": digest, "bytes": len(text.encode())}
+    if session.location is None:
+        return {**data, "text": text}
+    path = _kept_path(host, digest)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(text, "utf-8")
+        fresh.replace(path)
+    return data
+
+
+def kept_text(host: Host, data: Mapping[str, Any]) -> str | None:
+    """Return the plan that a note names; ``None``: its file is gone."""
+    if isinstance(data.get("text"), str):
+        return str(data["text"])
+    path = _kept_path(host, str(data.get("digest")))
+    return path.read_text("utf-8") if path.is_file() else None
+
+
+def current_plan(session: Session | SessionView, host: Host, cwd: Path) -> str | None:
+    """Return the plan of the current branch; ``None`` without one.
+
+    The file counts, because a person may have edited it, unless it holds the plan of another branch of the session.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    text, notes = read_plan(host, cwd), session.notes(NOTE)
+    if not notes:
+        return text
+    mine = notes[-1].data
+    others = {e.data.get("digest") for e in session.entries if e.data.get("custom_type") == NOTE}
+    if text is None or (_digest(text) != mine.get("digest") and _digest(text) in others):
+        return kept_text(host, mine) or text
+    return text
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _kept_path(host: Host, digest: str) -> Path:
+    return host.data_dir / "planning" / f"{''.join(c for c in digest if c.isalnum())}.md"

@@ -1,0 +1,136 @@
+"""The plugin ``planning``: the activity, its guard and its prompt, ``ask_user``, ``/plan``, ``/exec`` and ``skillkit plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command, ConfigSection, ContextProvider, Factory
+
+from . import ACTIVITY, activity_of
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, HandlerContext, Host, ToolCallEventResult, TurnStartResult
+    from skillkit_core.events.types import SessionStartEvent, ToolCallEvent, ToolResultEvent, TurnStartEvent
+    from skillkit_core.tools import Tool, ToolSet
+
+plan_hosts: WeakSet[Host] = WeakSet()
+"""Hosts whose next session begins with a plan, because ``skillkit plan`` was called."""
+_LAST = 1_000  # behind every other part of the system prompt
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Offer the section ``planning``."""
+    register(ConfigSection("planning", "skillkit_planning.config:PlanningConfig"))
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """Offer ``skillkit plan``."""
+    register(Command("plan", "skillkit_planning.cli:plan", "Make a plan first, show it, or carry it out."))
+
+
+@hookimpl
+def register_tools(register: Callable[[ToolSet], None]) -> None:
+    """Offer ``ask_user`` where somebody can be asked, and in a plan."""
+    from skillkit_core.tools import ToolSet
+
+    register(ToolSet("planning", _tools))
+
+
+@hookimpl
+def register_context_providers(register: Callable[[ContextProvider], None]) -> None:
+    """Offer the last part of the system prompt: what planning means, or the plan that is carried out."""
+    register(ContextProvider("plan", _prompt, order=_LAST))
+
+
+def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
+    if agent.ui is None and activity_of(agent) != "plan":
+        return ()
+    from .asking import TOOLS
+
+    return TOOLS
+
+
+def _prompt(agent: AgentRunner) -> str | None:
+    session = agent.open_session
+    if activity_of(agent) != "plan" and (session is None or not session.notes(ACTIVITY)):
+        return None
+    from .activity import prompt_of
+
+    return prompt_of(agent)
+
+
+@hookimpl(optionalhook=True)
+def register_slash_commands(register: Callable[[Any], None]) -> None:
+    """Offer ``/plan`` and ``/exec``, where the plugin ``commands`` is there."""
+    from .slash import COMMANDS
+
+    for command in COMMANDS:
+        register(command)
+
+
+@hookimpl(optionalhook=True)
+def register_permission_rules(register: Callable[[Factory], None]) -> None:
+    """Allow writing the plan without a question, where the plugin ``permissions`` is there."""
+    register(Factory("planning", _rules))
+
+
+def _rules(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
+    def rules(agent: AgentRunner) -> Sequence[Any]:
+        if agent.nesting.parent is not None or activity_of(agent) != "plan":
+            return ()
+        from .activity import rules_of
+
+        return rules_of(agent)
+
+    return rules
+
+
+@hookimpl
+async def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
+    """Begin in the activity that ``skillkit plan`` asked for."""
+    agent = ctx.agent
+    if agent is not None and agent.host in plan_hosts and agent.nesting.parent is None:
+        from .activity import begin_planning
+
+        plan_hosts.discard(agent.host)
+        await begin_planning(agent)
+
+
+@hookimpl(phase="last")
+def turn_start(event: TurnStartEvent, ctx: HandlerContext) -> TurnStartResult | None:
+    """Offer only tools that change nothing, and those that may write the plan."""
+    if ctx.agent is None or activity_of(ctx.agent) != "plan":
+        return None
+    from skillkit_core import TurnStartResult
+
+    from .activity import offered
+
+    return TurnStartResult(tools=offered(ctx.agent, event.tools))
+
+
+@hookimpl(phase="guard")
+def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+    """Refuse what changes anything but the plan while the activity is ``plan``."""
+    if ctx.agent is None or activity_of(ctx.agent) != "plan":
+        return None
+    from skillkit_core import ToolCallEventResult
+
+    from .activity import refusal
+
+    reason = refusal(ctx.agent, event.tool_name, event.args, event.annotations)
+    return None if reason is None else ToolCallEventResult(block=True, reason=reason)
+
+
+@hookimpl(phase="last")
+async def after_tool_result(event: ToolResultEvent, ctx: HandlerContext) -> None:
+    """Keep the plan in the session whenever a tool has written it."""
+    agent = ctx.agent
+    if agent is not None and not event.is_error and agent.nesting.parent is None and activity_of(agent) == "plan":
+        from .plan_file import keep_plan
+
+        await keep_plan(agent.session, agent.host, agent.cwd)

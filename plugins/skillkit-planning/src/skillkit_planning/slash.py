@@ -1,0 +1,84 @@
+"""``/plan`` and ``/exec`` in front ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from skillkit_commands import Edit, Prompt, SlashCommand
+
+from skillkit_core.cli.output import short_path
+from skillkit_core.errors import UnknownName
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, Host, UserInterface
+
+__all__ = ["COMMANDS", "complete", "execute", "plan"]
+
+_WORDS = ("edit", "show", "off")
+
+
+async def plan(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str | Prompt | Edit:
+    """Begin to plan, with a text for the model or without; edit or show the plan; or leave the activity."""
+    from .activity import begin_planning, leave_planning
+    from .plan_file import current_plan, keep_plan, plan_path
+
+    session = await agent.open()
+    path = plan_path(agent.host, agent.cwd)
+    if arguments == "off":
+        await leave_planning(agent)
+        return "Activity: execute. The plan is kept."
+    if arguments == "show":
+        return current_plan(session, agent.host, agent.cwd) or f"There is no plan in {short_path(str(path))} yet."
+    if arguments == "edit":
+        text = current_plan(session, agent.host, agent.cwd)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or (text is not None and path.read_text("utf-8").strip() != text):
+            path.write_text(f"{text}\n" if text else "", "utf-8")
+
+        async def edited() -> str:
+            before, after = text, await keep_plan(session, agent.host, agent.cwd)
+            if after == before:
+                return "The plan is as it was."
+            return f"The plan has changed: {len((after or '').splitlines())} lines."
+
+        return Edit(path, edited)
+    await begin_planning(agent)
+    if arguments:
+        return Prompt(arguments)
+    return f"Activity: plan. Nothing but {short_path(str(path))} is changed. {kernel(agent.host)}/exec carries it out."
+
+
+async def execute(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> Prompt:
+    """Carry out the plan in a fresh context."""
+    from .activity import CARRY_OUT, begin_execution
+
+    await begin_execution(agent)
+    return Prompt(arguments or CARRY_OUT)
+
+
+def kernel(host: Host) -> str:
+    """Return what is missing without a sandbox; empty where there is one."""
+    try:
+        if host.registry("sandboxes").list():
+            return ""
+    except UnknownName:
+        pass
+    return "No sandbox is installed: a guard checks every call, the kernel refuses nothing. "
+
+
+def complete(agent: AgentRunner, arguments: str) -> Iterable[str]:
+    """Return what may be typed behind ``/plan``."""
+    return [word for word in _WORDS if word.startswith(arguments)]
+
+
+COMMANDS = (
+    SlashCommand(
+        "plan",
+        "Plan before anything is changed; edit or show the plan.",
+        "skillkit_planning.slash:plan",
+        "[TEXT | edit | show | off]",
+        "skillkit_planning.slash:complete",
+    ),
+    SlashCommand("exec", "Carry out the plan in a fresh context.", "skillkit_planning.slash:execute", "[TEXT]"),
+)

@@ -1,0 +1,140 @@
+"""From a question to the executed plan: at a pseudo-terminal with ``skillkit plan``, and through ``rpc``."""
+
+import asyncio
+import os
+import sys
+import time
+
+import pyte
+import pytest
+from skillkit_chat.client import RpcClient
+from skillkit_chat.rpc.protocol import ApproveResult
+from skillkit_testkit import Call, Reply, Terminal
+
+PLAN = ".skillkit/plan.md"
+EDITOR = "import pathlib, sys\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text() + '\\n2. say so')\n"
+
+
+def story():
+    """The turns of the model: it asks, tries to write elsewhere, plans, and later carries out."""
+    ask = Call("ask_user", {"question": "Which colour?", "options": ["red", "blue"]})
+    return [
+        Reply(tool_calls=[ask]),
+        Reply(tool_calls=[Call("write", {"path": "paint.txt", "content": "too early"})]),
+        Reply(tool_calls=[Call("write", {"path": PLAN, "content": "1. paint it blue"})]),
+        Reply(text="The plan is complete."),
+        Reply(tool_calls=[Call("write", {"path": "paint.txt", "content": "blue"})]),
+        Reply(text="Painted."),
+    ]
+
+
+def check(llm_server, cwd, *, steps="1. paint it blue"):
+    """What the model heard: the answer, why a write was refused, and the plan as the end of a fresh context."""
+    texts = [[r.text for r in request.tool_results][-1:] for request in llm_server.requests]
+    assert texts[1] == ["The person answered: blue"]
+    assert texts[2] == [f"Blocked: the activity is plan, so only {PLAN} may be written, and paint.txt is another file"]
+    first, executed = llm_server.requests[0], llm_server.requests[4]
+    assert "You are planning." in first.system and "bash" not in first.tool_names
+    assert "web_fetch" not in first.tool_names and "write" in first.tool_names
+    assert executed.system.endswith(f"## Plan\n\n{steps}") and "You are planning." not in executed.system
+    assert [i.text for i in executed.items if i.kind == "user"][-1] == "Carry out the plan."
+    assert all("colour" not in item.text for item in executed.items if item.kind != "system")
+    assert (cwd / "paint.txt").read_text() == "blue"
+    llm_server.check()
+
+
+@pytest.fixture
+def argv(llm_server):
+    return ["--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any"]
+
+
+@pytest.fixture
+def env():
+    return {**os.environ, "NO_COLOR": "1", "OPENAI_API_KEY": "key-of-the-tests"}
+
+
+class Screen(Terminal):
+    """A terminal that is emulated, and so high that nothing leaves its screen."""
+
+    def __init__(self, argv, **options):
+        super().__init__(argv, rows=200, columns=100, **options)
+        self._screen = pyte.Screen(100, 200)
+        self._stream, self._fed = pyte.ByteStream(self._screen), 0
+
+    @property
+    def screen(self):
+        self._stream.feed(self.seen[self._fed :])
+        self._fed = len(self.seen)
+        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+
+    def expect(self, *texts):
+        until = time.monotonic() + 60
+        while missing := [text for text in texts if text not in self.screen]:
+            if not self._read() or time.monotonic() > until:
+                raise AssertionError(f"{missing} never stood on the screen:\n{self.screen}")
+
+
+def test_a_plan_is_made_edited_and_carried_out_at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path):
+    llm_server.script(*story())
+    (tmp_path / "editor.py").write_text(EDITOR)
+    env["EDITOR"] = f"{sys.executable} {tmp_path / 'editor.py'}"
+    cwd = skillkit_cli.home.cwd
+    with Screen([*skillkit_cli.argv, "plan", *argv, "paint the wall"], cwd=cwd, env=env) as chat:
+        chat.expect("Which colour?", "red", "blue", "Something else")
+        chat.send("\x1b[B")
+        chat.send("\r")
+        chat.expect("The plan is complete.")
+        assert (cwd / PLAN).read_text() == "1. paint it blue" and not (cwd / "paint.txt").exists()
+        chat.send("/plan edit\r")
+        chat.expect("The plan has changed: 2 lines.")
+        chat.send("/exec\r")
+        chat.expect("Run write?")
+        chat.send("y")
+        chat.expect("Painted.")
+        chat.send("\x04")
+        assert chat.wait() == 0
+    check(llm_server, cwd, steps="1. paint it blue\n2. say so")
+    shown = skillkit_cli("plan", "--show", "--json").ok().json
+    assert (shown["activity"], shown["plan"]) == ("execute", "1. paint it blue\n2. say so")
+
+
+def test_a_plan_is_made_and_carried_out_through_rpc(skillkit_cli, llm_server, argv, env):
+    llm_server.script(*story())
+    surveys, approvals = [], []
+
+    async def ask(survey):
+        surveys.append(survey)
+        return {"answer": "blue"}
+
+    async def approve(call):
+        approvals.append((call.tool, call.args["path"]))
+        return ApproveResult(decision="allow")
+
+    async def main():
+        how = {"argv": [*skillkit_cli.argv, "rpc", *argv], "cwd": skillkit_cli.home.cwd, "env": env}
+        async with asyncio.timeout(60), RpcClient((), on_ask=ask, on_approve=approve, **how) as client:
+            planned = await client.command("/plan paint the wall")
+            assert planned.run.content == "The plan is complete."
+            before = (await client.state()).session
+            assert "Edit " in (await client.command("/plan edit")).text
+            done = await client.command("/exec")
+            assert done.run.content == "Painted." and (await client.state()).session != before
+
+    asyncio.run(main())
+    check(llm_server, skillkit_cli.home.cwd)
+    assert [s["questions"][0]["text"] for s in surveys] == ["Which colour?"]
+    assert approvals == [("write", "paint.txt")]  # the plan itself needs no question
+
+
+def test_piped_a_plan_is_made_shown_and_carried_out(skillkit_cli, llm_server, argv, env):
+    turns = story()
+    llm_server.script(*turns[2:])
+    key = {"OPENAI_API_KEY": "key-of-the-tests"}
+    assert skillkit_cli("plan", "--show").exit_code == 2
+    assert skillkit_cli("plan", *argv, "paint the wall", env=key).ok().stdout.strip() == "The plan is complete."
+    assert skillkit_cli("plan", "--show").ok().stdout.strip() == "1. paint it blue"
+    done = skillkit_cli("plan", "--exec", *argv, "--permit", "Write", "--json", env=key).ok().json
+    assert done["answer"] == "Painted." and (skillkit_cli.home.cwd / "paint.txt").read_text() == "blue"
+    planned = next(r for r in skillkit_cli("sessions", "list", "--json").ok().json if r["id"] != done["session"])
+    path = skillkit_cli("sessions", "show", done["session"], "--json").ok().json
+    assert path["session"]["parent_session"] == planned["id"]
