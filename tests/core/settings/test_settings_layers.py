@@ -421,3 +421,8 @@ def test_sections_that_their_plugin_got_wrong_do_not_stop_the_others(acme: Any) 
     assert "section 'model' is the core's" in problems["proud"]["message"]
     assert problems["second"]["severity"] == "warning"
     assert "section 'acme' is that of plugin 'acme'" in problems["second"]["message"]
+
+
+def test_the_model_of_a_section_that_nobody_wrote_is_not_imported(acme: Any, make_host: Any) -> None:
+    acme.plugin("lazy", "@hookimpl\ndef register_config(register): register(ConfigSection('lazy', 'lazy_model:Model'))")
+    (acme.site / "lazy_model.py").write_text("raise RuntimeError('imported')")
