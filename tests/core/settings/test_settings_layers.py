@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from skillkit_core import Limits, RetryPolicy
+from skillkit_core import ConfigError, Host, Limits, RetryPolicy, hookimpl
+from skillkit_core.descriptors import ConfigSection
 
 SECTION = """
 @hookimpl
@@ -423,6 +425,24 @@ def test_sections_that_their_plugin_got_wrong_do_not_stop_the_others(acme: Any) 
     assert "section 'acme' is that of plugin 'acme'" in problems["second"]["message"]
 
 
-def test_the_model_of_a_section_that_nobody_wrote_is_not_imported(acme: Any, make_host: Any) -> None:
-    acme.plugin("lazy", "@hookimpl\ndef register_config(register): register(ConfigSection('lazy', 'lazy_model:Model'))")
-    (acme.site / "lazy_model.py").write_text("raise RuntimeError('imported')")
+def test_a_section_that_nobody_wrote_is_validated_when_it_is_asked_for(tmp_path: Any) -> None:
+    class Model(BaseModel):
+        needed: int
+
+    class Lazy:
+        @hookimpl
+        def register_config(self, register: Any) -> None:
+            register(ConfigSection("lazy", Model))
+
+    def host(**settings: Any) -> Host:
+        environ = {"HOME": str(tmp_path), "SKILLKIT_HOME": str(tmp_path)}
+        return Host(discover=False, plugins=[("lazy", Lazy())], cwd=tmp_path, environ=environ, settings=settings)
+
+    unwritten, written = host(), host(lazy={})
+    unwritten.check_config()
+    with pytest.raises(ConfigError, match="needed"):
+        unwritten.config.section("lazy")
+    with pytest.raises(ConfigError, match="needed"):
+        written.check_config()
+    unwritten.close()
+    written.close()
