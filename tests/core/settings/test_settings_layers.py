@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from skillkit_core import ConfigError, Host, Limits, RetryPolicy, hookimpl
-from skillkit_core.descriptors import ConfigSection
+from skillkit_core import Limits, RetryPolicy
 
 SECTION = """
 @hookimpl
@@ -423,26 +421,3 @@ def test_sections_that_their_plugin_got_wrong_do_not_stop_the_others(acme: Any) 
     assert "section 'model' is the core's" in problems["proud"]["message"]
     assert problems["second"]["severity"] == "warning"
     assert "section 'acme' is that of plugin 'acme'" in problems["second"]["message"]
-
-
-def test_a_section_that_nobody_wrote_is_validated_when_it_is_asked_for(tmp_path: Any) -> None:
-    class Model(BaseModel):
-        needed: int
-
-    class Lazy:
-        @hookimpl
-        def register_config(self, register: Any) -> None:
-            register(ConfigSection("lazy", Model))
-
-    def host(**settings: Any) -> Host:
-        environ = {"HOME": str(tmp_path), "SKILLKIT_HOME": str(tmp_path)}
-        return Host(discover=False, plugins=[("lazy", Lazy())], cwd=tmp_path, environ=environ, settings=settings)
-
-    unwritten, written = host(), host(lazy={})
-    unwritten.check_config()
-    with pytest.raises(ConfigError, match="needed"):
-        unwritten.config.section("lazy")
-    with pytest.raises(ConfigError, match="needed"):
-        written.check_config()
-    unwritten.close()
-    written.close()
