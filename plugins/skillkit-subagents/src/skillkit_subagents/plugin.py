@@ -12,9 +12,9 @@ from skillkit_core.descriptors import Command, ConfigSection
 from . import CREWS
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext
+    from skillkit_core import AgentRunner, HandlerContext
     from skillkit_core.events.types import BeforeAgentEndEvent, SessionShutdownEvent
-    from skillkit_core.tools import ToolSet
+    from skillkit_core.tools import Tool, ToolSet
 
 PROJECT_FOLDERS = (".skillkit/agents", ".claude/agents")
 _DAY = 86_400.0  # seconds
@@ -37,7 +37,15 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer ``spawn_agent``."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("subagents", "skillkit_subagents.offering:tools"))
+    register(ToolSet("subagents", _tools))
+
+
+def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
+    if agent.target is not None and not agent.target.adapter.progressive:
+        return ()  # a stand-in for a model asks nobody
+    from .offering import tools
+
+    return tools(agent)
 
 
 @hookimpl(optionalhook=True)
