@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillkit_commands import Invocation, Prompt, SlashCommands
+from skillkit_commands import Edit, Invocation, Prompt, SlashCommands
 from skillkit_commands.front_end import TITLE, keep_folders
 from skillkit_commands.mentions import images_in
 
@@ -137,6 +137,19 @@ class Talk:
             self._front.record.put(Block("note", answer))
         if isinstance(answer, Prompt):
             await self._ask(answer.text, typed=text)
+        elif isinstance(answer, Edit):
+            await self._edit(answer)
+
+    async def _edit(self, edit: Edit) -> None:
+        """Open the person's editor on a file, and say what the command makes of it."""
+        try:
+            await self._front.edit(edit.path)
+            told = await edit.done()
+        except SkillKitError as error:
+            self._wrong(error)
+            return
+        if told:
+            self._front.record.put(Block("note", told))
 
     async def _say(self, text: str) -> None:
         """Say a text to the model: now, into the run that goes on, or after what goes on."""
