@@ -105,7 +105,7 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     on.keys("Escape")
     on.expect("any", gone=["▌"])
     on.keys("Space")
-    on.expect("[LEADER]", "edit the plan", "needs skillkit-planning")
+    on.expect("[LEADER]", "edit the plan")
     on.keys("e")
     on.expect("the plan is new", "[NORMAL]")
     on.keys("i")
