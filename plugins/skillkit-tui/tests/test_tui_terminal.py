@@ -85,7 +85,7 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
         Reply(text="steered"),
         Fail(status=400, message="no more"),
     )
-    on = terminal(EDITOR="sh -c 'echo new > \"$0\"'")
+    on = terminal(SKILLKIT_TUI__LEADER_TIMEOUT="60", EDITOR="sh -c 'echo new > \"$0\"'")
     on.expect("[INSERT] [EXECUTE]", "[NET on]", "any")
     on.type("write it")
     on.expect("Write it? (asking)", "Run jot?", "[y]es", "by the model", "[ASK]")

@@ -44,7 +44,7 @@ from skillkit_core.descriptors import load_object
 from .agents import Agents, children, read_session
 from .asking import Box, Person, Question
 from .blocks import Block
-from .chords import Chord, Leader, Missing, bound
+from .chords import TIMEOUT, Chord, Leader, Missing, bound
 from .line import Completions, Line, propose
 from .record import Log, Recorder
 from .status import Status
@@ -174,7 +174,8 @@ class TerminalUI(App[int]):
             Static("› ", id="prompt"),
         )
         self._bar, self._which = Static(id="status"), Static(id="which")
-        self.leader = Leader()
+        section = agent.host.config.section("tui")
+        self.leader = Leader(getattr(section, "leader_timeout", TIMEOUT))
         self.last_key = 0.0
         self.hint = ""
         self._hint_until = 0.0

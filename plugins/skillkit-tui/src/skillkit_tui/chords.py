@@ -138,9 +138,10 @@ def bound(host: Host, own: Mapping[str, Chord], commands: Callable[[], set[str]]
 
 
 class Leader:
-    """The state of the leader key: idle, or waiting for the key that follows. Times are seconds of any clock."""
+    """The state of the leader key: idle, or waiting for the key that follows. Times are seconds of any clock; it waits ``timeout``."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        self._timeout = timeout
         self._began: float | None = None
 
     @property
@@ -158,7 +159,7 @@ class Leader:
 
     def expired(self, now: float) -> bool:
         """Return whether the wait is over; if so it ends."""
-        if self._began is None or now - self._began < TIMEOUT:
+        if self._began is None or now - self._began < self._timeout:
             return False
         self.cancel()
         return True

@@ -17,4 +17,5 @@ class TuiConfig(BaseModel):
         min_length=1,
         description="'terminal' for the terminal's own colours, 'dark', 'light', or the name of a Textual theme.",
     )
+    leader_timeout: float = Field(1.0, gt=0, description="Seconds that the leader key waits for the key that follows.")
     mouse: bool = Field(True, description="Whether wheel and clicks are for the UI; off leaves them to the terminal.")
