@@ -138,7 +138,7 @@ def bound(host: Host, own: Mapping[str, Chord], commands: Callable[[], set[str]]
 
 
 class Leader:
-    """The state of the leader key: idle, or waiting for the key that follows. Times are seconds of any clock; it waits ``timeout``."""
+    """The state of the leader key: idle, or waiting for the key that follows, ``timeout`` seconds of any clock."""
 
     def __init__(self, timeout: float = TIMEOUT) -> None:
         self._timeout = timeout
