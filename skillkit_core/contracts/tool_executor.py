@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..tools import Tool, ToolContext, ToolOutput
@@ -16,7 +16,15 @@ class ToolExecutor(ABC):
 
     @abstractmethod
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-        """Run ``tool`` with exactly ``args``. An exception becomes the call's error result."""
+        """Run ``tool`` with exactly ``args``. An exception becomes the call's error result.
+
+        Output goes to ``ctx.on_output`` as it comes. ``ctx.signal`` or a cancellation ends the tool, wherever it runs. A call
+        whose output got lost raises :class:`~skillkit_core.errors.ToolError` and is not repeated, unless ``tool.replay`` is ``safe``.
+        """
+
+    async def list_tools(self) -> Sequence[str] | None:
+        """Return names of tools that the executor brings itself; ``None``: it runs what it is given."""
+        return None
 
     async def close(self) -> None:
         """End processes and connections. Called once, when the host closes, for at most five seconds."""

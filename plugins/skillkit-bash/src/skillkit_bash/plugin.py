@@ -59,6 +59,6 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
             },
             opt_in=True,
             sequential=True,
-            annotations={"mutates": "world", "command": "command"},
+            annotations={"mutates": "world", "command": "command", "remote": True},
         )
     )

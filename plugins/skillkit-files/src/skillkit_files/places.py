@@ -15,13 +15,15 @@ from .folder import FileError, Folder
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-__all__ = ["place_of", "readable"]
+    from .remote import AgentStandIn
+
+__all__ = ["filters_of", "place_of", "readable", "skill_folders"]
 
 _CALLED = '<skill_content name="'
 _NAME = re.compile(rf'^{_CALLED}([^"\n]+)">$', re.M)
 
 
-def place_of(agent: AgentRunner, path: str) -> tuple[Folder, str]:
+def place_of(agent: AgentRunner | AgentStandIn, path: str) -> tuple[Folder, str]:
     """Return the folder that a file is read from, and its place there.
 
     Raises:
@@ -33,7 +35,7 @@ def place_of(agent: AgentRunner, path: str) -> tuple[Folder, str]:
     except FileError as error:
         if error.code != "outside_root" or not path.startswith("/"):
             raise
-        for skill in _skill_folders(agent):
+        for skill in skill_folders(agent):
             other = Folder(skill)
             try:
                 return other, other.locate(path)
@@ -42,8 +44,13 @@ def place_of(agent: AgentRunner, path: str) -> tuple[Folder, str]:
         raise error
 
 
-def _skill_folders(agent: AgentRunner) -> Iterator[Path]:
+def skill_folders(agent: AgentRunner | AgentStandIn) -> Iterator[Path]:
     """Yield the folders of the skills that are active: from the start, since a call of ``activate_skill`` or one of a person."""
+    from .remote import AgentStandIn
+
+    if isinstance(agent, AgentStandIn):
+        yield from agent.skills
+        return
     skills = agent.host.skills
     names = list(agent.config.skills)
     for message in agent.messages:
@@ -62,10 +69,17 @@ def _skill_folders(agent: AgentRunner) -> Iterator[Path]:
             yield path
 
 
-def readable(agent: AgentRunner, root: str, tool: str) -> Callable[[str], bool]:
-    """Return whether a file below ``root`` may be read, as the plugins say that bring ``file_filters``.
+def filters_of(agent: AgentRunner, tool: str) -> list[Callable[[str], bool]]:
+    """Return the filters that leave out something, as the plugins say that bring ``file_filters``."""
+    made = [load_object(entry.item.create)(agent, tool) for entry in agent.host.registry("file_filters").entries()]
+    return [allows for allows in made if allows is not None]
 
-    A filter that fails, fails the search.
-    """
-    filters = [load_object(entry.item.create)(agent, tool) for entry in agent.host.registry("file_filters").entries()]
+
+def readable(agent: AgentRunner | AgentStandIn, root: str, tool: str) -> Callable[[str], bool]:
+    """Return whether a file below ``root`` may be read. A filter that fails, fails the search."""
+    from .remote import AgentStandIn
+
+    if isinstance(agent, AgentStandIn):
+        return agent.readable(root, tool)
+    filters = filters_of(agent, tool)
     return lambda path: all(allows(f"{root}/{path}") for allows in filters)

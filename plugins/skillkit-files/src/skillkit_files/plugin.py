@@ -20,8 +20,8 @@ class Hooks:
     def register_file_filters(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
         """Offer filters of what ``grep`` and ``glob`` find: ``register(Factory("name", "module:function"))``.
 
-        ``function(agent, tool)`` returns ``allows(path) -> bool`` for absolute paths. A filter leaves files out; it shows none
-        that would not be found without it.
+        ``function(agent, tool)`` returns ``allows(path) -> bool`` for absolute paths, or ``None`` where it leaves out nothing. A
+        filter leaves files out; it shows none that would not be found without it.
         """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .changes import Change
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from .config import FilesConfig
     from .folder import Snapshot
+    from .remote import AgentStandIn
 
-__all__ = ["NOTE", "kept_of", "write_down"]
+__all__ = ["NOTE", "kept_of", "note_changes", "write_down"]
 
 NOTE = "files.change"
 _MOST = 100  # files of one note
@@ -27,27 +28,60 @@ def kept_of(host: Host) -> Kept:
     return Kept(host.data_dir / "files" / "content", config.keep_file, config.keep_total)
 
 
-async def write_down(agent: AgentRunner, root: str, tool: str, call: str | None, changes: Sequence[Change]) -> None:
+async def write_down(
+    agent: AgentRunner | AgentStandIn, root: str, tool: str, call: str | None, changes: Sequence[Change]
+) -> None:
     """Keep the contents before and after ``changes``, and write a note about them, before they are made.
 
-    A note about a change that is not made after all does no harm: the file has the content that rewind would give it. What a
-    nested agent changes is also a note of the outermost agent's session, which is the one that a person takes back.
+    A note about a change that is not made after all does no harm: the file has the content that rewind would give it.
     """
+    from .remote import AgentStandIn
+
+    if isinstance(agent, AgentStandIn):
+        collected = _Collected(agent.host.config.section("files"))
+        facts = [_fact(change, collected) for change in changes]
+        await agent.write_down(tool, facts, collected.contents)
+        return
     kept = kept_of(agent.host)
     files = await asyncio.to_thread(lambda: [_fact(change, kept) for change in changes])
+    await note_changes(agent, root, tool, call, files)
+
+
+class _Collected:
+    """Contents that another process keeps."""
+
+    def __init__(self, config: FilesConfig) -> None:
+        self.contents: list[bytes] = []
+        self._most = min(config.keep_file, config.keep_total)
+
+    def put(self, data: bytes) -> bool:
+        """Collect a content that is small enough."""
+        if len(data) > self._most:
+            return False
+        self.contents.append(data)
+        return True
+
+
+async def note_changes(
+    agent: AgentRunner, root: str, tool: str, call: str | None, files: Sequence[Mapping[str, Any]]
+) -> None:
+    """Write a note about changes.
+
+    What a nested agent changes is also a note of the outermost agent's session, which is the one that a person takes back.
+    """
     *_, outermost = agent.nesting.ancestors()
     for one in dict.fromkeys((agent, outermost)):
         session = await one.open()
         # several nested agents may write at once, and each note follows the one before
         async with one.state("files").setdefault("writing", asyncio.Lock()):
             for at in range(0, len(files), _MOST):
-                data: dict[str, Any] = {"root": root, "tool": tool, "files": files[at : at + _MOST]}
+                data: dict[str, Any] = {"root": root, "tool": tool, "files": [*files[at : at + _MOST]]}
                 if call is not None and one is agent:
                     data["call"] = call
                 await session.note(NOTE, data)
 
 
-def _fact(change: Change, kept: Kept) -> dict[str, Any]:
+def _fact(change: Change, kept: Kept | _Collected) -> dict[str, Any]:
     """Return what the note says of one file: ``path``, and its state ``before`` and ``after``."""
     before = state_of(change.before)
     if change.before is not None and change.before.data is not None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Block, ToolContext
 
     from .changes import Changes
+    from .remote import AgentStandIn
 
 __all__ = ["GUARD", "file_tools"]
 
@@ -47,8 +48,9 @@ def file_tools(agent: AgentRunner) -> tuple[Tool, ...]:
 def _tools(opt_in: bool) -> tuple[Tool, ...]:
     where = f"{__name__}:"
     preview = "skillkit_files.preview:preview"
-    reads = {"mutates": "none", "paths": ("path",)}
-    writes = {"mutates": "files", "paths": ("path",), "preview": preview}
+    remote = "skillkit_files.remote:CARRIER"
+    reads = {"mutates": "none", "paths": ("path",), "remote": remote}
+    writes = {"mutates": "files", "paths": ("path",), "preview": preview, "remote": remote}
     return (
         Tool(
             "read",
@@ -87,7 +89,9 @@ def _tools(opt_in: bool) -> tuple[Tool, ...]:
             _object(["patch"], patch={"type": "string", "maxLength": _MOST}),
             opt_in=opt_in,
             sequential=True,
-            annotations={"mutates": "files", "paths": (), "paths_of": "skillkit_files.patch:paths_of", "preview": preview},
+            annotations={
+                "mutates": "files", "paths": (), "paths_of": "skillkit_files.patch:paths_of", "preview": preview, "remote": remote,
+            },
         ),
         Tool(
             "grep",
@@ -137,7 +141,7 @@ _TOOLS = {True: _tools(opt_in=True), False: _tools(opt_in=False)}
 # --- what they share --------------------------------------------------------------------------------------------
 
 
-def seen_of(agent: AgentRunner) -> MutableMapping[str, str | None]:
+def seen_of(agent: AgentRunner | AgentStandIn) -> MutableMapping[str, str | None]:
     """Return the digests of the files that the agent knows, by real path; ``None``: it found none there."""
     seen: MutableMapping[str, str | None] = agent.state("files").setdefault("seen", {})
     return seen
@@ -192,7 +196,7 @@ def _told(files: list[dict[str, Any]]) -> str:
     return "\n".join(lines) or "Nothing changed: the files were so already."
 
 
-def planned(agent: AgentRunner, tool: str, args: Mapping[str, Any]) -> tuple[Changes, str]:
+def planned(agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any]) -> tuple[Changes, str]:
     """Return the changes that a call of ``write``, ``edit`` or ``apply_patch`` would make, and what it would say.
 
     Raises:

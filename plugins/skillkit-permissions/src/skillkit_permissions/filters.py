@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["readable"]
 
 
-def readable(agent: AgentRunner, tool: str) -> Callable[[str], bool]:
-    """Return a function that says whether a file, an absolute path, may be found by a tool of this agent."""
+def readable(agent: AgentRunner, tool: str) -> Callable[[str], bool] | None:
+    """Return a function that says whether a file, an absolute path, may be found by a tool of this agent; ``None``: all may."""
     policy = policy_of(agent.host)
     rules = rules_of(agent, policy)
     if not any(rule.spec is not None and rule.names("Read") for rule in rules.deny):
-        return lambda path: True
+        return None
     request = request_for(agent.host, tool, {}, {}, mode_of(agent, policy), agent.cwd)
 
     def allows(path: str) -> bool:

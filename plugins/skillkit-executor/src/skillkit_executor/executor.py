@@ -1,0 +1,413 @@
+"""The executors: which tool runs where, the process that runs them, and a call from its arguments to its one output."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextvars import Context
+from time import monotonic
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import mcp_types as types
+from mcp import MCPError
+
+from skillkit_core import SkillKitError, Tool, ToolContext, ToolError, ToolExecutor, ToolOutput, UsageError, thaw
+from skillkit_core.agent.tool_call import IN_PROCESS
+from skillkit_core.descriptors import load_object
+from skillkit_core.errors import in_words
+
+from .config import ExecutorConfig
+from .connection import Connection, Transport
+from .server import ToolServer
+from .wire import ABORT, ANSWER, META, output_of, survey_of
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, Host
+
+__all__ = ["ENVIRONMENT", "RemoteExecutor", "Place", "http", "local", "place_of", "stdio"]
+
+ENVIRONMENT = frozenset(
+    {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "PYTHONPATH", "SHELL", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"}
+)
+"""The variables that the process gets, besides ``LC_*``, the folders of SkillKit and ``executor.env``."""
+
+_OWN = ("SKILLKIT_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+_WITHIN = 60.0  # seconds in which restarts are counted
+_LATE = 5.0  # seconds that an aborted tool has to end by itself, and live output to arrive
+logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs a traceback for each closed connection
+logging.getLogger("client").setLevel(logging.CRITICAL)
+
+
+class Place(NamedTuple):
+    """Where a tool runs.
+
+    Attributes:
+        remote: the executor runs it.
+        why: one line.
+        run: import string of the function; ``None``: the plugin brings the tool.
+        plugin: name and module of the plugin.
+        carrier: import string of what stands for the agent.
+    """
+
+    remote: bool
+    why: str
+    run: str | None = None
+    plugin: tuple[str, str] | None = None
+    carrier: str | None = None
+
+
+def place_of(tool: Tool, host: Host, source: str | None) -> Place:
+    """Return where a tool of the plugin ``source`` runs, and why."""
+    fact = tool.annotations.get("remote")
+    if not fact:
+        return Place(False, "it does not declare 'remote'")
+    carrier = fact if isinstance(fact, str) else None
+    loaded = host.plugins.get(source) if source is not None else None
+    module = loaded.plugin.__name__ if loaded is not None and isinstance(loaded.plugin, ModuleType) else None
+    plugin = (source, module) if source is not None and module is not None else None
+    why = "it declares 'remote'" + (f", {carrier} stands for its agent" if carrier else "")
+    if isinstance(tool.execute, str):
+        return Place(True, why, tool.execute, plugin, carrier)
+    if plugin is None:
+        whose = "an object, no module" if loaded is not None else "a function of this process"
+        return Place(False, f"it declares 'remote', but it comes from {whose}")
+    return Place(True, why, None, plugin, carrier)
+
+
+def _users(host: Host, key: str) -> Any:
+    """Return a setting as the user, the application or the distribution says: no project changes it."""
+    for layer in reversed(host.config.layers):
+        section = layer.data.get("executor")
+        if layer.name != "project" and isinstance(section, Mapping) and key in section:
+            return ExecutorConfig.model_validate({key: section[key]}).model_dump()[key]
+    return ExecutorConfig.model_fields[key].default
+
+
+class Command:
+    """The command line of the process: plain, or in the sandbox that ``executor.sandbox`` names."""
+
+    def __init__(self, host: Host) -> None:
+        self.policy: str | None = _users(host, "sandbox")
+        self._host = host
+
+    def __call__(self, argv: list[str], names: Sequence[str] = ()) -> list[str]:
+        """Return the command line.
+
+        Raises:
+            UsageError: no sandbox is installed.
+            SkillKitError: the sandbox does not hold the policy here.
+        """
+        if self.policy is None:
+            return argv
+        if "sandboxes" not in self._host.kinds:
+            raise UsageError(
+                f"executor.sandbox names the policy {self.policy!r}, and no plugin brings sandboxes",
+                hint="pip install skillkit-sandbox, or take executor.sandbox away",
+            )
+        box = self._host.registry("sandboxes").get("sandbox").open(self.policy, self._host.cwd)
+        command: list[str] = box.command(argv, names)
+        return command
+
+
+class RemoteExecutor(ToolExecutor):
+    """Runs tools that declare ``remote`` over the wire, and all others in this process.
+
+    Args:
+        host: whose tools.
+        transport: ``local``, ``stdio`` or ``http``.
+    """
+
+    def __init__(self, host: Host, transport: Transport) -> None:
+        self.host = host
+        self.transport = transport
+        self._connection: Connection | None = None
+        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._starts: list[float] = []
+        self._plugins: dict[str, str] = {}
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs tools now, by its own account."""
+        return self._connection.pid if self._connection is not None and not self._connection.gone.is_set() else None
+
+    async def list_tools(self) -> list[str] | None:
+        """Return the names of the tools that plugins registered for the other process; those of tool sets are not among them."""
+        for loaded in self.host.plugins.values():
+            for entry in self.host.tools.entries():
+                if entry.source == loaded.name and isinstance(entry.item, Tool):
+                    place = place_of(entry.item, self.host, loaded.name)
+                    if place.remote and place.plugin is not None:
+                        self._plugins.setdefault(*place.plugin)
+        connection = await self._connected()
+        assert connection.client is not None
+        return [tool.name for tool in (await connection.client.list_tools()).tools]
+
+    async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        """Run a tool where it runs; see :func:`place_of`."""
+        agent = ctx.agent
+        place = place_of(tool, self.host, agent.toolbox.source(tool.name))
+        if not place.remote:
+            return await IN_PROCESS.execute(tool, args, ctx)
+        for again in (tool.replay == "safe", False):
+            connection = await self._connected(place)
+            try:
+                return await _Call(connection, tool, args, ctx, place).run()
+            except _Gone:
+                await connection.settled()
+                if not again:
+                    raise ToolError(self._lost(connection, tool)) from None
+        raise AssertionError("unreachable")
+
+    def _lost(self, connection: Connection, tool: Tool) -> str:
+        if tool.replay == "safe":
+            return f"the process that runs tools ended twice while {tool.name!r} ran: {connection.why()}"
+        return (
+            f"the process that runs tools ended while {tool.name!r} ran: {connection.why()}. "
+            "Nobody knows how far the call came, and it was not made again: look at what it did before you repeat it."
+        )
+
+    async def _connected(self, place: Place | None = None) -> Connection:
+        """Return a connection to a process that runs, and start one if there is none."""
+        loop = asyncio.get_running_loop()
+        if self._lock is None or self._lock[0] is not loop:
+            self._lock = (loop, asyncio.Lock())
+        async with self._lock[1]:
+            found = self._connection
+            if found is not None and found.loop is loop and not found.gone.is_set():
+                return found
+            if found is not None and found.loop is loop:
+                await found.close()
+            if place is not None and place.plugin is not None:
+                self._plugins.setdefault(*place.plugin)
+            self._connection = await self._start(found)
+            return self._connection
+
+    async def _start(self, before: Connection | None) -> Connection:
+        """Start a process, but not for ever again.
+
+        Raises:
+            ToolError: it does not start, or ended too often.
+        """
+        config = self.host.config.section("executor") or ExecutorConfig()
+        now = monotonic()
+        self._starts = [at for at in self._starts if now - at < _WITHIN]
+        if before is not None and len(self._starts) > config.restarts:
+            raise ToolError(
+                f"the process that runs tools ended {len(self._starts)} times within a minute, the last time so: {before.why()}"
+            )
+        self._starts.append(now)
+        env = environment(self.host)
+        command = Command(self.host)
+        names = sorted(env)
+        made = Connection(
+            self.transport, lambda argv: command(argv, names), env, os.fspath(self.host.cwd), self._about(config),
+            lambda: ToolServer(self.host),
+        )  # fmt: skip
+        await made.ready(config.start_timeout)
+        if made.problems:
+            logging.getLogger("skillkit.executor").warning("%s", "; ".join(made.problems))
+        return made
+
+    def _about(self, config: ExecutorConfig) -> dict[str, Any]:
+        """Return what the process is told: its plugins and their settings."""
+        plugins = dict(self._plugins)
+        for name in config.plugins:
+            loaded = self.host.plugins.get(name)
+            if loaded is None or not isinstance(loaded.plugin, ModuleType):
+                raise ToolError(f"executor.plugins names {name!r}, which is no module of a plugin that runs")
+            plugins[name] = loaded.plugin.__name__
+        settings: dict[str, Any] = {}
+        for name in plugins:
+            section = self.host.config.section(name)
+            given = self.host.config.raw(name)
+            if section is not None and isinstance(given, Mapping):
+                values = section.model_dump(mode="json")
+                settings |= {f"{name}.{key}": values[key] for key in given if key in values}
+        runtime = self.host.config.get("runtime")
+        if runtime is not None and any(e.name == runtime and e.source in plugins for e in self.host.runtimes.entries()):
+            settings["runtime"] = runtime
+        path = [os.path.abspath(entry) for entry in sys.path if entry]  # noqa: PTH100
+        cwd = os.fspath(self.host.cwd)
+        return {"cwd": cwd, "plugins": list(plugins.items()), "settings": settings, "path": path}
+
+    async def close(self) -> None:
+        """End the process."""
+        found, self._connection = self._connection, None
+        if found is not None and found.loop is asyncio.get_running_loop():
+            await found.close()
+
+
+def environment(host: Host) -> dict[str, str]:
+    """Return the variables of the process that runs tools."""
+    names = {*ENVIRONMENT, *_OWN, *_users(host, "env")}
+    return {name: value for name, value in host.environ.items() if name in names or name.startswith("LC_")}
+
+
+class _Gone(Exception):
+    """The process ended before the call had its output."""
+
+
+class _Call:
+    """One call over the wire. It has one output, or raises."""
+
+    def __init__(
+        self, connection: Connection, tool: Tool, args: Mapping[str, Any], ctx: ToolContext, place: Place
+    ) -> None:
+        assert connection.client is not None
+        self._connection = connection
+        self._client = connection.client
+        self._tool = tool
+        self._args = thaw(args)
+        self._ctx = ctx
+        self._place = place
+        self._agent: AgentRunner = ctx.agent
+        self._carrier: Any = load_object(place.carrier) if place.carrier else None
+        # an id of the model may be there twice
+        self._id = f"{ctx.session_id}/{ctx.tool_call_id}/{id(self):x}"
+        self._told: dict[int, Mapping[str, Any]] = {}
+        self._shown = 0
+        self._more = asyncio.Event()
+        self._side: set[asyncio.Task[Any]] = set()
+
+    async def run(self) -> ToolOutput:
+        """Make the call.
+
+        Raises:
+            _Gone: the process ended meanwhile.
+            ToolError: the call could not be made.
+        """
+        loop = asyncio.get_running_loop()
+        work = loop.create_task(self._send(), context=Context())
+        gone = loop.create_task(self._connection.gone.wait(), context=Context())
+        remove = self._ctx.signal.add_callback(lambda: loop.call_soon_threadsafe(self._abort))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await asyncio.wait({work}, timeout=0.2)  # an output may have come with the end
+            if not work.done():
+                raise _Gone
+            return await self._output(work.result())
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED or self._connection.gone.is_set():
+                raise _Gone from None
+            raise ToolError(f"{self._tool.name!r} cannot be run elsewhere: {error.message}") from None
+        except asyncio.CancelledError:
+            # the tool ends its processes before the call is over
+            self._abort()
+            await asyncio.wait({work, gone}, timeout=_LATE, return_when=asyncio.FIRST_COMPLETED)
+            raise
+        except (SkillKitError, _Gone):
+            raise
+        except Exception as error:
+            if not self._connection.gone.is_set():
+                await asyncio.wait({gone}, timeout=0.5)
+            if self._connection.gone.is_set():
+                raise _Gone from None
+            raise ToolError(f"{self._tool.name!r} cannot be run elsewhere: {in_words(error)}") from None
+        finally:
+            remove()
+            for task in (work, gone, *self._side):
+                task.cancel()
+
+    async def _send(self) -> types.CallToolResult:
+        ctx, place = self._ctx, self._place
+        call = {
+            "id": self._id,
+            "cwd": os.fspath(ctx.cwd),
+            "session": ctx.session_id,
+            "agent_path": list(ctx.agent_path),
+            "answer": thaw(ctx.answer) if ctx.answer is not None else None,
+            "ui": ctx.ui is not None,
+            "run": place.run,
+            "plugin": place.plugin,
+            "carrier": place.carrier,
+        }
+        if self._carrier is not None:
+            packed = self._carrier.pack(self._agent, self._tool.name, self._args)
+            call["packed"] = await packed if inspect.isawaitable(packed) else packed
+        meta: Any = {META: call}
+        return await self._client.call_tool(self._tool.name, self._args, progress_callback=self._progress, meta=meta)
+
+    async def _output(self, result: types.CallToolResult) -> ToolOutput:
+        """Return the output, after all that the tool told before."""
+        data = result.structured_content
+        if not isinstance(data, dict) or "count" not in data:
+            text = " ".join(part.text for part in result.content if isinstance(part, types.TextContent))
+            raise ToolError(f"{self._tool.name!r} cannot be run elsewhere: {text or 'the answer has no output'}")
+        try:
+            async with asyncio.timeout(_LATE):
+                while self._shown < data["count"]:
+                    self._more.clear()
+                    await self._more.wait()
+        except TimeoutError:
+            pass  # the output has all that a model reads
+        if self._carrier is not None and data.get("changes") is not None:
+            self._carrier.merge(self._agent, data["changes"])
+        return output_of(data)
+
+    async def _progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Take what the tool tells, each once and in order."""
+        number = int(progress)
+        if number > self._shown:
+            self._told.setdefault(number, json.loads(message or "{}"))
+        while (told := self._told.pop(self._shown + 1, None)) is not None:
+            self._shown += 1
+            if "output" in told:
+                self._ctx.on_output(told["output"], told["stream"])
+            elif "ask" in told:
+                self._beside(self._answer(told))
+        self._more.set()
+
+    def _beside(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work, context=Context())
+        self._side.add(task)
+        task.add_done_callback(self._side.discard)
+        task.add_done_callback(lambda t: t.cancelled() or t.exception())
+
+    async def _answer(self, asked: Mapping[str, Any]) -> None:
+        """Answer a question of the tool."""
+        answer: dict[str, Any] = {"id": self._id, "ask": asked["ask"]}
+        try:
+            answer["value"] = await self._answered(asked["what"], asked["body"])
+        except Exception as error:  # noqa: BLE001 - the tool is told
+            answer["error"] = str(error) if isinstance(error, SkillKitError) else in_words(error)
+        await self._client.call_tool(ANSWER, answer)
+
+    async def _answered(self, what: str, body: Any) -> Any:
+        ui = self._ctx.ui
+        if what == "carrier":
+            if self._carrier is None:
+                raise ToolError("the tool has nothing that stands for its agent")
+            return await self._carrier.asked(self._agent, self._ctx, body)
+        if ui is None:
+            return None
+        if what == "notify":
+            await ui.notify(str(body["text"]), body["level"])
+            return None
+        given = await ui.ask(survey_of(body))
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()} if given is not None else None
+
+    def _abort(self) -> None:
+        reason = self._ctx.signal.reason or "the call was cancelled"
+        self._beside(self._client.call_tool(ABORT, {"id": self._id, "reason": reason}))
+
+
+def local(host: Host) -> RemoteExecutor:
+    """Make the executor that runs tools in this process, over the wire."""
+    return RemoteExecutor(host, "local")
+
+
+def stdio(host: Host) -> RemoteExecutor:
+    """Make the executor that runs tools in a child process."""
+    return RemoteExecutor(host, "stdio")
+
+
+def http(host: Host) -> RemoteExecutor:
+    """Make the executor that runs tools in a child process that serves on 127.0.0.1."""
+    return RemoteExecutor(host, "http")
