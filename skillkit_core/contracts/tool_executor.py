@@ -19,7 +19,7 @@ class ToolExecutor(ABC):
         """Run ``tool`` with exactly ``args``. An exception becomes the call's error result.
 
         Output goes to ``ctx.on_output`` as it comes. ``ctx.signal`` or a cancellation ends the tool, wherever it runs. A call
-        whose output got lost raises :class:`~skillkit_core.errors.ToolError` and is not repeated, unless ``tool.replay`` is ``safe``.
+        whose output is lost raises :class:`~skillkit_core.errors.ToolError`, and is made again where ``tool.replay`` says so.
         """
 
     async def list_tools(self) -> Sequence[str] | None:

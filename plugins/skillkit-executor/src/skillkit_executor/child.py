@@ -55,7 +55,7 @@ async def _http(tools: ToolServer) -> None:
     config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
-    print(json.dumps({"port": listening.getsockname()[1]}), flush=True)
+    print(json.dumps({"port": listening.getsockname()[1]}), flush=True)  # noqa: T201
     os.dup2(2, 1)  # what a tool prints is no answer
     null = os.open(os.devnull, os.O_RDONLY)
     stdin = os.dup(0)

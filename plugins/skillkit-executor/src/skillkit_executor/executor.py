@@ -30,7 +30,7 @@ from .wire import ABORT, ANSWER, META, output_of, survey_of
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["ENVIRONMENT", "RemoteExecutor", "Place", "http", "local", "place_of", "stdio"]
+__all__ = ["ENVIRONMENT", "Place", "RemoteExecutor", "http", "local", "place_of", "stdio"]
 
 ENVIRONMENT = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "PYTHONPATH", "SHELL", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"}
@@ -194,7 +194,7 @@ class RemoteExecutor(ToolExecutor):
         Raises:
             ToolError: it does not start, or ended too often.
         """
-        config = self.host.config.section("executor") or ExecutorConfig()
+        config = self.host.config.section("executor") or ExecutorConfig.model_validate({})
         now = monotonic()
         self._starts = [at for at in self._starts if now - at < _WITHIN]
         if before is not None and len(self._starts) > config.restarts:
@@ -304,7 +304,7 @@ class _Call:
             raise
         except (SkillKitError, _Gone):
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever the SDK raises is this call's failure
             if not self._connection.gone.is_set():
                 await asyncio.wait({gone}, timeout=0.5)
             if self._connection.gone.is_set():

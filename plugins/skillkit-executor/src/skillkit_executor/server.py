@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextvars import Context
 from dataclasses import replace
 from importlib import import_module
@@ -30,7 +30,7 @@ from skillkit_core.agent.tool_call import IN_PROCESS
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import in_words
 
-from .wire import ABORT, ANSWER, META, START, result_of, survey_to_dict
+from .wire import META, result_of, survey_to_dict
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -277,6 +277,3 @@ async def _body(tool: Tool, args: Mapping[str, Any], ctx: RemoteContext) -> Tool
 
 def _failed(error: Exception) -> ToolOutput:
     return ToolOutput(str(error) if isinstance(error, SkillKitError) else in_words(error), is_error=True)
-
-
-Starter = Callable[[], Any]

@@ -1,8 +1,8 @@
 """What the two sides say to each other, in the words of MCP: a tool's call, its live output, its questions, its output.
 
-A call is ``tools/call`` with the arguments of the tool and, in ``_meta``, what the tool's context needs. Live output and questions
-of the tool are progress notifications, whose ``progress`` numbers them from 1, so that each is taken once and in order. The answer
-to a question, and an abort, are calls of two tools that no model sees.
+A call is ``tools/call`` with the arguments of the tool and, in ``_meta``, what the tool's context needs. Live output
+and questions of the tool are progress notifications, whose ``progress`` numbers them from 1, so that each is taken once and in
+order. The answer to a question, and an abort, are calls of two tools that no model sees.
 """
 
 from __future__ import annotations

@@ -90,7 +90,8 @@ def _tools(opt_in: bool) -> tuple[Tool, ...]:
             opt_in=opt_in,
             sequential=True,
             annotations={
-                "mutates": "files", "paths": (), "paths_of": "skillkit_files.patch:paths_of", "preview": preview, "remote": remote,
+                "mutates": "files", "paths": (), "paths_of": "skillkit_files.patch:paths_of", "preview": preview,
+                "remote": remote,
             },
         ),
         Tool(

@@ -17,6 +17,7 @@ from typing import Any
 _WHERE = {
     "AdapterConformance": "adapter",
     "CompactorConformance": "compactor",
+    "ExecutorConformance": "executor",
     "RuntimeConformance": "runtime",
     "SandboxConformance": "sandbox",
     "Scripting": "adapter_case",

@@ -1,0 +1,41 @@
+"""Every transport behaves as this process does."""
+
+import os
+import signal
+
+import pytest
+from skillkit_executor.executor import RemoteExecutor
+from skillkit_testkit.conformance import ExecutorConformance
+
+from skillkit_core.agent.tool_call import InProcessExecutor
+
+
+class _Elsewhere(ExecutorConformance):
+    @pytest.fixture
+    def crash(self):
+        return lambda executor: os.kill(executor.pid, signal.SIGKILL)
+
+
+class TestThisProcessWithoutTheWire(ExecutorConformance):
+    @pytest.fixture
+    def make_executor(self):
+        return lambda host: InProcessExecutor()
+
+
+class TestThisProcess(ExecutorConformance):
+    @pytest.fixture
+    def make_executor(self):
+        return lambda host: RemoteExecutor(host, "local")
+
+
+@pytest.mark.smoke
+class TestAChildOverStdio(_Elsewhere):
+    @pytest.fixture
+    def make_executor(self):
+        return lambda host: RemoteExecutor(host, "stdio")
+
+
+class TestAServerOnLoopback(_Elsewhere):
+    @pytest.fixture
+    def make_executor(self):
+        return lambda host: RemoteExecutor(host, "http")
