@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import secrets
 import signal
@@ -32,6 +33,7 @@ __all__ = ["Connection", "Transport"]
 
 Transport: TypeAlias = Literal["local", "stdio", "http"]
 Streams: TypeAlias = tuple[Any, Any]
+log = logging.getLogger("skillkit.executor")
 _GRACE = 2.0  # seconds for the end of the process, after the end of stdin and after SIGTERM
 _LINE = 1 << 28  # bytes of one message
 _KEEPER = Path(__file__).with_name("keeper.py")
@@ -175,6 +177,7 @@ class Connection:
         cwd: its folder.
         about: what it is told as it starts.
         server: makes the server of the transport ``local``.
+        seconds: until it must be ready.
 
     Attributes:
         pid: the process, by its own account.
@@ -190,6 +193,7 @@ class Connection:
         cwd: str,
         about: dict[str, Any],
         server: Callable[[], ToolServer],
+        seconds: float,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.pid = 0
@@ -199,6 +203,7 @@ class Connection:
         self._transport = transport
         self._about = about
         self._server = server
+        self._seconds = seconds
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[None] = self.loop.create_future()
         self._ready.add_done_callback(lambda f: f.cancelled() or f.exception())
@@ -207,18 +212,13 @@ class Connection:
             self._process = Process(command([sys.executable, "-m", "skillkit_executor.child", transport]), env, cwd)
         self._owner = self.loop.create_task(self._own(), context=Context())
 
-    async def ready(self, seconds: float) -> None:
+    async def ready(self) -> None:
         """Wait until tools can be called.
 
         Raises:
             ToolError: the process did not start; the text says why.
         """
-        try:
-            async with asyncio.timeout(seconds):
-                await asyncio.shield(self._ready)
-        except TimeoutError:
-            await self.close()
-            raise ToolError(f"the process that runs tools was not ready within {seconds:g} s") from None
+        await asyncio.shield(self._ready)
 
     def why(self) -> str:
         """Return how the process ended."""
@@ -228,7 +228,7 @@ class Connection:
         """Open the client, wait, close it."""
         tools: ToolServer | None = None
         try:
-            async with AsyncExitStack() as stack:
+            async with AsyncExitStack() as stack, asyncio.timeout(self._seconds) as limit:
                 if self._process is None:
                     tools = self._server()
                     transport: Any = tools.server
@@ -241,10 +241,13 @@ class Connection:
                 data: Mapping[str, Any] = result.structured_content or {}
                 self.pid, self.problems = int(data["pid"]), list(data["problems"])
                 self.client = client
+                limit.reschedule(None)
+                if self.problems:
+                    log.warning("%s", "; ".join(self.problems))
                 self._ready.set_result(None)
                 await self._until_over()
         except Exception as error:  # noqa: BLE001 - whoever waits for the connection is told
-            await self._fail(error)
+            self._fail(error)
         finally:
             self.client = None
             self.gone.set()
@@ -253,9 +256,11 @@ class Connection:
             if not self._ready.done():
                 self._ready.cancel()
 
-    async def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception) -> None:
         if self._ready.done():
             return
+        if isinstance(error, TimeoutError):
+            error = ToolError(f"it was not ready within {self._seconds:g} s")
         said = str(error) if isinstance(error, SkillKitError) else f"{in_words(_innermost(error))}; {self.why()}"
         self._ready.set_exception(ToolError(f"the process that runs tools did not start: {said}"))
 
@@ -294,7 +299,8 @@ class Connection:
                 one.cancel()
 
     async def settled(self) -> None:
-        """Wait a moment for the end of a process whose connection has ended."""
+        """Wait a moment for the end of a process whose connection has ended; nobody uses the connection again."""
+        self.gone.set()
         if self._process is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_GRACE):

@@ -180,19 +180,21 @@ class RemoteExecutor(ToolExecutor):
         async with self._lock[1]:
             found = self._connection
             if found is not None and found.loop is loop and not found.gone.is_set():
+                await found.ready()
                 return found
             if found is not None and found.loop is loop:
                 await found.close()
             if place is not None and place.plugin is not None:
                 self._plugins.setdefault(*place.plugin)
-            self._connection = await self._start(found)
-            return self._connection
+            found = self._connection = self._start(found)
+        await found.ready()
+        return found
 
-    async def _start(self, before: Connection | None) -> Connection:
+    def _start(self, before: Connection | None) -> Connection:
         """Start a process, but not for ever again.
 
         Raises:
-            ToolError: it does not start, or ended too often.
+            ToolError: it ended too often.
         """
         config = self.host.config.section("executor") or ExecutorConfig.model_validate({})
         now = monotonic()
@@ -204,15 +206,15 @@ class RemoteExecutor(ToolExecutor):
         self._starts.append(now)
         env = environment(self.host)
         command = Command(self.host)
-        names = sorted(env)
-        made = Connection(
-            self.transport, lambda argv: command(argv, names), env, os.fspath(self.host.cwd), self._about(config),
+        return Connection(
+            self.transport,
+            lambda argv: command(argv, sorted(env)),
+            env,
+            os.fspath(self.host.cwd),
+            self._about(config),
             lambda: ToolServer(self.host),
-        )  # fmt: skip
-        await made.ready(config.start_timeout)
-        if made.problems:
-            logging.getLogger("skillkit.executor").warning("%s", "; ".join(made.problems))
-        return made
+            config.start_timeout,
+        )
 
     def _about(self, config: ExecutorConfig) -> dict[str, Any]:
         """Return what the process is told: its plugins and their settings."""
@@ -319,6 +321,7 @@ class _Call:
         ctx, place = self._ctx, self._place
         call = {
             "id": self._id,
+            "tool_call_id": ctx.tool_call_id,
             "cwd": os.fspath(ctx.cwd),
             "session": ctx.session_id,
             "agent_path": list(ctx.agent_path),

@@ -55,7 +55,7 @@ class RemoteContext:
         self.host = host
         self.call = call
         self.tool_name = name
-        self.tool_call_id: str = call["id"]
+        self.tool_call_id: str = call["tool_call_id"]
         self.signal = AbortSignal()
         self.cwd = Path(call["cwd"])
         self.session_id: str | None = call.get("session")

@@ -1,0 +1,145 @@
+"""One story with every transport: an agent reads, edits, runs tests, is aborted, and its executor is killed in the middle of a call."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import skillkit_bash.plugin
+import skillkit_executor.plugin
+import skillkit_files.plugin
+import skillkit_openai.plugin
+import skillkit_permissions.plugin
+from skillkit_testkit import Call, Reply
+
+from skillkit_core import AgentConfig, AgentRunner, RunAborted, ToolResultMessage
+
+PLUGINS = [
+    ("openai", skillkit_openai.plugin), ("bash", skillkit_bash.plugin), ("files", skillkit_files.plugin),
+    ("permissions", skillkit_permissions.plugin), ("executor", skillkit_executor.plugin),
+]  # fmt: skip
+WAITS = "echo started; echo $$ > pid; sleep 600"
+
+
+@pytest.fixture
+def work(skillkit_home):
+    cwd = skillkit_home.cwd
+    (cwd / "sums.py").write_text("def add(a, b):\n    return a - b\n")
+    (cwd / "test_sums.py").write_text("from sums import add\n\nassert add(2, 3) == 5, add(2, 3)\nprint('all passed')\n")
+    (cwd / "secret.txt").write_text("def hidden(): ...\n")
+    return cwd
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("transport", [None, "local", "stdio", "http"])
+async def test_an_agent_works_the_same_with_every_transport(transport, work, make_host, llm_server):
+    settings = {"permissions.allow": ["Edit", "Bash(*)"], "permissions.deny": ["Read(secret.txt)", "Bash(rm:*)"]}
+    if transport is not None:
+        settings["tools.executor"] = transport
+    host = make_host(*PLUGINS, cwd=work, settings=settings)
+    tests = "python3 test_sums.py"
+    llm_server.script(
+        Reply(
+            calls=[
+                Call("read", {"path": "sums.py"}),
+                Call("grep", {"pattern": "def "}),
+                Call("read", {"path": "secret.txt"}),
+            ]
+        ),
+        Reply(calls=[Call("bash", {"command": tests}), Call("bash", {"command": "rm -r ."}), Call("bash", {})]),
+        Reply(calls=[Call("edit", {"path": "sums.py", "old": "a - b", "new": "a + b"})]),
+        Reply(calls=[Call("bash", {"command": tests})]),
+        Reply(text="It adds now."),
+        Reply(calls=[Call("bash", {"command": WAITS})]),
+    )
+    config = AgentConfig(model="any", provider="openai", base_url=llm_server.openai_url, api_key="k")
+    live = []
+    async with AgentRunner(config, host=host) as agent:
+        agent.events.on("tool_execution_update", lambda event: live.append(event.output))
+        answer = await agent.chat("Make the tests pass.")
+        results = [m for m in agent.messages if isinstance(m, ToolResultMessage)]
+        assert answer.content == "It adds now."
+        assert [r.outcome.value for r in results] == ["ok", "ok", "blocked", "ok", "blocked", "error", "ok", "ok"]
+        assert "return a - b" in results[0].text
+        assert "sums.py" in results[1].text and "secret" not in results[1].text
+        assert "AssertionError: -1" in results[3].text and "all passed" in results[7].text
+        assert "all passed" in "".join(live)
+        assert (work / "sums.py").read_text().endswith("a + b\n") and (work / "secret.txt").exists()
+        (note,) = [e.data for e in agent.session.entries if e.data.get("custom_type") == "files.change"]
+        assert note["files"][0]["before"]["kept"] and note["root"] == str(work)
+
+        # an abort ends the command
+        chat = asyncio.create_task(agent.chat("Wait."))
+        await until(lambda: "started" in "".join(live))
+        agent.abort()
+        with pytest.raises(RunAborted):
+            await chat
+        assert agent.messages[-1].outcome.value == "interrupted"
+        await until(lambda: not alive((work / "pid").read_text().strip()))
+
+        # so does the end of the process that runs tools
+        if transport not in ("stdio", "http"):
+            return
+        live.clear()
+        llm_server.script(
+            Reply(calls=[Call("bash", {"command": WAITS})]), Reply(calls=[Call("bash", {"command": "echo back"})])
+        )
+        llm_server.script(Reply(text="I looked."))
+        chat = asyncio.create_task(agent.chat("Wait again."))
+        await until(lambda: "started" in "".join(live))
+        os.kill((await host.find_executor()).pid, signal.SIGKILL)
+        assert (await chat).content == "I looked."
+        lost, back = [m for m in agent.messages if isinstance(m, ToolResultMessage)][-2:]
+        assert lost.is_error and "signal 9 ended it" in lost.text and "not made again" in lost.text
+        assert back.text == "back"
+        await until(lambda: not alive((work / "pid").read_text().strip()))
+        pid = (await host.find_executor()).pid
+    await host.aclose()
+    assert not alive(pid)
+
+
+async def test_the_process_gets_no_key_and_asks_the_person_for_a_secret(work, make_host, monkeypatch):
+    from skillkit_core.testing import Call, Reply, ScriptedModel, ScriptedUser
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-its-business")
+    monkeypatch.setenv("FOR_TOOLS", "yes")
+    host = make_host(*PLUGINS, cwd=work, settings={
+        "tools.executor": "stdio", "tools.allow": ["bash"], "permissions.allow": ["Bash(*)"], "executor.env": ["FOR_TOOLS"],
+    })  # fmt: skip
+    async with AgentRunner(AgentConfig(ui=ScriptedUser({"TOKEN": "hush-4711"})), host=host) as agent:
+        command = "tr '\\0' '\\n' < /proc/$PPID/environ | sort; echo ${#TOKEN}"
+        agent.set_adapter(
+            ScriptedModel([Reply(calls=[Call("bash", {"command": command, "secrets": ["TOKEN"]})]), "done"])
+        )
+        await agent.chat("go")
+        (result,) = [m for m in agent.messages if isinstance(m, ToolResultMessage)]
+    assert "OPENAI_API_KEY" not in result.text and "FOR_TOOLS=yes" in result.text
+    assert result.text.rstrip().endswith("\n9")
+    await host.aclose()
+
+
+def test_the_command_says_which_tool_runs_where_and_what_is_missing(skillkit_cli, skillkit_home):
+    (skillkit_home.config_dir / "config.yaml").write_text("tools: {executor: stdio, allow: [bash]}\n")
+    plugins = ("--plugins", "bash,files,executor,web-tools")
+    found = skillkit_cli(*plugins, "executor", "status", "--json", "--start").ok().json
+    rows = {row["name"]: row for row in found["tools"]}
+    assert found["executor"] == "stdio" and found["process"].endswith("works") and found["problem"] is None
+    assert rows["read"]["runs"] == rows["bash"]["runs"] == "in a child process"
+    project = skillkit_home.cwd / ".skillkit" / "config.yaml"
+    project.parent.mkdir()
+    (skillkit_home.config_dir / "config.yaml").write_text("tools: {executor: stdio}\nexecutor: {sandbox: project}\n")
+    refused = skillkit_cli(*plugins, "executor", "status")
+    assert refused.exit_code == 1 and "no plugin brings sandboxes" in refused.stderr
