@@ -46,24 +46,24 @@ async def until(condition):
 @pytest.mark.smoke
 @pytest.mark.parametrize("transport", [None, "local", "stdio", "http"])
 async def test_an_agent_works_the_same_with_every_transport(transport, work, make_host, llm_server):
-    settings = {"permissions.allow": ["Edit", "Bash(*)"], "permissions.deny": ["Read(secret.txt)", "Bash(rm:*)"]}
+    settings = {"permissions.mode": "bypass", "permissions.deny": ["Read(secret.txt)", "Bash(rm:*)"]}
     if transport is not None:
         settings["tools.executor"] = transport
     host = make_host(*PLUGINS, cwd=work, settings=settings)
     tests = "python3 test_sums.py"
     llm_server.script(
         Reply(
-            calls=[
+            tool_calls=[
                 Call("read", {"path": "sums.py"}),
                 Call("grep", {"pattern": "def "}),
                 Call("read", {"path": "secret.txt"}),
             ]
         ),
-        Reply(calls=[Call("bash", {"command": tests}), Call("bash", {"command": "rm -r ."}), Call("bash", {})]),
-        Reply(calls=[Call("edit", {"path": "sums.py", "old": "a - b", "new": "a + b"})]),
-        Reply(calls=[Call("bash", {"command": tests})]),
+        Reply(tool_calls=[Call("bash", {"command": tests}), Call("bash", {"command": "rm -r ."}), Call("bash", {})]),
+        Reply(tool_calls=[Call("edit", {"path": "sums.py", "old": "a - b", "new": "a + b"})]),
+        Reply(tool_calls=[Call("bash", {"command": tests})]),
         Reply(text="It adds now."),
-        Reply(calls=[Call("bash", {"command": WAITS})]),
+        Reply(tool_calls=[Call("bash", {"command": WAITS})]),
     )
     config = AgentConfig(model="any", provider="openai", base_url=llm_server.openai_url, api_key="k")
     live = []
@@ -72,7 +72,7 @@ async def test_an_agent_works_the_same_with_every_transport(transport, work, mak
         answer = await agent.chat("Make the tests pass.")
         results = [m for m in agent.messages if isinstance(m, ToolResultMessage)]
         assert answer.content == "It adds now."
-        assert [r.outcome.value for r in results] == ["ok", "ok", "blocked", "ok", "blocked", "error", "ok", "ok"]
+        assert [r.outcome.value for r in results] == ["ok", "ok", "blocked", "error", "blocked", "error", "ok", "ok"]
         assert "return a - b" in results[0].text
         assert "sums.py" in results[1].text and "secret" not in results[1].text
         assert "AssertionError: -1" in results[3].text and "all passed" in results[7].text
@@ -95,7 +95,8 @@ async def test_an_agent_works_the_same_with_every_transport(transport, work, mak
             return
         live.clear()
         llm_server.script(
-            Reply(calls=[Call("bash", {"command": WAITS})]), Reply(calls=[Call("bash", {"command": "echo back"})])
+            Reply(tool_calls=[Call("bash", {"command": WAITS})]),
+            Reply(tool_calls=[Call("bash", {"command": "echo back"})]),
         )
         llm_server.script(Reply(text="I looked."))
         chat = asyncio.create_task(agent.chat("Wait again."))
@@ -117,7 +118,7 @@ async def test_the_process_gets_no_key_and_asks_the_person_for_a_secret(work, ma
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-its-business")
     monkeypatch.setenv("FOR_TOOLS", "yes")
     host = make_host(*PLUGINS, cwd=work, settings={
-        "tools.executor": "stdio", "tools.allow": ["bash"], "permissions.allow": ["Bash(*)"], "executor.env": ["FOR_TOOLS"],
+        "tools.executor": "stdio", "tools.allow": ["bash"], "permissions.mode": "bypass", "executor.env": ["FOR_TOOLS"],
     })  # fmt: skip
     async with AgentRunner(AgentConfig(ui=ScriptedUser({"TOKEN": "hush-4711"})), host=host) as agent:
         command = "tr '\\0' '\\n' < /proc/$PPID/environ | sort; echo ${#TOKEN}"

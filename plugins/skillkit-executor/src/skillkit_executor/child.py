@@ -50,7 +50,8 @@ async def _http(tools: ToolServer) -> None:
 
     token = sys.stdin.readline().strip()
     app = _OnlyWithToken(tools.server.streamable_http_app(session_idle_timeout=None), token)
-    listening = socket.socket()
+    # with its protocol named, asyncio sends small answers at once
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
     server = uvicorn.Server(config)
