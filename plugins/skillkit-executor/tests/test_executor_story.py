@@ -39,14 +39,19 @@ def alive(pid):
 
 
 async def until(condition):
-    while not condition():
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - another process does it
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("transport", [None, "local", "stdio", "http"])
 async def test_an_agent_works_the_same_with_every_transport(transport, work, make_host, llm_server):
-    settings = {"permissions.mode": "bypass", "permissions.deny": ["Read(secret.txt)", "Bash(rm:*)"]}
+    settings = {
+        "tools.allow": ["bash"],
+        "permissions.mode": "bypass",
+        "permissions.deny": ["Read(secret.txt)", "Bash(rm:*)"],
+    }
     if transport is not None:
         settings["tools.executor"] = transport
     host = make_host(*PLUGINS, cwd=work, settings=settings)
@@ -97,8 +102,8 @@ async def test_an_agent_works_the_same_with_every_transport(transport, work, mak
         llm_server.script(
             Reply(tool_calls=[Call("bash", {"command": WAITS})]),
             Reply(tool_calls=[Call("bash", {"command": "echo back"})]),
+            Reply(text="I looked."),
         )
-        llm_server.script(Reply(text="I looked."))
         chat = asyncio.create_task(agent.chat("Wait again."))
         await until(lambda: "started" in "".join(live))
         os.kill((await host.find_executor()).pid, signal.SIGKILL)

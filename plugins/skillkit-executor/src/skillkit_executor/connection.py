@@ -105,20 +105,21 @@ class Process:
                     self._signal(number)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_GRACE):
-                        await self.ended.wait()
+                        await process.wait()
                         break
         finally:
-            if not self.ended.is_set():
+            if process.returncode is None:
                 # the keeper is spared: it kills what the program leaves
                 for pid in _children(process.pid):
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_GRACE):
-                        await self.ended.wait()
+                        await process.wait()
                 self._signal(signal.SIGKILL)
+            self.ended.set()
             if self._watch is not None:
-                await self._watch
+                self._watch.cancel()
             self._errors.close()
 
     def _signal(self, number: signal.Signals) -> None:
