@@ -40,7 +40,7 @@ def alive(pid):
 
 async def until(condition):
     async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - another process does it
+        while not condition():
             await asyncio.sleep(0.01)
 
 

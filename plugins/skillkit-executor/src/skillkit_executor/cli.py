@@ -73,9 +73,7 @@ async def _found(host: Host, start: bool) -> dict[str, Any]:
                 await chosen.list_tools()
                 process = f"pid {chosen.pid}, works"
         except SkillKitError as error:
-            problem = f"{error}" + (
-                f" ({error.hint})" if getattr(error, "hint", None) and error.hint not in str(error) else ""
-            )
+            problem = str(error)
         finally:
             if chosen is not None:
                 await chosen.close()

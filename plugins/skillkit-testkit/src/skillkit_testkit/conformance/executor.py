@@ -66,8 +66,7 @@ class Bench:
     def agent(self, *calls: tuple[str, Mapping[str, Any]], **config: Any) -> AgentRunner:
         """Return an agent whose model makes the calls in one batch."""
         made = AgentRunner(AgentConfig(cwd=self.folder, executor=self.executor, **config), host=self.host)
-        replies = [Reply(calls=[Call(name, args) for name, args in calls]), "done"]
-        made.set_adapter(ScriptedModel(replies))
+        made.set_adapter(ScriptedModel([Reply(calls=[Call(name, args) for name, args in calls]), "done"]))
 
         def saw(event: Any) -> None:
             self.seen.append((event.tool_call_id, event.stream, event.output))

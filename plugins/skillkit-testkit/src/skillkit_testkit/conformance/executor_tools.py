@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from skillkit_core import ImageBlock, TextBlock, TokenUsage, Tool, ToolContext, ToolError, ToolOutput, hookimpl
+from skillkit_core import Block, ImageBlock, TextBlock, TokenUsage, Tool, ToolContext, ToolError, ToolOutput, hookimpl
 
 from .processes import GRANDCHILD
 
@@ -35,7 +35,7 @@ def _count(ctx: ToolContext, text: str) -> None:
 async def echo(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Return the text, and everything else that an output may have."""
     _count(ctx, args["text"])
-    content = [TextBlock(args["text"]), ImageBlock(data="aGk=", mime_type="image/png")]
+    content: list[Block] = [TextBlock(args["text"]), ImageBlock(data="aGk=", mime_type="image/png")]
     details = {"cwd": str(ctx.cwd), "call": ctx.tool_call_id, "path": [*ctx.agent_path], "pid": os.getpid()}
     return ToolOutput(content, details, usage=TokenUsage(input=3, output=4), pinned=True)
 
@@ -90,7 +90,8 @@ async def family(args: Mapping[str, Any], ctx: ToolContext) -> str:
 @hookimpl
 def register_tools(register: Callable[[Tool], None]) -> None:
     """Offer the tools."""
-    for function in (echo, fail, live, linger, stubborn, family):
+    functions: tuple[Any, ...] = (echo, fail, live, linger, stubborn, family)
+    for function in functions:
         more: dict[str, Any] = {"timeout": 0.3} if function is linger else {}
         register(Tool(function.__name__, "For tests.", function, _TEXT, annotations={"remote": True}, **more))
     register(Tool("patient", "For tests.", linger, _TEXT, annotations={"remote": True}))
