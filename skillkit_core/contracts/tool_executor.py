@@ -16,10 +16,9 @@ class ToolExecutor(ABC):
 
     @abstractmethod
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-        """Run ``tool`` with exactly ``args``. An exception becomes the call's error result.
+        """Run ``tool`` with exactly ``args``, once. An exception becomes the call's error result.
 
-        Output goes to ``ctx.on_output`` as it comes. ``ctx.signal`` or a cancellation ends the tool, wherever it runs. A call
-        whose output is lost raises :class:`~skillkit_core.errors.ToolError`, and is made again where ``tool.replay`` says so.
+        Output goes to ``ctx.on_output`` as it comes. ``ctx.signal`` or a cancellation ends the tool, wherever it runs.
         """
 
     async def list_tools(self) -> Sequence[str] | None:

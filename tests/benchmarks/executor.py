@@ -1,4 +1,4 @@
-"""What a call costs with each transport of the executor, beside the call in this process: ``python tests/benchmarks/executor.py``.
+"""What a call costs with each transport of the executor, beside one in this process: ``python tests/benchmarks/executor.py``.
 
 Prints the time until the first call has its output (the process starts in it), the median and the 95th percentile of one call
 after another, and calls a second with eight at once. The tool does nothing; the loop around it is not part of the figures.

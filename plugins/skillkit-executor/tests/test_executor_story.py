@@ -1,4 +1,4 @@
-"""One story with every transport: an agent reads, edits, runs tests, is aborted, and its executor is killed in the middle of a call."""
+"""One story with every transport: an agent reads, edits, runs tests, is aborted, and its executor is killed in a call."""
 
 import asyncio
 import os

@@ -125,7 +125,7 @@ class ExecutorConformance:
         found.end()
 
     def test_an_output_comes_whole_and_limits_hold_for_it(self, bench: Bench) -> None:
-        """Text, image, details, tokens; what is too long is cut, and what two tools at once return is kept apart."""
+        """Text, image, details, tokens, live output, failures; what is too long is cut; calls at once are kept apart."""
 
         async def main() -> None:
             async with bench:
@@ -146,13 +146,6 @@ class ExecutorConformance:
                 assert found[0].details["path"] == ["main"]
                 assert sorted(bench.ran) == sorted([*"".join(f"{t}\n" for t in [*texts, "y" * 9_000]).split("\n")[:-1]])
 
-        run(main())
-
-    def test_live_output_and_failures_come_whole_and_in_order(self, bench: Bench) -> None:
-        """Output of two calls at once, on two streams; a ToolError word for word, another error with its kind."""
-
-        async def main() -> None:
-            async with bench:
                 failures = [("fail", {"text": "No such city: 'Rom'."}), ("fail", {"text": ""})]
                 found = await bench.call(("live", {"text": "a"}), ("live", {"text": "b"}), *failures)
                 said, accident = found[2:]
