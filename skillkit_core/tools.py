@@ -114,8 +114,7 @@ class Tool:
         timeout: seconds until the call is cancelled; ``None``: no limit.
         max_output: most characters of text that reach the model. A note replaces the middle of a longer text.
         annotations: facts for programs, never sent to a model: ``mutates`` (``none``, ``files`` or ``world``), the arguments that
-            are ``paths``, a shell ``command``, a ``host``; ``remote`` (it may run in another
-            process); ``skill``, ``action``, ``keywords``, ``examples``.
+            are ``paths``, a shell ``command``, a ``host``; ``remote``; ``skill``, ``action``, ``keywords``, ``examples``.
 
     Raises:
         ValueError: no wire takes the name, or the parameters are no object schema.

@@ -16,14 +16,10 @@ class ToolExecutor(ABC):
 
     @abstractmethod
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-        """Run ``tool`` with exactly ``args``, once. An exception becomes the call's error result.
-
-        Output goes to ``ctx.on_output`` as it comes. ``ctx.signal`` or a cancellation ends the tool, wherever it runs.
-        """
+        """Run ``tool`` once with exactly ``args``, until ``ctx.signal``, with live output. An exception is the error result."""
 
     async def list_tools(self) -> Sequence[str] | None:
         """Return names of tools that the executor brings itself; ``None``: it runs what it is given."""
-        return None
 
     async def close(self) -> None:
         """End processes and connections. Called once, when the host closes, for at most five seconds."""

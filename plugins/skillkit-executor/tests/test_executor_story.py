@@ -55,7 +55,7 @@ async def test_an_agent_works_the_same_with_every_transport(transport, work, mak
     if transport is not None:
         settings["tools.executor"] = transport
     host = make_host(*PLUGINS, cwd=work, settings=settings)
-    tests = "python3 test_sums.py"
+    tests = "python3 -B test_sums.py"  # a compiled file of the same second would be taken for the new one
     llm_server.script(
         Reply(
             tool_calls=[
