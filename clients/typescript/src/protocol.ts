@@ -733,6 +733,7 @@ export interface ToolExecutionEndEvent {
   is_error?: boolean;
   outcome?: unknown;
   duration?: number;
+  guards?: Record<string, unknown>;
 }
 
 /** A tool call begins, also one that was blocked or skipped. */

@@ -401,11 +401,11 @@ class TerminalUI(App[int]):
             self.line.command = False
             self.line.put("")
         self.completions.put([])
-        self.transcript.focus()
+        self.screen.set_focus(self.transcript)
 
     def _insert(self, text: str = "", *, command: bool = False) -> None:
         self.line.command = command
-        self.line.focus()
+        self.screen.set_focus(self.line)  # at once: the next keys of a fast typist are for the line
         if text or command:
             self.line.put(text)
 
