@@ -18,6 +18,7 @@ NOTING = Path(__file__).parent / "support" / "noting_plugin.py"
 CONFIG = """
 permissions: {allow: [Edit, Bash(python3 -m unittest), 'Bash(git commit:*)']}
 tools: {allow: [web_fetch, web_search]}
+plugins: {disabled: [planning]}  # its ask_user is there only where somebody answers
 """
 FILES = {
     "shop/__init__.py": "",

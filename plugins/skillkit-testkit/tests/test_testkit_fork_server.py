@@ -124,7 +124,7 @@ def test_a_command_beside_another_needs_a_python_of_its_own(forked: CommandLine,
     thread = threading.Thread(target=first)
     thread.start()
     with pipe.open("w"):  # the first command reads until this is closed
-        while not forked.server._busy.locked():  # type: ignore[union-attr]
+        while thread.is_alive() and not forked.server._busy.locked():  # type: ignore[union-attr]
             os.sched_yield()
         assert not forked("-P", "look", "look", env=env).ok().json["imported"]
     thread.join()

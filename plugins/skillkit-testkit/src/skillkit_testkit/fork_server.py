@@ -24,7 +24,7 @@ from typing import IO, Any
 __all__ = ["ForkServer"]
 
 # Variables that Python reads as it starts; a forked process can take over PYTHONPATH alone.
-_READ_AT_START = re.compile(r"PYTHON(?!PATH\Z)|LANG|LC_|TZ\Z")
+_READ_AT_START = re.compile(r"PYTHON(?!PATH\Z|_KEYRING_BACKEND\Z)|LANG|LC_|TZ\Z")
 
 
 class ForkServer:
