@@ -36,7 +36,7 @@ def test_a_key_goes_into_a_private_file_where_there_is_no_keyring_with_one_warni
     kept = rows["acme"]
     assert (kept["source"], kept["where"], kept["ends_with"]) == ("file", str(folder / "secrets.json"), "cdef")
     assert rows["TAVILY_API_KEY"]["ends_with"] is None, "four of fifteen characters are too many"
-    assert rows["anthropic"]["source"] is None
+    assert rows["openai"]["source"] is None
     assert "1 file" not in (text := skillkit_cli("auth", "status").ok().stdout) and "…cdef" in text and KEY not in text
     hidden = skillkit_cli("auth", "status", "acme", env={"ACME_TOKEN": "sk-other-9876543210zyxw"}).ok()
     assert "environment" in hidden.stdout and "…zyxw" in hidden.stdout and "hides what is kept" in hidden.stderr

@@ -87,6 +87,7 @@ def test_the_skill_is_that_of_the_action_or_the_one_activated_last_on_the_branch
     asyncio.run(main())
 
 
+@pytest.mark.smoke
 def test_a_broken_index_is_made_anew_and_one_that_cannot_be_written_lies_in_memory(tmp_path):
     cache = tmp_path / "cache"
     Index(cache).close()
