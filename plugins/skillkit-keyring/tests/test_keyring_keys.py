@@ -27,7 +27,7 @@ def test_a_key_goes_into_a_private_file_where_there_is_no_keyring_with_one_warni
     assert {p.name: stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()} == dict.fromkeys(
         ("index.json", "secrets.json", "store.lock"), 0o600
     )
-    assert [p for p in files(skillkit_home) if KEY in p.read_text()] == [folder / "secrets.json"]
+    assert [p for p in files(skillkit_home) if KEY in p.read_text(errors="replace")] == [folder / "secrets.json"]
     again = skillkit_cli("auth", "login", "TAVILY_API_KEY", input="tvly-0123456789").ok()
     assert not again.stderr and "TAVILY_API_KEY" in again.stdout
     run = skillkit_cli("run", "--no-session", "--provider", "acme", "hello").ok()
@@ -41,7 +41,7 @@ def test_a_key_goes_into_a_private_file_where_there_is_no_keyring_with_one_warni
     hidden = skillkit_cli("auth", "status", "acme", env={"ACME_TOKEN": "sk-other-9876543210zyxw"}).ok()
     assert "environment" in hidden.stdout and "…zyxw" in hidden.stdout and "hides what is kept" in hidden.stderr
     assert "Forgotten: ACME_TOKEN of acme." in skillkit_cli("auth", "logout", "acme").ok().stdout
-    assert not [p for p in files(skillkit_home) if KEY in p.read_text()]
+    assert not [p for p in files(skillkit_home) if KEY in p.read_text(errors="replace")]
 
 
 def test_a_key_that_is_typed_is_not_shown(acme, skillkit_home):
@@ -67,7 +67,7 @@ def test_a_keyring_keeps_the_key_and_the_index_no_secret(acme, vault, skillkit_c
     done = skillkit_cli("auth", "login", "acme", "--api-key-stdin", input=KEY).ok()
     assert "is in the keyring (test_vault_backend.Keyring)" in done.stdout and not done.stderr
     assert json.loads(vault.read_text()) == {"skillkit ACME_TOKEN": KEY}
-    assert [p for p in files(skillkit_home) if KEY in p.read_text()] == [vault]
+    assert [p for p in files(skillkit_home) if KEY in p.read_text(errors="replace")] == [vault]
     assert "You are in." in skillkit_cli("run", "--no-session", "--provider", "acme", "hello").ok().stdout
     row = skillkit_cli("auth", "status", "acme", "--json").ok().json[0]
     assert (row["source"], row["where"], row["ends_with"]) == ("keyring", "test_vault_backend.Keyring", "cdef")
