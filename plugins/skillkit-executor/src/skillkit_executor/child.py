@@ -53,6 +53,7 @@ async def _http(tools: ToolServer) -> None:
     # with its protocol named, asyncio sends small answers at once
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
+    listening.listen(64)  # whoever reads the port may connect before uvicorn accepts
     config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
