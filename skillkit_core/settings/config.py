@@ -362,9 +362,9 @@ class Config:
         try:
             return model.model_validate(given)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            path = ".".join([*([prefix] if prefix else []), *(str(p) for p in first["loc"])])
-            raise self._explain(path, first, model) from None
+            found = [(_keys(given, e), e) for e in error.errors(include_url=False)]
+            keys, problem = max(found, key=lambda f: len(f[0]))  # of a union the member that came furthest
+            raise self._explain(".".join([*([prefix] if prefix else []), *keys]), problem, model) from None
         except Exception as error:
             owner = f"section {prefix!r}" if prefix else "the core's settings"
             raise PluginError(f"its validation failed: {type(error).__name__}: {error}", where=owner) from error
@@ -407,6 +407,20 @@ class Config:
                 yield from self._rows(key, value)
             else:
                 yield key, value, self.origin(key) or "default"
+
+
+def _keys(given: Any, problem: Mapping[str, Any]) -> list[str]:
+    """Return the keys and indexes that lead to a problem; pydantic names members of unions among them."""
+    keys = []
+    for part in problem["loc"]:
+        if isinstance(given, Mapping) and (part in given or problem["type"] == "missing"):
+            given = given.get(part)
+        elif isinstance(given, list | tuple) and isinstance(part, int):
+            given = given[part]
+        else:
+            continue
+        keys.append(str(part))
+    return keys
 
 
 def _field_names(model: Any) -> list[str]:

@@ -225,6 +225,8 @@ def test_proxy_passwords_users_headers_and_query_tokens_are_masked(site: Any, fl
         ("retry:\n  attempts: 0", "{file}:2: retry.attempts: input should be greater than or equal to 1, not 0"),
         ("retry:\n  delay: 1", "{file}:2: retry.delay: unknown setting 'delay'; did you mean 'max_delay'?"),
         ("retry: {base_delay: -1}", "{file}:1: retry.base_delay: input should be greater than or equal to 0, not -1"),
+        ("model:\n  - a\n  - 5", "{file}:3: model.1: input should be a valid string, not 5"),
+        ("model: {a: 1}", "{file}:1: model: input should be a valid string, not "),
         ("thinking: hard", "{file}:1: thinking: input should be 'off', 'minimal'"),
         ("acme:\n  timeout: [1]", "{file}:2: acme.timeout: input should be a valid number, not [1]"),
         ("acme:\n  shells: bash, sh", "{file}:2: acme.shells: input should be a valid list, not 'bash, sh'"),
