@@ -181,6 +181,7 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, yes: bool, as_
         raise ConfigError("is no folder", where=str(folder))
     from ..host.plugins import project_content
 
+    state.host.tell = lambda line: None  # that the folder is not trusted is what this command is for
     content = project_content(state.host, str(folder.resolve()))
     # The digest comes before the content is shown, so that a change meanwhile does not count.
     seen = trusted.look(folder.resolve(), content)

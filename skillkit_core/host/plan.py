@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from os.path import dirname, join
+from os.path import dirname, isfile, join
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError, Diagnostic, UnknownName, UsageError
@@ -206,6 +206,8 @@ class Plan:
             self.reviewed = trust.parts(self._cwd)
             if changed:
                 self.distrust(changed)
+            elif changed is None and isfile(join(self._cwd, PROJECT_CONFIG)):
+                self._tell(f"{PROJECT_CONFIG} does not count: this folder is not trusted; see 'skillkit config trust'")
         return self._trusted
 
     def distrust(self, parts: Sequence[str]) -> None:

@@ -40,10 +40,10 @@ def acme(site: Any) -> Any:
     return site
 
 
-def listed(site: Any, *options: str, **env: str) -> dict[str, str]:
+def listed(site: Any, *options: str, said: str = "", **env: str) -> dict[str, str]:
     """The plugins' commands that the help lists, with their texts."""
     done = site.run(*options, "--help", **env)
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, said)
     rows = re.findall(r"^  (\S+) +(.*)$", done.out.partition("Commands:\n")[2], re.MULTILINE)
     return {name: text for name, text in rows if name not in ("config", "doctor", "plugins")}
 
@@ -225,7 +225,8 @@ def test_a_project_counts_once_it_is_trusted_and_its_cache_never(marked: Any) ->
         (folder / "commands").mkdir(parents=True)
         (folder / "commands" / file.name).write_text(file.read_text().replace("Do others.", "Injected."))
     (inside / "config.yaml").write_text("plugins: {disabled: [acme]}\n")
-    assert listed(marked) == {"acme": "From the index.", "other": "Do others."}
+    said = "Warning: .skillkit/config.yaml does not count: this folder is not trusted; see 'skillkit config trust'\n"
+    assert listed(marked, said=said) == {"acme": "From the index.", "other": "Do others."}
     assert marked.run("config", "trust", "--yes").code == 0
     assert listed(marked) == listed(marked) == {"other": "Do others."}
 
