@@ -105,7 +105,7 @@ def _known(host: Host, query: str | None, provider: str | None) -> Sequence[Mode
 @json_option
 @click.pass_context
 def show(ctx: click.Context, name: str, as_json: bool) -> None:
-    """Everything that is known about one model: NAME is provider/id, an id or an alias."""
+    """Show what is known about one model. NAME is provider/id, an id or an alias."""
     host = _host(ctx)
     model = _named(host, name)
     data = as_dict(model) | provenance(host, model)
@@ -183,7 +183,7 @@ def refresh(
     ctx: click.Context, provider: str | None, api: str | None, base_url: str | None, dry_run: bool, undo: bool,
     yes: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Take newer prices and windows from the installed genai-prices, or from a provider's own list.
+    """Take newer prices and windows. They come from the installed genai-prices, or from a provider's own list.
 
     What would change is shown, and kept in a file below the data folder when you agree. Your configuration still wins.
     """

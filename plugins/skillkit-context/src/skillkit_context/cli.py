@@ -51,7 +51,7 @@ def context(ctx: click.Context) -> None:
 @click.option("--text", is_flag=True, help="Print the texts of the sections.")
 @click.pass_context
 def show(ctx: click.Context, as_json: bool = False, text: bool = False) -> None:
-    """List the sections of the system prompt in their order, their files, what was left out, and the facts."""
+    """List the sections of the system prompt, in their order. It also lists their files, what was left out, and the facts."""
     found = asyncio.run(_found(ctx.obj.host, text))
     if as_json:
         print_json(found)

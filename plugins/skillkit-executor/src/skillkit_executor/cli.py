@@ -31,7 +31,7 @@ def executor(ctx: click.Context) -> None:
 @click.option("--start", is_flag=True, help="Start the process, to see that it works.")
 @click.pass_context
 def status(ctx: click.Context, as_json: bool = False, start: bool = False) -> None:
-    """List the tools that agents are offered here: where each runs, and why."""
+    """Show where each tool of an agent runs, and why."""
     found = asyncio.run(_found(ctx.obj.host, start))
     if as_json:
         print_json(found)

@@ -44,7 +44,7 @@ def _agent(host: Host, session: str, header: SessionHeader) -> AgentRunner:
 @json_option
 @click.pass_context
 def changes(ctx: click.Context, session: str | None, as_json: bool = False) -> None:
-    """List what was changed in SESSION (default: the latest), and the messages to go back to."""
+    """List what was changed in a session. SESSION is the latest unless given; the messages to go back to are listed, too."""
     host: Host = ctx.obj.host
 
     async def look() -> dict[str, Any]:

@@ -47,7 +47,7 @@ def trace(ctx: click.Context, words: tuple[str, ...], model: str | None, provide
 @json_option
 @click.pass_context
 def hooks(ctx: click.Context, as_json: bool) -> None:
-    """Call every hook through a synthetic run and show which plugins answered.
+    """Show which plugins answer which hooks. Every hook is called through a synthetic run.
 
     No model is asked and nothing is kept. The exit code is 1 if a hook failed or a plugin did not load.
     """

@@ -118,7 +118,7 @@ def logout(state: Any, provider: str) -> None:
 @json_option
 @click.pass_obj
 def status(state: Any, provider: str | None, everything: bool, as_json: bool) -> None:
-    """Show where the credential of each provider comes from, and when it ends."""
+    """Show where each provider's credential comes from, and when it ends."""
     host: Host = state.host
     host.check_config()
     rows = status_rows(host, provider)

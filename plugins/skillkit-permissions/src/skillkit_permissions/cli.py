@@ -104,7 +104,7 @@ def check(state: Any, tool: str, arguments: str | None, mode: Any, as_json: bool
 @json_option
 @click.pass_obj
 def revoke(state: Any, ids: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """Forget remembered answers, by the ids that 'skillkit permissions list' shows."""
+    """Forget remembered answers. The ids are those of 'skillkit permissions list'."""
     if bool(ids) == everything:
         raise UsageError("name answers by their ids, or write --all", hint="'skillkit permissions list' shows them")
     memory = policy_of(state.host).memory

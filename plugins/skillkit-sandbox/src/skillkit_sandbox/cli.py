@@ -65,7 +65,7 @@ def _find(host: Any, given: str | None) -> str | SandboxPolicy:
 @json_option
 @click.pass_obj
 def check(state: Any, given: str | None, as_json: bool) -> None:
-    """Say which backends work here, and what each does not hold of a policy."""
+    """Say which backends work here. What each does not hold of a policy is said, too."""
     maker = Sandboxes(state.host)
     policy = maker.policy(_find(state.host, given), Path.cwd())
     settings = settings_of(state.host)
@@ -127,7 +127,7 @@ def _advice(whole: str | None, settings: Any) -> str:
 @json_option
 @click.pass_obj
 def show(state: Any, given: str | None, schema: bool, as_json: bool) -> None:
-    """Show a policy as it holds in the current folder, or list the policies that have names."""
+    """Show a policy as it holds here, or list those that have names."""
     if schema:
         click.echo(json.dumps(SandboxPolicy.model_json_schema(), indent=2))
         return

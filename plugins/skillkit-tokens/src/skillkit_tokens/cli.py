@@ -52,7 +52,7 @@ def count(
     exact: bool,
     as_json: bool,
 ) -> None:
-    """Count the input tokens of a request whose only message is FILE ('-': standard input): a text, an image or a PDF."""
+    """Count the input tokens of a file. It is the only message of a request: a text, an image or a PDF; '-' is standard input."""
     host: Host = ctx.obj.host
     block = _block(file)
     config = AgentConfig(model=model, provider=provider, api=api, base_url=base_url)
@@ -140,7 +140,7 @@ async def _counted(host: Host, config: AgentConfig, block: Block) -> dict[str, A
 @tokens.command("error")
 @json_option
 def error_(as_json: bool) -> None:
-    """Show how far estimates were off on recorded requests, by kind of request and by tokenizer.
+    """Show how far estimates were off. The requests were recorded; a row is a kind of request or a tokenizer.
 
     Half of the errors are below the median, nine of ten below p90; a negative bias means that estimates are too small. They are
     measured on requests that the weights were not fitted to; the columns 'fitted' on those that they were fitted to.

@@ -16,7 +16,9 @@ from .common import WHERE, header_json, opened, session_argument, store_option, 
 __all__ = ["fork", "label"]
 
 
-@click.command(help="Start a new session with a branch of another one: its entries up to --entry, and their labels.")
+@click.command(
+    help="Start a new session with a branch of another one. It takes the entries up to --entry, and their labels."
+)
 @session_argument
 @click.option("--entry", metavar="ID", help=f"The last entry to keep: {WHERE}; default: where the session goes on.")
 @click.option("--id", "new_id", metavar="ID", help="Id of the new session; default: a new one.")
@@ -43,7 +45,7 @@ def fork(
         print_text(f"session {made['id']}: {made['entries']} entries of {made['parent_session']}, {made['location']}")
 
 
-@click.command(help="Give the entry ENTRY of a session a label, or take it away with --remove.")
+@click.command(help="Give an entry of a session a label. --remove takes it away.")
 @session_argument
 @click.argument("entry")
 @click.argument("text", required=False)

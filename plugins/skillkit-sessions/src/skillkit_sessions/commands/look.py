@@ -223,7 +223,9 @@ def path(ctx: click.Context, session: str, store: str | None, as_json: bool) -> 
         print_text(handle.location or "the store keeps no files")
 
 
-@click.command(help="Find entries that contain QUERY: newest session first, or best first where the store ranks.")
+@click.command(
+    help="Find entries that contain QUERY. The newest session comes first, or the best where the store ranks."
+)
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
 @store_option

@@ -32,7 +32,7 @@ GOES_ON = ("suspended", "interrupted", "waiting")  # without another word of the
 
 
 @click.command(
-    help="Go on with what a run left: calls that wait for a decision, or what a crash cut off. "
+    help="Go on with what a run left. Calls wait for a decision, or a crash cut something off. "
     "Options of 'skillkit run' go through; with --entry alone it just goes back to that entry.",
     context_settings={"ignore_unknown_options": True},
 )

@@ -107,7 +107,9 @@ def _write(path: Path, data: bytes, force: bool) -> None:
         raise SessionError(f"the file cannot be written: {error.strerror}", where=str(path)) from error
 
 
-@click.command("import", help="Take a session in from a JSON Lines file ('-': standard input); never over another one.")
+@click.command(
+    "import", help="Take a session in from a JSON Lines file. '-' is standard input; no session is replaced."
+)
 @click.argument("file", metavar="FILE")
 @click.option("--id", "new_id", metavar="ID", help="Give it this id instead of its own.")
 @store_option

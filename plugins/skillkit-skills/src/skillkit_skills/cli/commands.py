@@ -113,7 +113,7 @@ def _list_all(host: Host, rows: list[Listed], as_json: bool) -> None:
 @json_option
 @click.pass_context
 def why(ctx: click.Context, name: str, query: str, as_json: bool) -> None:
-    """Say why the skill NAME may be used here by a model and by a person, or why not."""
+    """Say why the skill NAME may be used here, or why not. That is said for a model and for a person."""
     host = _host(ctx)
     if name not in host.skills:
         _untrusted(host)
@@ -186,7 +186,7 @@ def show(ctx: click.Context, name: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def check(ctx: click.Context, path: Path | None, strict: bool, fix: bool, dry_run: bool, as_json: bool) -> None:
-    """Say what is wrong with the skills below PATH, or with all that are installed.
+    """Say what is wrong with skills. They are those below PATH, or all that are installed.
 
     Includes a look at their texts for what attacks look like (codes that begin with scan-); it finds hints, not proof.
 
