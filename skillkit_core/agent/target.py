@@ -205,7 +205,7 @@ class TargetSelection(Part):
         """Return the target with another adapter or model, or raise as :func:`resolve_target`; ``None``: the current one."""
         host, config = self._agent.host, self._agent.config
         if adapter is None:
-            return await resolve_target(host, replace(config, model=model, provider=None))
+            return await resolve_target(host, self._effective_config(replace(config, model=model, provider=None)))
         name, found = self._named(adapter)
         if model is None:
             return await self._retarget(name, found)
@@ -262,16 +262,25 @@ class TargetSelection(Part):
             model = replace(given, provider=name, api=adapter.api or given.api)
         return Target(model, adapter, name)
 
-    def _effective_config(self) -> AgentConfig:
-        """Return the agent's configuration, with the host's target fields where the agent has none."""
-        get, given = self._agent.host.config.get, self._agent.config
-        if given.model is not None:
-            return given
-        own = given.provider is not None or given.base_url is not None
-        return replace(
-            given,
-            model=get("model"),
-            provider=given.provider if own else get("provider"),
-            api=given.api if own else get("api"),
-            base_url=given.base_url if own else get("base_url"),
-        )
+    def _effective_config(self, given: AgentConfig | None = None) -> AgentConfig:
+        """Return the agent's configuration, or ``given``, with the host's target where it asks the provider of the host."""
+        get, given = self._agent.host.config.get, given or self._agent.config
+        model = get("model") if given.model is None else given.model
+        if given.base_url is not None or not self._at_home(given):
+            return replace(given, model=model)
+        provider, api = given.provider or get("provider"), given.api or get("api")
+        return replace(given, model=model, provider=provider, api=api, base_url=get("base_url"))
+
+    def _at_home(self, given: AgentConfig) -> bool:
+        """Return whether ``given`` names no provider but that of the host, whose endpoint is thus meant."""
+        host, named, model = self._agent.host, given.provider, given.model
+        if named is None and isinstance(model, str):
+            head = model.partition("/")[0]
+            known = host.models.get(model)
+            named = head if head in host.adapters else known.provider if known is not None else None
+        elif named is None and model is not None:
+            named = model.provider or None
+        home = host.config.get("provider")
+        if home is None and named is not None and host.config.get("base_url") is not None:
+            home = _generic(host, given.api or host.config.get("api"))
+        return named is None or named == home

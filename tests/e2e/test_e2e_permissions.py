@@ -166,3 +166,12 @@ def test_slash_permissions_shows_and_chooses(workspace):
         await agent.host.aclose()
 
     asyncio.run(main())
+
+
+def test_a_call_that_waits_is_decided_at_the_configured_endpoint(skillkit_cli, workspace, skillkit_home, llm_server):
+    skillkit_home.write_config(f"base_url: {llm_server.url}/v1\nmodel: loop\npermissions: {{ask: ['Bash(touch:*)']}}\n")
+    llm_server.script(Reply(tool_calls=[Call("bash", {"command": "touch made"})]), Reply(text="It is made."))
+    waiting = skillkit_cli("run", "--approvals", "defer", "--json", "make it").json
+    assert waiting["outcome"] == "suspended" and not (workspace / "made").exists()
+    done = skillkit_cli("sessions", "resume", waiting["session"], "--allow", "all").ok()
+    assert done.stdout.strip() == "It is made." and (workspace / "made").exists()

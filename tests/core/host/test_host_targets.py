@@ -165,6 +165,44 @@ def test_an_adapter_is_made_with_its_provider_s_endpoint_key_headers_and_options
     assert (host.made[1].base_url, host.made[1].api_key) == ("http://asked", "third")
 
 
+@pytest.mark.parametrize(
+    ("configured", "config", "asked"),
+    [
+        ({}, {}, ("openish/o-1", "http://house")),
+        ({}, {"model": "unlisted"}, ("openish/unlisted", "http://house")),
+        ({}, {"provider": "openish"}, ("openish/o-1", "http://house")),
+        ({}, {"provider": "openish", "model": "unlisted"}, ("openish/unlisted", "http://house")),
+        ({}, {"provider": "local"}, ("local/l-1", "http://localhost:1/v1")),
+        ({}, {"model": "local/any"}, ("local/any", "http://localhost:1/v1")),
+        ({}, {"model": ModelDefinition("own", "local", "acme-chat")}, ("local/own", "http://localhost:1/v1")),
+        ({}, {"base_url": "http://asked"}, ("openish/o-1", "http://asked")),
+        ({"PROVIDER": "acme"}, {"model": "acme-latest"}, ("acme/acme-1", "http://house")),
+        ({"PROVIDER": "acme"}, {"model": "unlisted"}, ("acme/unlisted", "http://house")),
+        ({"PROVIDER": "acme"}, {"provider": "acme"}, ("acme/acme-1", "http://house")),
+        ({"PROVIDER": "local", "MODEL": "acme-1"}, {}, ("local/acme-1", "http://house")),
+    ],
+)  # fmt: skip
+def test_the_configured_endpoint_is_that_of_the_configured_provider(
+    make: Any, configured: dict[str, str], config: dict[str, Any], asked: tuple[str, str]
+) -> None:
+    settings = {f"SKILLKIT_{name}": value for name, value in configured.items()}
+    host = make(ACME_KEY="k", OPENISH_KEY="k", SKILLKIT_BASE_URL="http://house", **settings)
+    assert (ask(host, **config), host.made[-1].base_url) == asked
+
+
+def test_a_model_that_is_chosen_later_is_looked_for_at_the_configured_endpoint(make: Any) -> None:
+    host = make(SKILLKIT_BASE_URL="http://house")
+
+    async def main() -> None:
+        async with AgentRunner(host=host) as agent:
+            assert (await agent.chat("hello")).content == "openish/o-1"
+            agent.set_model("unlisted")
+            assert (await agent.chat("hello")).content == "openish/unlisted"
+
+    asyncio.run(main())
+    assert {adapter.base_url for adapter in host.made} == {"http://house"}
+
+
 def test_one_adapter_serves_all_agents_with_the_same_target(make: Any) -> None:
     host = make(ACME_KEY="k")
     for model in ("a", "b"):

@@ -44,10 +44,13 @@ def acme(site: Any) -> Any:
     return site
 
 
+UNTRUSTED = "Warning: .skillkit/config.yaml does not count: this folder is not trusted; see 'skillkit config trust'\n"
+
+
 def shown(site: Any, *flags: str, cwd: Path | None = None, **env: str) -> dict[str, tuple[Any, str]]:
     done = site.run(*flags, "config", "show", "--json", cwd=cwd, **env)
     assert done.code == 0, done.err
-    assert done.err == ""
+    assert done.err.replace(UNTRUSTED, "") == ""
     return {key: (row["value"], row["origin"]) for key, row in done.json.items()}
 
 
