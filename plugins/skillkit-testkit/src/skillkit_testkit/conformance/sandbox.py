@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from . import sandbox_attacks, sandbox_work
+from . import sandbox_work
+from .sandbox_attacks import ATTACKS
 from .sandbox_stage import NOBODY, Stage, readable_python
 
 __all__ = ["SandboxConformance"]
 
 _LATE = ("survivor",)  # it must be the last one: it goes on until the command ends
+_PROTECTED = ("/.git", "/.mcp.json", "/.hostsettings")
 
 
 class SandboxConformance:
     """Subclass it and give :meth:`wrap`. Run by root, every test runs as root and as an ordinary user.
 
     Attributes:
-        excused: attacks that the sandbox names as what it cannot hold, by user (``root``, ``user``).
         works_not: what does not work inside, and is said so.
         places: folders in which projects lie.
     """
 
-    excused: ClassVar[dict[str, set[str]]] = {}
-    works_not: ClassVar[set[str]] = set()
+    works_not: ClassVar[Set[str]] = frozenset()
     places: ClassVar[tuple[str, ...]] = ("/var/tmp", "/tmp")  # noqa: S108
 
     def wrap(self, policy: dict[str, Any], python: str) -> list[str]:
         """Override: the command line that runs what follows it inside a policy, started by ``python`` if that is needed."""
         raise NotImplementedError("give the method wrap: (policy, python) -> list[str]")
+
+    def lacks(self, policy: dict[str, Any], who: str) -> set[str]:
+        """Override: the capabilities that the sandbox says it lacks for a policy and a user (``root``, ``user``).
+
+        An attack gets through if, and only if, its :attr:`~sandbox_attacks.Attack.lack` is among them.
+        """
+        return set()
 
     @pytest.fixture(params=["root", "user"])
     def who(self, request: pytest.FixtureRequest) -> str:
@@ -58,30 +67,38 @@ class SandboxConformance:
         uid = NOBODY if who == "user" and os.getuid() == 0 else os.getuid()
         python = readable_python(uid)
         assert python is not None, "an ordinary user has no Python here: install one below /usr"
-        stage = Stage(place, uid, sandbox_attacks.ATTACKS, python)
+        stage = Stage(place, uid, ATTACKS, python)
         yield stage
-        assert stage.close() == []
+        noticed = stage.close()
+        assert noticed == [] or "signals" in self.lacks(stage.policy(), who)
 
     def names(self, who: str, *, limits: bool) -> list[str]:
         """Return the attacks of a user."""
-        found = [n for n in sandbox_attacks.ATTACKS if (n in sandbox_attacks.NEEDS_LIMITS) == limits]
-        other = sandbox_attacks.USER_ONLY if who == "root" else sandbox_attacks.ROOT_ONLY
-        excused = self.excused.get(who, set())
-        return sorted((n for n in found if n not in other and n not in excused), key=lambda n: n in _LATE)
+        found = [n for n, a in ATTACKS.items() if a.limits == limits and a.only in (None, who)]
+        return sorted(found, key=lambda n: n in _LATE)
 
-    def test_no_attack_gets_through(self, who: str, stage: Stage) -> None:
+    def explained(self, names: Iterable[str], policy: dict[str, Any], who: str) -> set[str]:
+        """Return the attacks that get through by what the sandbox says it lacks."""
+        lacks = self.lacks(policy, who)
+        return {name for name in names if ATTACKS[name].lack in lacks}
+
+    def test_no_attack_gets_through_but_those_that_a_declared_lack_explains(self, who: str, stage: Stage) -> None:
         """Judged outside, where something can be seen; else the attack's own claim counts."""
-        wrap = self.wrap(stage.policy(), stage.python)
-        claims, errors = stage.run(wrap, "sandbox_attacks", self.names(who, limits=False))
+        policy, names = stage.policy(), self.names(who, limits=False)
+        claims, errors = stage.run(self.wrap(policy, stage.python), "sandbox_attacks.__main__", names)
+        size = self._survivor(stage)
+        changed = stage.changed()
         through = {n: c for n, c in claims.items() if c and not n.startswith("read_")}
         through |= {n: "the secret" for n, c in claims.items() if stage.secret in c}
-        assert through == {}, errors
-        assert [path for path in stage.changed() if not self._excused(path, who)] == []
-        size = self._survivor(stage)
+        through |= {n: p for p in changed for n in re.findall(r"\w+", p) if n in ATTACKS}
+        explained = self.explained(names, policy, who)
+        assert {n: c for n, c in through.items() if n not in explained} == {}, errors
+        assert explained - set(through) == set(), "the sandbox holds more than it says"
+        nameless = [path for path in changed if not set(re.findall(r"\w+", path)) & set(ATTACKS)]
+        if "protect" in self.lacks(policy, who):
+            nameless = [path for path in nameless if not any(p in path for p in _PROTECTED)]
+        assert nameless == [], errors
         assert size == self._survivor(stage), "a process goes on after the end of the command"
-
-    def _excused(self, path: str, who: str) -> bool:
-        return any(name in path for name in self.excused.get(who, ()))
 
     @staticmethod
     def _survivor(stage: Stage) -> int:
@@ -92,12 +109,15 @@ class SandboxConformance:
     @pytest.mark.parametrize("place", ["0"], indirect=True)
     def test_limits_hold_and_everything_that_must_work_works_under_them(self, who: str, stage: Stage) -> None:
         """Python, git, node, databases, pools, terminals, compilers."""
+        stage.make_venv()
         wrap = self.wrap(stage.policy(limits=stage.limits), stage.python)
         names = [n for n in sandbox_work.WORK if n not in self.works_not]
         broken, errors = stage.run(wrap, "sandbox_work", names)
         assert {n: said for n, said in broken.items() if said} == {}, errors
-        claims, errors = stage.run(wrap, "sandbox_attacks", self.names(who, limits=True))
-        assert {n: c for n, c in claims.items() if c} == {}, errors
+        policy, names = stage.policy(limits=stage.tight), self.names(who, limits=True)
+        claims, errors = stage.run(self.wrap(policy, stage.python), "sandbox_attacks.__main__", names)
+        through = {n: c for n, c in claims.items() if c}
+        assert set(through) == self.explained(names, policy, who), (through, errors)
 
     @pytest.mark.parametrize("place", ["1"], indirect=True)
     def test_streams_status_and_folder_are_those_of_the_command(self, who: str, stage: Stage) -> None:
@@ -115,10 +135,8 @@ class SandboxConformance:
     @pytest.mark.parametrize("place", ["1"], indirect=True)
     def test_nothing_outlives_a_launcher_that_is_killed(self, who: str, stage: Stage) -> None:
         """SIGKILL, which the launcher cannot handle."""
-        if "killed_launcher" in self.excused.get(who, ()):
-            pytest.skip("the sandbox names this as what it cannot hold")
         wrap = self.wrap(stage.policy(), stage.python)
-        code = "echo . > alive; echo up; while :; do echo . >> alive; sleep 0.02; done"
+        code = "(setsid timeout 60 sh -c 'echo . > alive; echo up; while :; do echo . >> alive; sleep 0.02; done' &); sleep 60"
         with subprocess.Popen(
             [*wrap, "sh", "-c", code], cwd=stage.projects[0], stdout=subprocess.PIPE, **stage.as_user()
         ) as child:

@@ -32,7 +32,10 @@ print(ctypes.addressof(memory), flush=True)
 sys.stdin.readline()
 print(count, memory.value.decode(), flush=True)
 """
+# what must work has to work under these; attacks by amount meet smaller ones, so that a failure costs little
 _LIMITS = {"processes": 100, "memory_mb": 512, "disk_mb": 64, "open_files": 512}
+_TIGHT = {"processes": 100, "memory_mb": 128, "disk_mb": 4, "open_files": 64}
+_START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {} import main; main()"
 
 
 class Stage:
@@ -103,14 +106,19 @@ class Stage:
         (self.home / ".bashrc").write_text("before\n")
         (self.root / "secret").write_text(self.secret)
         for folder in ("/tmp", "/var/tmp", "/dev/shm"):
-            self._shared(folder).write_text("before\n")
-        subprocess.run([self.python, "-I", "-m", "venv", "--without-pip", str(one / "premade-venv")], check=True)
+            self._shared(folder).write_text(self.secret)
         here = Path(__file__).parent
-        for program in ("sandbox_attacks.py", "sandbox_work.py"):
-            shutil.copy(here / program, one / program)
+        shutil.copy(here / "sandbox_work.py", one)
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(here / "sandbox_attacks", one / "sandbox_attacks", ignore=ignore)
         for path in (self.root, *self.root.rglob("*"), *map(self._shared, ("/tmp", "/var/tmp", "/dev/shm"))):
             if self.uid != os.getuid():
                 os.chown(path, self.uid, self.uid, follow_symlinks=False)
+
+    def make_venv(self) -> None:
+        """Make the virtual environment that lies in the project before the sandbox starts."""
+        folder = self.projects[0] / "premade-venv"
+        subprocess.run([self.python, "-I", "-m", "venv", "--without-pip", str(folder)], check=True, **self.as_user())
 
     def _shared(self, folder: str) -> Path:
         return Path(folder, f"skillkit-suite-{self.id}")
@@ -140,8 +148,13 @@ class Stage:
 
     @property
     def limits(self) -> dict[str, int]:
-        """The limits that the suite asks for."""
+        """The limits that everything must work under."""
         return dict(_LIMITS)
+
+    @property
+    def tight(self) -> dict[str, int]:
+        """The limits that attacks by amount meet."""
+        return dict(_TIGHT)
 
     def _daemons(self) -> None:
         one = self.projects[0]
@@ -216,17 +229,17 @@ class Stage:
             "home": str(self.home), "decoy": self.decoy.pid, "runner": os.getpid(), "address": self._address,
             "tcp": self._tcp, "udp": self._udp, "listen": self._free, "abstract": f"suite-{self.id}",
             "sockets": [str(self.root / "daemon.sock"), "/var/run/docker.sock", "/run/systemd/private"],
-            "dgram": str(self.root / "dgram.sock"), "tty": os.ttyname(self._tty), "limits": _LIMITS,
+            "dgram": str(self.root / "dgram.sock"), "tty": os.ttyname(self._tty), "limits": _TIGHT,
         }  # fmt: skip
 
-    def run(self, wrap: list[str], program: str, names: Iterable[str], **more: Any) -> tuple[dict[str, str], str]:
-        """Run a program of the suite inside; return what it says by name, and its errors."""
+    def run(self, wrap: list[str], module: str, names: Iterable[str], **more: Any) -> tuple[dict[str, str], str]:
+        """Run a module of the suite inside; return what it says by name, and its errors."""
         (self.projects[0] / "stage.json").write_text(json.dumps({**self.data(), **more}))
         folder, secret = os.open(self.outside, os.O_RDONLY), os.open(self.root / "secret", os.O_RDONLY)
         main, terminal = pty.openpty()
         try:
             done = subprocess.run(
-                [*wrap, self.python, "-I", str(self.projects[0] / f"{program}.py"), "stage.json", *names],
+                [*wrap, self.python, "-I", "-c", _START.format(module), str(self.projects[0]), "stage.json", *names],
                 cwd=self.projects[0],
                 env={"PATH": f"{os.defpath}:/usr/local/bin", "HOME": str(self.home), "SUITE_SECRET": self.secret},
                 stdin=terminal, pass_fds=[folder, secret], capture_output=True, text=True, errors="replace", timeout=300,
