@@ -14,8 +14,9 @@ from .policy import BUILT_IN, SandboxPolicy, policy_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
+    from skillkit_core.settings.config import Layer
 
-__all__ = ["SandboxConfig", "Settings", "settings_of"]
+__all__ = ["SandboxConfig", "Settings", "commands_of", "settings_of"]
 
 
 class SandboxConfig(BaseModel):
@@ -75,30 +76,51 @@ def settings_of(host: Host) -> Settings:
 
     Raises:
         ConfigError: a setting is wrong.
+        UnknownName: ``sandbox.commands`` names no policy.
+    """
+    wanted = commands_of(host)
+    policies: dict[str, tuple[SandboxPolicy, ...]] = {name: (policy,) for name, policy in BUILT_IN.items()}
+    project: Mapping[str, Any] = {}
+    backend, accepted = "auto", False
+    for layer, given in _sections(host):
+        for name, data in (given.get("policies") or {}).items():
+            policy = policy_of(data, layer.where(f"sandbox.policies.{name}"))
+            outer = policies.get(name, policies["project"]) if layer.name == "project" else ()
+            policies[name] = (*outer, policy)
+        if layer.name == "project":
+            project = given
+            continue
+        backend = str(given.get("backend") or backend)
+        if "accept_degraded" in given and layer.name != "distribution":
+            accepted = str(given["accept_degraded"]).lower() in ("true", "1", "yes", "on")
+    for name, where in wanted.items():
+        if name not in policies:
+            error = UnknownName("sandbox policy", name, policies, elsewhere="define it in sandbox.policies")
+            error.where = where
+            raise error
+    loose = [f"sandbox.{key}" for key in ("backend", "accept_degraded") if key in project]
+    ignored = tuple(f"{key}: a project does not choose it" for key in loose)
+    return Settings(policies, tuple(wanted), backend, accepted, ignored)
+
+
+def commands_of(host: Host) -> dict[str, str]:
+    """Return the names of the policies that commands run in, each with its place. A project adds one, and takes none away.
+
+    Raises:
+        ConfigError: the section is wrong.
     """
     host.config.section("sandbox")  # says what is wrong, and where
-    own: dict[str, Any] = {}
-    project: dict[str, Any] = {}
-    accepted = False
-    for layer in host.config.layers:
-        given = layer.data.get("sandbox")
-        if not isinstance(given, Mapping):
-            continue
-        into = project if layer.name == "project" else own
-        into.update({k: v for k, v in given.items() if k != "policies"})
-        into.setdefault("policies", {}).update(given.get("policies") or {})
-        if "accept_degraded" in given and layer.name not in ("project", "distribution"):
-            accepted = str(given["accept_degraded"]).lower() in ("true", "1", "yes", "on")
-    policies: dict[str, tuple[SandboxPolicy, ...]] = {name: (policy,) for name, policy in BUILT_IN.items()}
-    policies |= {name: (policy_of(data, f"sandbox.policies.{name}"),) for name, data in own.get("policies", {}).items()}
-    for name, data in project.get("policies", {}).items():
-        policies[name] = (*policies.get(name, policies["project"]), policy_of(data, f"sandbox.policies.{name}"))
-    wanted = [layer["commands"] for layer in (own, project) if layer.get("commands")]
-    loose = [f"sandbox.{key}" for key in ("backend", "accept_degraded") if key in project]
-    return Settings(
-        policies,
-        tuple(dict.fromkeys(wanted)),
-        str(own.get("backend") or "auto"),
-        accepted,
-        tuple(f"{key}: a project does not choose it" for key in loose),
-    )
+    found: dict[str, str] = {}
+    for layer, given in _sections(host):
+        if "commands" in given and layer.name != "project":
+            found = {}
+        if given.get("commands"):
+            found.setdefault(str(given["commands"]), layer.where("sandbox.commands"))
+    return found
+
+
+def _sections(host: Host) -> list[tuple[Layer, Mapping[str, Any]]]:
+    """Return the section of each layer that has one, the project's last."""
+    found = [(layer, layer.data.get("sandbox")) for layer in host.config.layers]
+    sections = [(layer, given) for layer, given in found if isinstance(given, Mapping)]
+    return sorted(sections, key=lambda section: section[0].name == "project")

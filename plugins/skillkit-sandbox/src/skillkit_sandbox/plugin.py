@@ -62,11 +62,22 @@ def register_runtimes(register: Callable[[Factory], None]) -> None:
 
 @hookimpl
 def resolve_runtime(name: str | None, host: Host) -> SkillRuntime | None:
-    """Keep commands inside where ``sandbox.commands`` names a policy, whichever runtime was asked for."""
-    if not host.config.raw("sandbox.commands"):
+    """Keep commands inside where ``sandbox.commands`` names a policy, whichever runtime was asked for.
+
+    With a section that cannot be read no command runs: an error here would let the next plugin answer.
+    """
+    if not any(layer.data.get("sandbox") for layer in host.config.layers):
         return None
+    from skillkit_core.errors import SkillKitError
+
+    from .config import commands_of
     from .runtime import sandboxed
 
+    try:
+        if not commands_of(host):
+            return None
+    except SkillKitError:
+        pass  # the runtime says so when it runs a command
     return sandboxed(host, name)
 
 
