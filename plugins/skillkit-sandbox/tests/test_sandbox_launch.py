@@ -137,6 +137,10 @@ def test_check_and_show_say_what_holds(tmp_path):
     assert found["holds"] == "bubblewrap"
     assert [b["backend"] for b in found["backends"]] == ["bubblewrap", "landlock"]
     assert "commands: project" in found["advice"]
+    missing = {lack["capability"]: lack["grade"] for lack in found["backends"][1]["lacks"]}
+    assert missing["metadata"] == missing["protect"] == "refused"
+    assert found["limits"]["seconds"] == "the launcher: all together"
+    assert found["limits"]["memory_mb"].endswith("setrlimit: each process")
     shown = json.loads(skillkit("show", "--policy", "read-only", "--json", cwd=tmp_path, home=tmp_path).stdout)
     assert (shown["policy"]["write"], shown["names"]) == ([], ["project", "read-only"])
     assert b"bubblewrap  works" in skillkit("check", cwd=tmp_path, home=tmp_path).stdout
@@ -259,19 +263,25 @@ def test_descriptors_and_the_first_process_tell_nothing_of_the_host(tmp_path):
     assert done.stdout.splitlines()[-1].split() == ["Seccomp:", "2"]
 
 
-def test_landlock_keeps_writes_and_sockets_inside_and_ends_what_is_left(tmp_path):
-    if problem := LandlockBackend().problem():
+def launched(backend, policy, cwd, code, **options):
+    """Run a shell in a backend that nobody had to accept."""
+    if problem := backend().problem():
+        assert not REQUIRED, problem
         pytest.skip(problem)
+    argv = backend().command(Sandboxes().policy(policy, cwd), ["sh", "-c", code])
+    return subprocess.run(argv, cwd=cwd, capture_output=True, text=True, **options)
+
+
+def test_landlock_keeps_writes_and_sockets_inside_and_ends_what_is_left(tmp_path):
     (tmp_path / "work").mkdir()
-    policy = Sandboxes().policy({"write": ["work"], "protect": []}, tmp_path)
+    (tmp_path / "key").write_text("secret")
+    policy = {"write": ["."], "protect": [], "hide": [str(tmp_path / "key")]}
     code = (
-        "echo in > in; echo out > ../out; ln -s .. up; echo out > up/out; echo t > $TMPDIR/t && echo temporary; "
+        "echo in > in; echo out > ../out; ln -s .. up; echo out > up/out; echo t > $TMPDIR/t && echo temporary; cat ../key; "
         "python3 -c 'import socket; socket.socket()' 2>&1 | tail -1; "
         "(setsid sh -c 'while :; do echo . >> log; sleep 0.05; done' &) ; exit 3"
     )
-    done = subprocess.run(
-        LandlockBackend().command(policy, ["sh", "-c", code]), cwd=tmp_path / "work", capture_output=True, text=True
-    )
+    done = launched(LandlockBackend, policy, tmp_path / "work", code)
     assert done.returncode == 3, done.stderr
     assert done.stdout.splitlines() == ["temporary", "PermissionError: [Errno 1] Operation not permitted"]
     assert (tmp_path / "work" / "in").exists()
@@ -279,6 +289,37 @@ def test_landlock_keeps_writes_and_sockets_inside_and_ends_what_is_left(tmp_path
     log = tmp_path / "work" / "log"
     size = log.stat().st_size if log.exists() else 0
     assert size == (log.stat().st_size if log.exists() else 0)
+
+
+@pytest.mark.parametrize("backend", [BubblewrapBackend, LandlockBackend])
+def test_limits_of_a_process_are_set_and_that_of_time_ends_everything_inside(backend, tmp_path):
+    limits = {"cpu_seconds": 5, "disk_mb": 1, "open_files": 50}
+    done = launched(backend, {"limits": limits}, tmp_path, "ulimit -t; ulimit -f; ulimit -n")
+    assert done.stdout.split() == ["5", "2048", "50"]  # files in blocks of 512 bytes
+    done = launched(backend, {"limits": {"seconds": 1}}, tmp_path, "(setsid sleep 600 &) ; sleep 600; echo late")
+    assert (done.returncode, done.stdout) == (124, "")  # and nobody holds the pipe any more
+    assert done.stderr.strip() == "sandbox: ended after 1 s, as limits.seconds says"
+
+
+def test_the_launcher_imports_next_to_nothing(tmp_path):
+    """It is started for every command: each of these modules costs as much as the sandbox, or half of it."""
+    code = (
+        "import sys; sys.path.append(sys.argv[1])\n"
+        "import skillkit_sandbox.launcher, skillkit_sandbox.bubblewrap, skillkit_sandbox.cgroup; print(*sys.modules)\n"
+        "import skillkit_sandbox.landlock, skillkit_sandbox.proxy; print(*sys.modules)"
+    )
+    source = Path(skillkit_sandbox.plugin.__file__).parent.parent
+    argv = [sys.executable, "-I", "-S", "-c", code, str(source)]
+    first, all_of_it = (
+        set(line.split())
+        for line in subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    )
+    assert (
+        first
+        & {"typing", "re", "enum", "contextlib", "collections", "subprocess", "shutil", "json", "pathlib", "ctypes"}
+        == set()
+    )
+    assert all_of_it & {"typing", "asyncio", "subprocess", "shutil", "json", "pathlib", "pyseccomp"} == set()
 
 
 def test_a_command_that_does_not_exist_is_a_tool_error(host, tmp_path):

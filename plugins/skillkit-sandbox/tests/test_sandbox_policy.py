@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+import skillkit_bash.plugin
 import skillkit_sandbox.plugin
 from skillkit_sandbox import Limits, Sandboxes, SandboxPolicy, load_policy
 from skillkit_sandbox.config import settings_of
-from skillkit_sandbox.proxy import allowed
+from skillkit_sandbox.plugin import resolve_runtime
+from skillkit_sandbox.relay import allowed
 
 from skillkit_core import Host
 from skillkit_core.errors import ConfigError, SkillKitError, UnknownName
@@ -74,7 +76,7 @@ def host_of(tmp_path, monkeypatch):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "config.yaml").write_text(text)
         host = Host(
-            plugins=[("sandbox", skillkit_sandbox.plugin)], discover=False, cwd=tmp_path / "work",
+            plugins=[("bash", skillkit_bash.plugin), ("sandbox", skillkit_sandbox.plugin)], discover=False, cwd=tmp_path / "work",
             environ={"SKILLKIT_HOME": str(tmp_path), "HOME": str(tmp_path)},
         )  # fmt: skip
         monkeypatch.setattr(type(host.plan), "trusted", True)
@@ -99,6 +101,31 @@ def test_a_project_only_narrows(host_of, tmp_path):
     assert settings.commands == ("mine", "wide")
     with pytest.raises(UnknownName, match="mine"):
         maker.policy("mien")
+
+
+def test_a_policy_of_commands_that_is_not_there_is_an_error_that_names_the_line(host_of, tmp_path):
+    host = host_of("model: scripted\nsandbox:\n  commands: nosuch\n")
+    said = "config.yaml:3: sandbox.commands: unknown sandbox policy 'nosuch'; known: project, read-only"
+    with pytest.raises(UnknownName, match=said):
+        settings_of(host)
+    host = host_of("sandbox:\n  policies:\n    mine:\n      wirte: [.]\n")
+    with pytest.raises(ConfigError, match=r"config.yaml:4: sandbox.policies.mine.wirte: unknown setting 'wirte'"):
+        settings_of(host)
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "inside"),
+    [
+        ("sandbox: {commands: project}", "sandbox: {commands: null}", True),
+        ("sandbox: {commands: project}", "sandbox: null", True),
+        ("sandbox: {command: project}", "", True),  # nobody knows what was meant: nothing runs
+        ("sandbox: project", "", True),
+        ("sandbox: {commands: null}", "", False),
+        ("sandbox: {backend: bubblewrap}", "", False),
+    ],
+)
+def test_a_project_or_a_slip_takes_no_command_out_of_the_sandbox(host_of, user, project, inside):
+    assert (resolve_runtime(None, host_of(user, project)) is not None) is inside
 
 
 def test_a_backend_that_holds_less_is_refused_unless_the_user_accepts_it(host_of, monkeypatch):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # the launcher imports this package at every command, and typing costs more than the rest of it
 if TYPE_CHECKING:
+    from typing import Any
+
     from .box import Sandbox as Sandbox, Sandboxes as Sandboxes
     from .policy import Limits as Limits, SandboxPolicy as SandboxPolicy, load_policy as load_policy
 

@@ -9,8 +9,8 @@ Other plugins find this through the host, without an import::
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -18,22 +18,71 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from skillkit_core.errors import SkillKitError, UsageError
 
-from .policy import SandboxPolicy, policy_of
+from .launcher import command_line
+from .policy import SandboxPolicy, covers, policy_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
     from .config import Settings
 
-__all__ = ["Backend", "BubblewrapBackend", "LandlockBackend", "Sandbox", "SandboxError", "Sandboxes"]
+__all__ = [
+    "CAPABILITIES",
+    "Backend",
+    "BubblewrapBackend",
+    "Lack",
+    "LandlockBackend",
+    "Sandbox",
+    "SandboxError",
+    "Sandboxes",
+]
 
 
 class SandboxError(SkillKitError):
     """No backend holds a policy here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that a policy says and a backend does not hold.
+
+    Attributes:
+        capability: what is missing, as :data:`CAPABILITIES` has it.
+        text: what that means here, on one line.
+        grade: ``refused``: the policy is not used, unless the user's own configuration accepts it; ``never``: not even then;
+            ``told``: the policy is used, and this is said.
+    """
+
+    capability: str
+    text: str
+    grade: Literal["never", "refused", "told"] = "refused"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def data(self) -> dict[str, str]:
+        """Return it as JSON has it."""
+        return {"capability": self.capability, "grade": self.grade, "text": self.text}
+
+
+CAPABILITIES: Mapping[str, str] = {
+    "metadata": "modes, owners, times and attributes of files outside stay as they are",
+    "protect": "protected paths in a folder that can be written stay as they are",
+    "hide": "hidden paths in a folder that can be written cannot be read",
+    "tmp": "temporary folders are private",
+    "processes": "processes of the machine are not in sight",
+    "signals": "processes of the machine get no signals",
+    "terminals": "other terminals cannot be written",
+    "network.proxy": "the domains of the proxy are reached, and nothing else",
+    "limits.processes": "the number of processes has a limit",
+    "limits.memory_mb": "all processes together have a limit of memory",
+    "limits.disk_mb": "temporary folders have a limit as a whole",
+}
+"""What a backend may lack, and what holds where it does not."""
 
 
 class Backend(ABC):
@@ -46,16 +95,8 @@ class Backend(ABC):
         """Return why the backend does not work on this machine, with what to do; ``None``: it works."""
 
     @abstractmethod
-    def lacks(self, policy: SandboxPolicy) -> list[str]:
-        """Return what a resolved policy says and the backend does not hold: a reason to refuse, unless the user accepts it."""
-
-    def never(self, policy: SandboxPolicy) -> list[str]:
-        """Return what a policy needs and the backend cannot do at all."""
-        return []
-
-    def weak(self, policy: SandboxPolicy) -> list[str]:
-        """Return what the backend holds less firmly here than the policy says, which is told and refuses nothing."""
-        return []
+    def lacks(self, policy: SandboxPolicy) -> list[Lack]:
+        """Return what a resolved policy says and the backend does not hold, here and for this user."""
 
     @abstractmethod
     def command(self, policy: SandboxPolicy, argv: Sequence[str], env: Iterable[str] = ()) -> list[str]:
@@ -66,46 +107,38 @@ class Backend(ABC):
         """
 
 
-def _launcher(backend: str, policy: SandboxPolicy, argv: Sequence[str], env: Iterable[str]) -> list[str]:
-    request = json.dumps({"backend": backend, "policy": policy.data(), "env": sorted(env)}, separators=(",", ":"))
-    return [sys.executable, "-I", "-m", "skillkit_sandbox.launcher", request, "--", *argv]
+@cache
+def _filter(**options: bool) -> bytes:
+    from .seccomp import filter_program
+
+    return filter_program(**options)
 
 
 @cache
 def _seccomp_problem() -> str | None:
-    from .seccomp import SeccompMissing, filter_program
+    from .seccomp import SeccompMissing
 
     try:
-        filter_program(inet=True, unix=False)
+        _filter(inet=True, unix=False, netlink=False)
     except SeccompMissing as error:
         return f"libseccomp cannot be used ({error}): install libseccomp2 (Fedora: libseccomp)"
     return None
 
 
+def find_bwrap() -> str | None:
+    """Return the path of bubblewrap. A folder of the current user counts only for this user, so the system's come first."""
+    return shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin") or shutil.which("bwrap")
+
+
 @cache
 def _namespace_problem() -> str | None:
-    from .bubblewrap import find_bwrap
-
     bwrap = find_bwrap()
     if bwrap is None:
         return "bwrap is not installed: install the package bubblewrap"
-    spaces = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     argv = [
-        bwrap,
-        *spaces,
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--as-pid-1",
-        "--",
-        "/bin/sh",
-        "-c",
-        ":",
-    ]
+        bwrap, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--ro-bind", "/", "/",
+        "--dev", "/dev", "--proc", "/proc", "--as-pid-1", "--", "/bin/sh", "-c", ":",
+    ]  # fmt: skip
     done = subprocess.run(argv, capture_output=True, text=True, env={"PATH": os.defpath}, check=False)
     if done.returncode == 0:
         return None
@@ -127,21 +160,14 @@ class BubblewrapBackend(Backend):
             return "it needs Linux"
         return _namespace_problem() or _seccomp_problem()
 
-    def lacks(self, policy: SandboxPolicy) -> list[str]:
-        """Return the limit of processes where root runs without control groups."""
-        if policy.limits and policy.limits.processes and os.getuid() == 0 and "processes" not in _groups():
-            return ["limits.processes: root needs a control group, and none can be made here"]
-        return []
-
-    def weak(self, policy: SandboxPolicy) -> list[str]:
-        """Return the limit of memory where no control group can be made."""
-        if policy.limits and policy.limits.memory_mb and "memory" not in _groups():
-            return ["limits.memory_mb holds each process, not all of them together: no control group can be made here"]
-        return []
+    def lacks(self, policy: SandboxPolicy) -> list[Lack]:
+        """Return the limits that need a control group, where none can be made."""
+        return _limits_lacked(policy)
 
     def command(self, policy: SandboxPolicy, argv: Sequence[str], env: Iterable[str] = ()) -> list[str]:
         """Return the command line of the launcher."""
-        return _launcher(self.name, policy, argv, env)
+        program = _filter(inet=True, unix=policy.unix_sockets, netlink=policy.network == "on")
+        return command_line(_holdable(policy), argv, env, program, backend=self.name, bwrap=find_bwrap() or "bwrap")
 
 
 class LandlockBackend(Backend):
@@ -166,36 +192,81 @@ class LandlockBackend(Backend):
             )
         return _seccomp_problem()
 
-    def never(self, policy: SandboxPolicy) -> list[str]:
-        """Return the network ``proxy``, which needs a network namespace."""
-        from .landlock import never
-
-        return never(policy.data())
-
-    def lacks(self, policy: SandboxPolicy) -> list[str]:
+    def lacks(self, policy: SandboxPolicy) -> list[Lack]:
         """Return what Landlock does not hold of the policy."""
-        from .landlock import lacks
+        from .landlock import abi
 
-        return [*lacks(policy.data()), *BubblewrapBackend().lacks(policy)]
-
-    def weak(self, policy: SandboxPolicy) -> list[str]:
-        """Return the limit of memory where no control group can be made."""
-        return BubblewrapBackend().weak(policy)
+        found = [
+            Lack(
+                "metadata",
+                "modes, owners, times and attributes of files outside can be changed, as far as the user may",
+            ),
+            Lack("tmp", "/tmp is that of the machine (read, not written), /dev/shm is out of reach, TMPDIR is private"),  # noqa: S108
+            Lack("processes", "processes of the machine can be seen"),
+            Lack("terminals", "other terminals can be written, as far as the user may"),
+        ]
+        if any(os.path.lexists(p.removesuffix("?")) or not p.endswith("?") for p in policy.protect) and policy.write:
+            found.append(Lack("protect", "protect: a path in a folder that can be written cannot be kept from changes"))
+        if any(os.path.exists(path) and covers(policy.write, os.path.realpath(path)) for path in policy.hide):
+            found.append(Lack("hide", "hide: a path in a folder that can be written cannot be hidden"))
+        if abi() < 6:
+            found.append(Lack("signals", "signals reach processes of the machine (needs Landlock 6)"))
+        if policy.network == "proxy":
+            found.append(Lack("network.proxy", "network: proxy (there is no network of its own)", "never"))
+        if policy.limits and policy.limits.disk_mb:
+            found.append(Lack("limits.disk_mb", "limits.disk_mb holds each file, not the temporary folder"))
+        return [*found, *_limits_lacked(policy)]
 
     def command(self, policy: SandboxPolicy, argv: Sequence[str], env: Iterable[str] = ()) -> list[str]:
         """Return the command line of the launcher."""
-        return _launcher(self.name, policy, argv, env)
+        network = policy.network == "on"
+        program = _filter(inet=network, unix=policy.unix_sockets, netlink=network, others=False)
+        return command_line(_holdable(policy), argv, env, program, backend=self.name)
+
+
+def _limits_lacked(policy: SandboxPolicy) -> list[Lack]:
+    """Return the limits of a policy that need a control group, where none can be made."""
+    limits, found = policy.limits, []
+    if limits and limits.processes and os.getuid() == 0 and "processes" not in _groups():
+        text = "limits.processes: root needs a control group, and none can be made here"
+        found.append(Lack("limits.processes", text))
+    if limits and limits.memory_mb and "memory" not in _groups():
+        text = "limits.memory_mb holds each process, not all of them together: no control group can be made here"
+        found.append(Lack("limits.memory_mb", text, "told"))
+    return found
+
+
+def _holdable(policy: SandboxPolicy) -> dict[str, Any]:
+    """Return the data of a policy without the limit that was refused here, or that the user accepted as missing."""
+    data = policy.data()
+    if any(lack.capability == "limits.processes" for lack in _limits_lacked(policy)):
+        data["limits"]["processes"] = None
+    return data
+
+
+def holders() -> dict[str, str]:
+    """Return what holds each limit on this machine, for this user."""
+    group = {what: f"control group, version {version}" for what, version in _groups().items()}
+    process = "setrlimit: each process"
+    alone = "nothing" if os.getuid() == 0 else "setrlimit: all processes of this user"
+    return {
+        "processes": group.get("processes", alone),
+        "memory_mb": f"{group['memory']}: all together; {process}" if "memory" in group else process,
+        "disk_mb": "setrlimit: each file; bubblewrap: each temporary folder",
+        "open_files": process,
+        "cpu_seconds": process,
+        "seconds": "the launcher: all together",
+    }
 
 
 @cache
-def _groups() -> frozenset[str]:
-    """Return which limits a control group can hold here."""
+def _groups() -> Mapping[str, int]:
+    """Return which limits a control group can hold here, each with the version."""
     from .cgroup import ControlGroup
 
     group = ControlGroup({"processes": 1000, "memory": 1 << 32})
-    held = frozenset(group.held)
     group.close()
-    return held
+    return group.held
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,22 +277,20 @@ class Sandbox:
         policy: the policy, with absolute paths.
         backend: the backend.
         workspace: the folder at which relative paths of narrower policies start.
-        lacks: what the backend does not hold of the policy, and the user accepted, one line each.
-        weak: what it holds less firmly than the policy says.
+        lacks: what the backend does not hold of the policy: what the user accepted, and what refuses nothing.
         maker: what opened it.
     """
 
     policy: SandboxPolicy
     backend: Backend
     workspace: str
-    lacks: tuple[str, ...]
-    weak: tuple[str, ...]
+    lacks: tuple[Lack, ...]
     maker: Sandboxes
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Everything that the backend does not hold as the policy says, one line each; empty: it holds all of it."""
-        return (*self.lacks, *self.weak)
+        return tuple(lack.text for lack in self.lacks)
 
     def command(self, argv: Sequence[str], env: Iterable[str] = ()) -> list[str]:
         """Return the command line that runs ``argv`` inside.
@@ -301,14 +370,16 @@ class Sandboxes:
             )
         reasons: list[str] = []
         for one in candidates:
-            lacks = one.never(found)
             if (problem := one.problem()) is not None:
                 reasons.append(f"{one.name}: {problem}")
-            elif lacks or ((lacks := one.lacks(found)) and not settings.accept_degraded):
-                reasons.append(f"{one.name} does not hold: {'; '.join(lacks)}")
+                continue
+            lacks = one.lacks(found)
+            grades = ("never",) if settings.accept_degraded else ("never", "refused")
+            if refused := [lack.text for lack in lacks if lack.grade in grades]:
+                reasons.append(f"{one.name} does not hold: {'; '.join(refused)}")
             else:
                 base = str(workspace or (self._host.cwd if self._host is not None else Path.cwd()))
-                return Sandbox(found, one, base, tuple(lacks), tuple(one.weak(found)), self)
+                return Sandbox(found, one, base, tuple(lacks), self)
         hint = "'skillkit sandbox check' says what works; 'sandbox.accept_degraded: true' in your own configuration accepts less"
         raise SandboxError(f"no sandbox holds this policy here: {' | '.join(reasons)}", hint=hint)
 

@@ -6,33 +6,27 @@ process has none, and could be used to go round it), and when it ends, the kerne
 
 from __future__ import annotations
 
-import json
+import _signal as signal  # type: ignore[import-not-found]  # see launcher.py: what it imports costs at every command
 import os
-import shutil
-import signal
-import subprocess
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from .mounts import Mounts
-from .seccomp import filter_program
 
-__all__ = ["INIT", "Bubblewrap", "find_bwrap"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+__all__ = ["INIT", "Bubblewrap"]
 
 # The shell keeps its own words ("Terminated") to itself, and the command gets the shell's place for errors.
 INIT = ("/bin/sh", "-c", 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; exit $?', "sh")
-
-
-def find_bwrap() -> str | None:
-    """Return the path of bubblewrap. A folder of the current user counts only for this user, so the system's come first."""
-    return shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin") or shutil.which("bwrap")
 
 
 class Bubblewrap:
     """One start of bubblewrap, held before the command runs until :meth:`go`.
 
     Args:
-        policy: data of a resolved policy.
+        request: a resolved policy, ``filter``, the filter of system calls, and ``bwrap``, the path of bubblewrap.
         argv: the command; the program is an absolute path.
         cwd: its current folder.
         env: its environment, which also is all that bubblewrap itself gets.
@@ -41,38 +35,35 @@ class Bubblewrap:
         pid: the first process inside, as this machine numbers it; ``None``: bubblewrap failed.
     """
 
-    def __init__(self, policy: Mapping[str, Any], argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
-        network = policy["network"]
+    def __init__(self, request: Mapping[str, Any], argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
         shown = [_shown(arg) for arg in argv if os.path.isabs(arg) and os.path.exists(arg)]
-        limit = (policy["limits"] or {}).get("disk_mb")
-        self._mounts = Mounts(policy, cwd, shown, limit * 1024 * 1024 if limit else None)
+        limit = request["limits"].get("disk_mb")
+        self._mounts = Mounts(request, cwd, shown, limit * 1024 * 1024 if limit else None)
         self._status = ""
-        fds: list[int] = []
+        self._status_fd, status = os.pipe()
+        block, self._go_fd = os.pipe()
+        theirs = [status, block]
         try:
-            bpf = filter_program(inet=True, unix=policy["unix_sockets"], netlink=network == "on")
-            fds.append(seccomp := _file_of(bpf))
-            self._status_fd, status_write = _pipe(fds)
-            block, self._go_fd = _pipe(fds)
+            theirs.append(seccomp := _file_of(request["filter"]))
             options = [
                 "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
-                *(() if network == "on" else ("--unshare-net",)),
+                *(() if request["network"] == "on" else ("--unshare-net",)),
                 "--new-session", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL",
                 *self._mounts.args,
-                "--seccomp", str(seccomp), "--json-status-fd", str(status_write), "--block-fd", str(block), "--chdir", cwd,
+                "--seccomp", str(seccomp), "--json-status-fd", str(status), "--block-fd", str(block), "--chdir", cwd,
             ]  # fmt: skip
-            fds.append(args := _file_of("\0".join(options).encode(errors="surrogateescape")))
-            self.process = subprocess.Popen(
-                [find_bwrap() or "bwrap", "--args", str(args), "--", *INIT, *argv],
-                env=dict(env),
-                pass_fds=[seccomp, status_write, block, args],
-            )
+            theirs.append(args := _file_of("\0".join(options).encode(errors="surrogateescape")))
+            for fd in theirs:
+                os.set_inheritable(fd, True)
+            command = [request["bwrap"], "--args", str(args), "--", *INIT, *argv]
+            # Python ignores these, which a child would inherit
+            self._process = os.posix_spawn(command[0], command, env, setsigdef=(signal.SIGPIPE, signal.SIGXFSZ))
         except BaseException:
             self._mounts.close()
             raise
         finally:
-            for fd in fds:
-                if fd not in (getattr(self, "_status_fd", None), getattr(self, "_go_fd", None)):
-                    os.close(fd)
+            for fd in theirs:
+                os.close(fd)
         self.pid = self._child()
 
     def _child(self) -> int | None:
@@ -81,7 +72,7 @@ class Bubblewrap:
             if not piece:
                 return None
             self._status += piece.decode()
-        return int(json.loads(self._status.splitlines()[0])["child-pid"])
+        return int(self._status.partition('"child-pid":')[2].split(",")[0].strip(" }\n"))
 
     def go(self) -> None:
         """Let the command start."""
@@ -90,7 +81,7 @@ class Bubblewrap:
 
     def wait(self) -> int | None:
         """Wait for the end, and return the exit status as a shell has it; ``None``: the command was never started."""
-        code = self.process.wait()
+        code = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
         while piece := os.read(self._status_fd, 4096):
             self._status += piece.decode()
         if code < 0:
@@ -99,24 +90,18 @@ class Bubblewrap:
 
     def kill(self) -> None:
         """End everything inside at once."""
-        self.process.send_signal(signal.SIGKILL)
+        os.kill(self._process, signal.SIGKILL)
 
     def close(self) -> None:
         """Take the placeholders away."""
         self._mounts.close()
 
 
-def _pipe(fds: list[int]) -> tuple[int, int]:
-    read, write = os.pipe()
-    fds += [read, write]
-    return read, write
-
-
 def _file_of(data: bytes) -> int:
     """Return a descriptor of a file without a name that holds ``data``."""
     fd = os.memfd_create("sandbox")
-    with os.fdopen(os.dup(fd), "wb") as file:
-        file.write(data)
+    while data:
+        data = data[os.write(fd, data) :]
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 

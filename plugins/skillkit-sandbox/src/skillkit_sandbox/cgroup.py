@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+
+TYPE_CHECKING = False  # see launcher.py: what it imports costs at every command
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["ControlGroup"]
 
@@ -30,34 +31,38 @@ class ControlGroup:
         limits: ``processes`` (a number) and ``memory`` (bytes), as far as they are wanted.
 
     Attributes:
-        held: the names of the limits that a group holds.
+        held: the limits that a group holds, each with the version of control groups.
+        folders: the groups' folders.
     """
 
     def __init__(self, limits: Mapping[str, int]) -> None:
-        self.held: set[str] = set()
-        self._groups: list[str] = []
+        self.held: dict[str, int] = {}
+        self.folders: list[str] = []
         mine = _own_groups()
         for what, value in limits.items():
             hierarchy, files = _FILES_1[what]
-            old = hierarchy in mine and self._make(mine[hierarchy], files, value)
-            if old or ("" in mine and self._make(mine[""], _FILES_2[what], value)):
-                self.held.add(what)
+            if hierarchy in mine and self._make(mine[hierarchy], files, value):
+                self.held[what] = 1
+            elif "" in mine and self._make(mine[""], _FILES_2[what], value):
+                self.held[what] = 2
 
     def _make(self, group: str, files: tuple[str, ...], value: int) -> bool:
         """Make a group at ``group`` or above it, and write the limit."""
-        for made in self._groups:
+        for made in self.folders:
             if os.path.exists(f"{made}/{files[0]}"):
                 return _write(f"{made}/{files[0]}", value)
         while group.startswith(_ROOT):
-            made = f"{group}/skillkit-{uuid.uuid4().hex[:12]}"
-            with suppress(OSError):
+            made = f"{group}/skillkit-{os.urandom(6).hex()}"
+            try:
                 os.mkdir(made)
                 if os.access(f"{made}/cgroup.procs", os.W_OK) and _write(f"{made}/{files[0]}", value):
                     for more in files[1:]:  # swap counts as memory, where the kernel keeps that account
                         _write(f"{made}/{more}", 0 if more == "memory.swap.max" else value)
-                    self._groups.append(made)
+                    self.folders.append(made)
                     return True
                 os.rmdir(made)
+            except OSError:
+                pass  # not here; perhaps further up
             group = os.path.dirname(group)
         return False
 
@@ -67,13 +72,13 @@ class ControlGroup:
         Raises:
             OSError: the kernel refuses it.
         """
-        for group in self._groups:
+        for group in self.folders:
             with open(f"{group}/cgroup.procs", "w") as file:
                 file.write(str(pid))
 
     def close(self) -> None:
         """Remove the groups. The last processes may need a moment to leave."""
-        for group in self._groups:
+        for group in self.folders:
             for _ in range(100):
                 try:
                     os.rmdir(group)
@@ -82,7 +87,7 @@ class ControlGroup:
                     break
                 except OSError:
                     time.sleep(0.01)
-        self._groups.clear()
+        self.folders.clear()
 
 
 def _write(path: str, value: int) -> bool:

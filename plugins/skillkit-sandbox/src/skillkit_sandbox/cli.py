@@ -12,7 +12,7 @@ import click
 
 from skillkit_core.cli.output import echo, fields, json_option, print_json, style, table, warning
 
-from .box import Sandboxes
+from .box import Sandboxes, holders
 from .config import settings_of
 from .policy import SandboxPolicy, load_policy
 
@@ -44,9 +44,10 @@ def run(state: Any, given: str | None, backend: str | None, command: tuple[str, 
     skillkit sandbox run --policy policy.yaml -- python build.py
     """
     box = Sandboxes(state.host).open(_find(state.host, given), Path.cwd(), backend=backend)
-    # what is only weak is said to a person; otherwise the streams are the command's alone
-    for note in box.notes if sys.stderr.isatty() else box.lacks:
-        warning(f"the sandbox {box.backend.name} does not hold everything: {note}")
+    # what is only told is said to a person; otherwise the streams are the command's alone
+    for lack in box.lacks:
+        if lack.grade != "told" or sys.stderr.isatty():
+            warning(f"the sandbox {box.backend.name} does not hold everything: {lack}")
     argv = box.command(command)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -65,47 +66,45 @@ def _find(host: Any, given: str | None) -> str | SandboxPolicy:
 @json_option
 @click.pass_obj
 def check(state: Any, given: str | None, as_json: bool) -> None:
-    """Say which backends work here. What each does not hold of a policy is said, too."""
+    """Say which backends work here. What each does not hold of a policy is said, too, and what holds its limits."""
     maker = Sandboxes(state.host)
     policy = maker.policy(_find(state.host, given), Path.cwd())
     settings = settings_of(state.host)
     rows: list[dict[str, Any]] = []
     for backend in maker.backends():
         problem = backend.problem()
+        lacks = [] if problem else backend.lacks(policy)
         rows.append(
-            {
-                "backend": backend.name,
-                "works": problem is None,
-                "problem": problem,
-                "refused": backend.never(policy) if problem is None else [],
-                "lacks": backend.lacks(policy) if problem is None else [],
-                "weak": backend.weak(policy) if problem is None else [],
-            }
+            {"backend": backend.name, "works": problem is None, "problem": problem, "lacks": [x.data() for x in lacks]}
         )
-    whole = next((r["backend"] for r in rows if r["works"] and not r["lacks"] and not r["refused"]), None)
+    whole = next((r["backend"] for r in rows if r["works"] and not _refused(r)), None)
     advice = _advice(whole, settings)
     if as_json:
         print_json({
-            "backends": rows, "holds": whole, "commands": list(settings.commands), "accept_degraded": settings.accept_degraded,
-            "ignored": list(settings.ignored), "advice": advice,
+            "backends": rows, "holds": whole, "limits": holders(), "commands": list(settings.commands),
+            "accept_degraded": settings.accept_degraded, "ignored": list(settings.ignored), "advice": advice,
         })  # fmt: skip
     else:
-        said = [
-            ("works" if not row["lacks"] + row["refused"] else "holds less") if row["works"] else "does not work"
-            for row in rows
-        ]
+        said = [("holds less" if _refused(row) else "works") if row["works"] else "does not work" for row in rows]
         table(
             ["backend", "here"], [[row["backend"], text] for row, text in zip(rows, said, strict=True)], styles=_styles
         )
         for row in rows:
-            for text in (row["problem"], *row["refused"], *row["lacks"], *row["weak"]):
+            for text in (row["problem"], *(lack["text"] for lack in row["lacks"])):
                 if text:
                     echo(f"  {row['backend']}: {text}")
+        echo()
+        table(["limit", "held by"], [[f"limits.{name}", text] for name, text in holders().items()])
+        echo()
         for line in settings.ignored:
             echo(f"ignored: {line}")
         echo(advice)
     if whole is None:
         raise SystemExit(1)
+
+
+def _refused(row: dict[str, Any]) -> bool:
+    return any(lack["grade"] != "told" for lack in row["lacks"])
 
 
 def _styles(column: int, cell: str) -> dict[str, Any]:

@@ -1,34 +1,37 @@
 """The backend ``landlock``, for machines without bubblewrap: the kernel checks paths, sockets and calls, and mounts nothing.
 
 Landlock only ever grants: it cannot take a path out of a folder that may be read or written, and it says nothing of modes,
-owners and times. What a policy needs and this backend lacks is named by :func:`lacks`.
+owners and times. What a policy needs and this backend lacks stands in :mod:`.box`.
+
+A *keeper* stands between the launcher and the command. It ends when the launcher does, and with it everything that the command
+started, also what left the session: no process inside gets out of the keeper's sight, or may send it a signal.
 """
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # see launcher.py: what it imports costs at every command
 import ctypes
 import os
-import resource
-import signal
 import struct
-import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
 
-from .seccomp import filter_program
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, NoReturn
 
-__all__ = ["Landlock", "abi", "lacks", "never"]
+__all__ = ["Landlock", "abi"]
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # the same on every architecture
 _PATH_BENEATH = 1
-_READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read files, read folders
+_READ_DIR = 1 << 3
+_READ = 1 << 0 | 1 << 2 | _READ_DIR  # execute, read files
 _WRITE_FILE, _TRUNCATE, _REFER, _IOCTL = 1 << 1, 1 << 14, 1 << 13, 1 << 15
 _MAKE = sum(1 << bit for bit in range(4, 13)) & ~(1 << 6 | 1 << 11)  # remove and make, but no device
 _FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | _TRUNCATE | _IOCTL
 _NET_TCP, _SCOPED = 0b11, 0b11
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER = 1, 38, 22, 36
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER, _PR_CAPBSET_DROP = 1, 38, 22, 36, 24
+_CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -37,99 +40,29 @@ def abi() -> int:
     return max(0, int(_libc.syscall(_CREATE, None, ctypes.c_size_t(0), 1)))
 
 
-def never(policy: Mapping[str, Any]) -> list[str]:
-    """Return what a policy needs that this backend cannot even do badly."""
-    return ["network: proxy (there is no network of its own)"] if policy["network"] == "proxy" else []
-
-
-def lacks(policy: Mapping[str, Any]) -> list[str]:
-    """Return what a policy needs and this backend does not hold, one line each."""
-    found = ["modes, owners, times and attributes of files outside can be changed, as far as the user may"]
-    found.append("/tmp is that of the machine: it can be read, not written; TMPDIR is private")  # noqa: S108
-    found.append(
-        "processes of the machine can be seen, and those that leave the session outlive a launcher that is killed"
-    )
-    if any(os.path.lexists(p.removesuffix("?")) or not p.endswith("?") for p in policy["protect"]) and policy["write"]:
-        found.append("protect: a path in a folder that can be written cannot be kept from changes")
-    if any(map(os.path.exists, policy["hide"])):
-        found.append("hide: a path in a folder that can be read cannot be hidden")
-    if abi() < 6:
-        found.append("signals reach processes of the machine (needs Landlock 6)")
-    limits = policy["limits"] or {}
-    if limits.get("disk_mb"):
-        found.append("limits.disk_mb holds each file, not the temporary folder")
-    return found
-
-
 class Landlock:
     """One child that restricts itself, held before the command runs until :meth:`go`.
 
-    The arguments are those of :class:`~skillkit_sandbox.bubblewrap.Bubblewrap`.
+    The arguments are those of :class:`~skillkit_sandbox.bubblewrap.Bubblewrap`; the filter is that without ``ptrace``.
     """
 
-    def __init__(self, policy: Mapping[str, Any], argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
-        self._policy, self._argv, self._cwd = policy, list(argv), cwd
-        self._temporary = tempfile.TemporaryDirectory(prefix="skillkit-sandbox-")
-        self._env = {**env, "TMPDIR": self._temporary.name}
-        network = policy["network"] == "on"
-        self._bpf = filter_program(inet=network, unix=policy["unix_sockets"], netlink=network, ptrace=False)
-        for path in policy["write_files"]:
+    def __init__(self, request: Mapping[str, Any], argv: list[str], cwd: str, env: Mapping[str, str]) -> None:
+        for path in request["write_files"]:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        temporary = _make_temporary()
+        start = _Start(request, argv, cwd, {**env, "TMPDIR": temporary}, temporary)
+        said, say = os.pipe()
         held, self._go_fd = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            self._child(held)
-        os.close(held)
-
-    def _child(self, held: int) -> None:
-        """Restrict this process, and become the command. Never returns."""
-        try:
-            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            os.close(self._go_fd)
-            os.setsid()
-            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_DFL)
-            os.read(held, 1)
-            os.chdir(self._cwd)
-            os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-            self._restrict()
-            os.execve(self._argv[0], self._argv, self._env)  # noqa: S606
-        except BaseException as error:  # noqa: BLE001 - a forked child must not go on as its parent
-            os.write(2, f"sandbox: {self._argv[0]}: {error}\n".encode())
-        finally:
-            os._exit(126)
-
-    def _restrict(self) -> None:
-        version = abi()
-        if version < 3:
-            raise OSError("the kernel has no Landlock 3")
-        network = self._policy["network"] == "on"
-        handled = (1 << (16 if version >= 5 else 15)) - 1
-        attributes = struct.pack(
-            "=QQQ", handled, 0 if network or version < 4 else _NET_TCP, _SCOPED if version >= 6 else 0
-        )
-        attributes = attributes[: 8 if version < 4 else 16 if version < 6 else 24]
-        ruleset = _call(
-            _CREATE, ctypes.create_string_buffer(attributes, len(attributes)), ctypes.c_size_t(len(attributes)), 0
-        )
-        policy = self._policy
-        for path in policy["read"]:
-            _allow(ruleset, path, _READ & handled)
-        full = (_READ | _WRITE_FILE | _MAKE | _REFER | _TRUNCATE | _IOCTL) & handled
-        for path in (*policy["write"], self._temporary.name):
-            _allow(ruleset, path, full)
-        for path in policy["write_files"]:
-            _allow(ruleset, path, (1 << 2 | _WRITE_FILE | _TRUNCATE) & handled)
-        for name in _DEVICES:
-            if os.path.exists(f"/dev/{name}"):
-                _allow(ruleset, f"/dev/{name}", (_READ | _WRITE_FILE | _TRUNCATE | _IOCTL) & handled)
-        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-        _call(_RESTRICT, ruleset, 0)
-        os.close(ruleset)
-        program = ctypes.create_string_buffer(self._bpf, len(self._bpf))
-        size = len(self._bpf) // 8
-        _prctl(_PR_SET_SECCOMP, 2, ctypes.byref(_Program(size, ctypes.cast(program, ctypes.c_void_p))))
+        launcher = os.getpid()
+        self._keeper = os.fork()
+        if self._keeper == 0:
+            for fd in (said, self._go_fd):
+                os.close(fd)
+            _keep(start, launcher, say, held)
+        for fd in (say, held):
+            os.close(fd)
+        self.pid = int(os.read(said, 20) or b"0") or None
+        os.close(said)
 
     def go(self) -> None:
         """Let the command start."""
@@ -137,49 +70,207 @@ class Landlock:
         os.close(self._go_fd)
 
     def wait(self) -> int | None:
-        """Wait for the end, and return the exit status as a shell has it."""
-        while True:
-            pid, status = os.wait()
-            if pid == self.pid:
-                code = os.waitstatus_to_exitcode(status)
-                return code if code >= 0 else 128 - code
+        """Wait for the end of everything inside, and return the exit status of the command as a shell has it."""
+        code = os.waitstatus_to_exitcode(os.waitpid(self._keeper, 0)[1])
+        return code if code >= 0 else 128 - code
 
     def kill(self) -> None:
-        """End the command."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        """End everything inside."""
+        os.kill(self._keeper, signal.SIGTERM)
 
     def close(self) -> None:
-        """End what the command left behind, all of which are children of this process now."""
-        while True:
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG) != (0, 0):
-                    continue
-            children = open(f"/proc/self/task/{os.getpid()}/children").read().split()  # noqa: SIM115
-            if not children:
-                break
-            for pid in children:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(int(pid), signal.SIGKILL)
-            with suppress(ChildProcessError):
-                os.wait()
-        self._temporary.cleanup()
+        """Do nothing: the keeper has cleared away."""
+
+
+def _make_temporary() -> str:
+    """Make a private folder, where this user may, and return its path."""
+    name = f"skillkit-sandbox-{os.urandom(8).hex()}"
+    for folder in (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp"):  # noqa: S108
+        path = os.path.abspath(os.path.join(folder, name))
+        try:
+            os.mkdir(path, 0o700)
+        except OSError as error:
+            said = error
+        else:
+            return path
+    raise OSError(f"no folder for temporary files can be made: {said}")
+
+
+class _Start:
+    """What the command needs, and what it may do."""
+
+    def __init__(
+        self, request: Mapping[str, Any], argv: list[str], cwd: str, env: Mapping[str, str], temporary: str
+    ) -> None:
+        self.request, self.argv, self.cwd, self.env, self.temporary = request, argv, cwd, env, temporary
+
+
+def _keep(start: _Start, launcher: int, say: int, held: int) -> NoReturn:
+    """Start the command, wait for it, end what it left behind, and exit with its status."""
+    pid, stopped = 0, False
+
+    def stop(*_: object) -> None:
+        nonlocal stopped
+        stopped = True
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+
+    try:
+        os.setsid()  # whoever kills the launcher's group does not kill the keeper
+        signal.signal(signal.SIGTERM, stop)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM):
+            signal.signal(number, signal.SIG_IGN)  # the launcher's matter
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() == launcher:
+            keeper = os.getpid()
+            pid = os.fork()
+            if pid == 0:
+                _become(start, keeper, (say, held))
+            os.write(say, str(pid).encode())
+        os.close(say)
+        os.close(held)
+        if pid and stopped:
+            stop()
+        code = _reap(pid) if pid else 128 + signal.SIGKILL
+    finally:
+        pid = 0
+        _end_children()
+        _remove(start.temporary)
+    os._exit(code)
+
+
+def _reap(wanted: int) -> int:
+    """Wait for one of the children, and return its exit status as a shell has it."""
+    while True:
+        pid, status = os.wait()
+        if pid == wanted:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _end_children() -> None:
+    """End what the command left behind, all of which are children of this process by now."""
+    while True:
+        try:
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                continue
+        except ChildProcessError:
+            return
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            children = file.read().split()
+        for pid in children:
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has just ended
+        if children:
+            os.wait()
+
+
+def _remove(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _become(start: _Start, keeper: int, fds: tuple[int, int]) -> NoReturn:
+    """Restrict this process, and become the command."""
+    try:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != keeper:
+            os._exit(128 + signal.SIGKILL)
+        os.close(fds[0])
+        os.setsid()
+        for name in ("PIPE", "XFSZ", "INT", "TERM", "HUP", "QUIT", "ALRM"):
+            signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_DFL)
+        if not os.read(fds[1], 1):
+            os._exit(125)  # the launcher gave up
+        os.chdir(start.cwd)
+        os.close(fds[1])
+        _restrict(start)
+        os.execve(start.argv[0], start.argv, start.env)  # noqa: S606
+    except BaseException as error:  # noqa: BLE001 - a forked child must not go on as its parent
+        os.write(2, f"sandbox: {start.argv[0]}: {error}\n".encode(errors="surrogateescape"))
+    os._exit(126)
+
+
+def _restrict(start: _Start) -> None:
+    policy, version = start.request, abi()
+    if version < 3:
+        raise OSError("the kernel has no Landlock 3")
+    network = policy["network"] == "on"
+    handled = (1 << (16 if version >= 5 else 15)) - 1
+    attributes = struct.pack("=QQQ", handled, 0 if network or version < 4 else _NET_TCP, _SCOPED if version >= 6 else 0)
+    attributes = attributes[: 8 if version < 4 else 16 if version < 6 else 24]
+    ruleset = _call(
+        _CREATE, ctypes.create_string_buffer(attributes, len(attributes)), ctypes.c_size_t(len(attributes)), 0
+    )
+    covered = {real for path in policy["hide"] if (real := os.path.realpath(path)) != "/"} | {"/dev"}
+    for path in policy["read"]:
+        _allow_reading(ruleset, os.path.realpath(path), covered)
+    full = (_READ | _WRITE_FILE | _MAKE | _REFER | _TRUNCATE | _IOCTL) & handled
+    for path in (*policy["write"], start.temporary):
+        _allow(ruleset, path, full)
+    for path in policy["write_files"]:
+        _allow(ruleset, path, (1 << 2 | _WRITE_FILE | _TRUNCATE) & handled)
+    for name in _DEVICES:
+        if os.path.exists(f"/dev/{name}"):
+            _allow(ruleset, f"/dev/{name}", (_READ | _WRITE_FILE | _TRUNCATE | _IOCTL) & handled)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _call(_RESTRICT, ruleset, 0)
+    os.close(ruleset)
+    _drop_capabilities()
+    bpf = policy["filter"]
+    program = ctypes.create_string_buffer(bpf, len(bpf))
+    _prctl(_PR_SET_SECCOMP, 2, ctypes.byref(_Program(len(bpf) // 8, ctypes.cast(program, ctypes.c_void_p))))
+
+
+def _drop_capabilities() -> None:
+    """Give up what root may do besides being the owner of root's files."""
+    if os.geteuid() == 0:
+        for number in range(64):
+            if _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) != 0:
+                break  # the kernel has no more of them
+    header, none = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), bytes(24)
+    _checked(_libc.capset(header, none))
 
 
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def _call(*args: Any) -> int:
-    result = int(_libc.syscall(*args))
+def _checked(result: int) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
+def _call(*args: Any) -> int:
+    return _checked(int(_libc.syscall(*args)))
+
+
 def _prctl(what: int, value: int, more: Any = 0) -> None:
-    if _libc.prctl(what, value, more, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    _checked(_libc.prctl(what, value, more, 0, 0))
+
+
+def _allow_reading(ruleset: int, path: str, covered: set[str]) -> None:
+    """Allow to read what is in ``path``, but for what is covered: of a folder around that, the names and the other entries."""
+    if any(path == one or path.startswith(one + "/") for one in covered):
+        return
+    if not any(one.startswith(path.rstrip("/") + "/") for one in covered):
+        return _allow(ruleset, path, _READ)
+    _allow(ruleset, path, _READ_DIR)
+    try:
+        with os.scandir(path) as entries:
+            inside = [entry.path for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return  # who cannot read it outside cannot read it inside
+    for entry in inside:
+        _allow_reading(ruleset, entry, covered)
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:

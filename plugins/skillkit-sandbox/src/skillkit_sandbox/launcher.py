@@ -1,42 +1,81 @@
-"""The launcher: ``python -I -m skillkit_sandbox.launcher JSON -- COMMAND``. It runs one command inside.
+"""The launcher runs one command inside: ``python -I -S -c CODE KEY=VALUE... -- COMMAND``; :func:`command_line` makes that.
 
 It stays outside for as long as the command runs: it keeps the placeholders of missing paths, the control group and the proxy,
-and it takes them away at the end. It imports the standard library and pyseccomp alone, because it is started for every
-command.
+and it takes them away at the end. It is started for every command, so that it and what it imports do without the modules that
+cost more than the sandbox itself: typing (9 ms), contextlib, subprocess, json, re, and site.
 
-Exit status: that of the command, 128 + N where a signal N ended it; 125: the sandbox could not be made; 126: the program
-cannot be started; 127: there is no such program.
+Exit status: that of the command, 128 + N where a signal N ended it; 124: ``limits.seconds`` are over; 125: the sandbox could
+not be made; 126: the program cannot be started; 127: there is no such program.
 """
 
 from __future__ import annotations
 
-import fnmatch
-import json
+import _signal as signal  # type: ignore[import-not-found]  # signal itself imports enum
+import binascii
 import os
-import pwd
 import resource
-import shutil
-import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol
 
-__all__ = ["NOT_MADE", "main"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, NoReturn, Protocol
 
-NOT_MADE, NOT_STARTED, NOT_FOUND = 125, 126, 127
+    class _Child(Protocol):
+        """A command that waits inside for :meth:`go`."""
+
+        @property
+        def pid(self) -> int | None: ...
+        def go(self) -> None: ...
+        def wait(self) -> int | None: ...
+        def kill(self) -> None: ...
+        def close(self) -> None: ...
+
+
+__all__ = ["NOT_MADE", "command_line", "main"]
+
+TIME_OVER, NOT_MADE, NOT_STARTED, NOT_FOUND = 124, 125, 126, 127
 _MB = 1024 * 1024
 _PATH = "/usr/local/bin:/usr/bin:/bin"
+_LISTS = ("write", "write_files", "read", "protect", "hide", "domains", "env")
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_CODE = f"import sys; sys.path.append({_FOLDER!r}); from skillkit_sandbox.launcher import main; main()"
 
 
-class _Child(Protocol):
-    """A command that waits inside for :meth:`go`."""
+def command_line(
+    policy: Mapping[str, Any], argv: Sequence[str], env: Iterable[str], program: bytes, **more: str
+) -> list[str]:
+    """Return the command line of the launcher.
 
-    @property
-    def pid(self) -> int | None: ...
-    def go(self) -> None: ...
-    def wait(self) -> int | None: ...
-    def kill(self) -> None: ...
-    def close(self) -> None: ...
+    Args:
+        policy: data of a resolved policy.
+        argv: the command.
+        env: names of variables that are passed on besides those of the policy.
+        program: the filter of system calls.
+        more: ``backend`` and what it needs.
+    """
+    words = [f"{key}={value}" for key, value in more.items()]
+    words += [f"{key}={value}" for key in _LISTS for value in policy[key]]
+    words += [f"given={name}" for name in sorted(env)]
+    words += [f"limits.{key}={value}" for key, value in (policy["limits"] or {}).items() if value]
+    words += [f"network={policy['network']}", f"filter={binascii.b2a_base64(program, newline=False).decode()}"]
+    return [sys.executable, "-I", "-S", "-c", _CODE, *words, "--", *argv]
+
+
+def _request(words: Iterable[str]) -> dict[str, Any]:
+    """Return what the words of a command line say."""
+    found: dict[str, Any] = {key: [] for key in (*_LISTS, "given")}
+    found["limits"] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        if key.startswith("limits."):
+            found["limits"][key.removeprefix("limits.")] = int(value)
+        elif key in found:
+            found[key].append(value)
+        else:
+            found[key] = value
+    found["filter"] = binascii.a2b_base64(found["filter"])
+    return found
 
 
 class _Refused(Exception):
@@ -48,47 +87,54 @@ class _Refused(Exception):
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its status."""
     given = list(sys.argv[1:] if argv is None else argv)
+    _close_inherited()
     try:
-        request = json.loads(given[0])
-        status = _run(request, given[given.index("--") + 1 :])
-    except _Refused as error:
-        os.write(2, f"sandbox: {error}\n".encode(errors="replace"))
-        status = error.status
-    sys.stdout = sys.stderr = None  # nothing was printed; a closed pipe is not this program's matter
+        at = given.index("--")
+        status = _run(_request(given[:at]), given[at + 1 :])
+    except (_Refused, OSError) as error:
+        os.write(2, f"sandbox: {error}\n".encode(errors="surrogateescape"))
+        status = error.status if isinstance(error, _Refused) else NOT_MADE
     os._exit(status)
 
 
-def _run(request: Mapping[str, Any], command: Sequence[str]) -> int:
-    from .mounts import MountProblem
-    from .seccomp import SeccompMissing
+def _close_inherited() -> None:
+    """Close every descriptor but 0, 1 and 2: nothing inside shall have what somebody left open."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # it was that of the list itself
 
-    policy = request["policy"]
-    env = _environment(policy["env"], request.get("env") or [])
+
+def _run(request: Mapping[str, Any], command: Sequence[str]) -> int:
+    env = _environment(request["env"], request["given"])
     cwd = os.getcwd()
     argv = [_program(command[0], cwd, env), *command[1:]]
     stop = _Stop()
-    try:
-        child = _start(request["backend"], policy, argv, cwd, env)
-    except (MountProblem, SeccompMissing, OSError) as error:
-        raise _Refused(str(error)) from None
-    group = proxy = None
+    child = _start(request, argv, cwd, env)
+    group = None
     try:
         if child.pid is not None:
             stop.child = child
-            group = _limit(policy["limits"], child.pid)
-            proxy = _proxy(policy, child.pid)
+            group = _limit(request["limits"], child.pid)
+            _open_proxy(request, child.pid)
             stop.check()
+            signal.alarm(request["limits"].get("seconds", 0))
             child.go()
         status = child.wait()
-    except _Refused:
+        signal.alarm(0)
+        stop.child = None
+    except (_Refused, OSError):
         child.kill()
         child.wait()
         raise
     finally:
         child.close()
-        for part in (proxy, group):
-            if part is not None:
-                part.close()
+        if group is not None:
+            group.close()
+    if stop.number == signal.SIGALRM:
+        raise _Refused(f"ended after {request['limits']['seconds']} s, as limits.seconds says", TIME_OVER)
     if stop.number:
         return 128 + stop.number
     if status is None:
@@ -96,18 +142,22 @@ def _run(request: Mapping[str, Any], command: Sequence[str]) -> int:
     return status
 
 
-def _start(backend: str, policy: Mapping[str, Any], argv: list[str], cwd: str, env: dict[str, str]) -> _Child:
-    if policy["network"] == "proxy":
+def _start(request: Mapping[str, Any], argv: list[str], cwd: str, env: dict[str, str]) -> _Child:
+    if request["network"] == "proxy":
         from .proxy import variables
 
         env.update(variables())
-    if backend == "landlock":
+    if request["backend"] == "landlock":
         from .landlock import Landlock
 
-        return Landlock(policy, argv, cwd, env)
+        return Landlock(request, argv, cwd, env)
     from .bubblewrap import Bubblewrap
+    from .mounts import MountProblem
 
-    return Bubblewrap(policy, argv, cwd, env)
+    try:
+        return Bubblewrap(request, argv, cwd, env)
+    except MountProblem as error:
+        raise _Refused(str(error)) from None
 
 
 class _Stop:
@@ -117,8 +167,9 @@ class _Stop:
         self.number = 0
         self.child: _Child | None = None
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-            if signal.getsignal(number) is not signal.SIG_IGN:
+            if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self._stop)
+        signal.signal(signal.SIGALRM, self._stop)
 
     def _stop(self, number: int, _frame: object) -> None:
         self.number = self.number or number
@@ -130,50 +181,54 @@ class _Stop:
             raise _Refused("ended before the command began", 128 + self.number)
 
 
-def _environment(names: Iterable[str], extra: Sequence[str]) -> dict[str, str]:
-    """Return the variables that the policy passes on, with HOME and PATH unless the caller gave ``extra`` ones."""
-    patterns = [*names, *extra]
+def _environment(names: Iterable[str], given: Sequence[str]) -> dict[str, str]:
+    """Return the variables that the policy passes on, with HOME and PATH unless the caller gave its own ones."""
+    patterns = [*names, *given]
     exact = {name for name in patterns if "*" not in name}
     stars = [name for name in patterns if "*" in name]
-    env = {k: v for k, v in os.environ.items() if k in exact or any(fnmatch.fnmatchcase(k, star) for star in stars)}
-    if not extra:
+    env = {k: v for k, v in os.environ.items() if k in exact or any(_fits(k, star) for star in stars)}
+    if not given:
         env.setdefault("PATH", _PATH)
-        env.setdefault("HOME", os.environ.get("HOME") or _home())
+        env.setdefault("HOME", os.environ.get("HOME") or os.path.expanduser("~"))
     return env
 
 
-def _home() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        return "/"
+def _fits(name: str, pattern: str) -> bool:
+    if pattern.count("*") == 1 and pattern[-1] == "*" and "[" not in pattern and "?" not in pattern:
+        return name.startswith(pattern[:-1])
+    from fnmatch import fnmatchcase  # it imports re
+
+    return fnmatchcase(name, pattern)
 
 
 def _program(name: str, cwd: str, env: Mapping[str, str]) -> str:
     """Return the absolute path of a program, so that no shell takes it for a word of its own."""
-    found = os.path.join(cwd, name) if "/" in name else shutil.which(name, path=env.get("PATH", _PATH))
-    if found is None or not os.path.exists(found):
+    folders = [""] if "/" in name else env.get("PATH", _PATH).split(":")
+    paths = [path for folder in folders if os.path.exists(path := os.path.join(cwd, folder, name))]
+    if not paths:
         raise _Refused(f"command not found: {name}", NOT_FOUND)
-    if not os.access(found, os.X_OK):
-        raise _Refused(f"{name} is not executable", NOT_STARTED)
-    return os.path.abspath(found)
+    for path in paths:
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return os.path.abspath(path)
+    raise _Refused(f"{name} is not executable", NOT_STARTED)
 
 
-def _limit(limits: Mapping[str, int | None] | None, pid: int) -> Any:
+def _limit(limits: Mapping[str, int], pid: int) -> Any:
     """Set the limits of the held process. Fails where a limit that is asked for would not hold."""
     resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
     if not limits:
         return None
     from .cgroup import ControlGroup
 
-    processes, memory = limits.get("processes"), limits.get("memory_mb")
-    wanted = {"processes": processes, "memory": memory and memory * _MB}
+    processes, memory = limits.get("processes"), limits.get("memory_mb", 0) * _MB
+    wanted = {"processes": processes, "memory": memory}
     group = ControlGroup({name: value for name, value in wanted.items() if value})
     try:
         group.add(pid)
-        _set(pid, resource.RLIMIT_DATA, memory and memory * _MB)
-        _set(pid, resource.RLIMIT_FSIZE, (limits.get("disk_mb") or 0) * _MB)
+        _set(pid, resource.RLIMIT_DATA, memory)
+        _set(pid, resource.RLIMIT_FSIZE, limits.get("disk_mb", 0) * _MB)
         _set(pid, resource.RLIMIT_NOFILE, limits.get("open_files"))
+        _set(pid, resource.RLIMIT_CPU, limits.get("cpu_seconds"))
         if processes and "processes" not in group.held:
             if os.getuid() == 0:
                 raise _Refused(
@@ -193,13 +248,8 @@ def _set(pid: int, what: int, value: int | None) -> None:
         resource.prlimit(pid, what, (value, value))
 
 
-def _proxy(policy: Mapping[str, Any], pid: int) -> Any:
-    if policy["network"] != "proxy":
-        return None
-    from .proxy import Proxy
+def _open_proxy(request: Mapping[str, Any], pid: int) -> None:
+    if request["network"] == "proxy":
+        from .proxy import Proxy
 
-    return Proxy(pid, policy["domains"])
-
-
-if __name__ == "__main__":
-    main()
+        Proxy(pid, request["domains"])

@@ -37,6 +37,8 @@ class Limits(BaseModel):
         memory_mb: megabytes of memory: of each process, and of all together where there is a control group.
         disk_mb: megabytes of each file that is written, and of each temporary folder.
         open_files: open files of each process.
+        cpu_seconds: seconds of processor time of each process.
+        seconds: seconds until everything inside ends, whatever it does.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +47,8 @@ class Limits(BaseModel):
     memory_mb: int | None = Field(default=None, ge=1)
     disk_mb: int | None = Field(default=None, ge=1)
     open_files: int | None = Field(default=None, ge=8)
+    cpu_seconds: int | None = Field(default=None, ge=1)
+    seconds: int | None = Field(default=None, ge=1)
 
     def narrow(self, other: Limits) -> Limits:
         """Return the lower one of each limit."""
@@ -145,8 +149,8 @@ class SandboxPolicy(BaseModel):
         two = (other if isinstance(other, SandboxPolicy) else policy_of(other)).resolved(workspace)
         network = _ORDER[min(_ORDER.index(one.network), _ORDER.index(two.network))]
         files = (
-            *(f for f in one.write_files if f in two.write_files or _covers(two.write, f)),
-            *(f for f in two.write_files if _covers(one.write, f)),
+            *(f for f in one.write_files if f in two.write_files or covers(two.write, f)),
+            *(f for f in two.write_files if covers(one.write, f)),
         )
         return SandboxPolicy(
             write=_shared(one.write, two.write),
@@ -170,12 +174,13 @@ def _unique(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def _covers(folders: Iterable[str], path: str) -> bool:
+def covers(folders: Iterable[str], path: str) -> bool:
+    """Return whether one of the folders is or holds a path."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _shared(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
-    return _unique([*(p for p in one if _covers(two, p)), *(p for p in two if _covers(one, p))])
+    return _unique([*(p for p in one if covers(two, p)), *(p for p in two if covers(one, p))])
 
 
 def _domains(one: SandboxPolicy, two: SandboxPolicy) -> tuple[str, ...]:

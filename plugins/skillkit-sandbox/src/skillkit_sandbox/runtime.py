@@ -6,11 +6,10 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from skillkit_core.abort import AbortSignal
-from skillkit_core.contracts.runtime import ExecutionResult, OnOutput, SkillRuntime
+from skillkit_core.contracts.runtime import ExecutionResult, SkillRuntime
 from skillkit_core.errors import ToolError, UsageError
 
 from .box import Sandbox, Sandboxes
@@ -82,13 +81,8 @@ class SandboxRuntime(SkillRuntime):
         command: str | Sequence[str],
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        on_output: OnOutput | None = None,
-        *,
-        on_error_output: OnOutput | None = None,
-        signal: AbortSignal | None = None,
-        stdin: bytes | None = None,
-        max_output: int = 256 * 1024,
+        *args: Any,
+        **options: Any,
     ) -> ExecutionResult:
         """Run ``command`` inside; see :meth:`skillkit_core.SkillRuntime.execute`."""
         box = self.sandbox(self._host.cwd)
@@ -96,17 +90,7 @@ class SandboxRuntime(SkillRuntime):
         path = (env or {}).get("PATH") or os.environ.get("PATH") or os.defpath
         if not argv or ("/" not in argv[0] and shutil.which(argv[0], path=path) is None):
             raise ToolError(f"command not found: {argv[0]}" if argv else "there is no command to run")
-        return await self._runtime.execute(
-            box.command(argv, env or ()),
-            cwd,
-            env,
-            timeout,
-            on_output,
-            on_error_output=on_error_output,
-            signal=signal,
-            stdin=stdin,
-            max_output=max_output,
-        )
+        return await self._runtime.execute(box.command(argv, env or ()), cwd, env, *args, **options)
 
 
 def _shell() -> str:

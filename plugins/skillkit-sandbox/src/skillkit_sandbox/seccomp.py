@@ -59,14 +59,14 @@ def _load() -> Any:
     return pyseccomp
 
 
-def filter_program(*, inet: bool, unix: bool, netlink: bool = False, ptrace: bool = True) -> bytes:
+def filter_program(*, inet: bool, unix: bool, netlink: bool = False, others: bool = True) -> bytes:
     """Return the filter as an array of ``struct sock_filter``.
 
     Args:
         inet: internet sockets may be made, for streams and datagrams (the network namespace decides what they reach).
         unix: sockets of the family unix may be made; ``socketpair`` of streams always works.
         netlink: routes and addresses may be asked for.
-        ptrace: processes may trace others, where a namespace of processes holds only the sandbox's own.
+        others: processes may trace others and set their limits, where a namespace of processes holds only the sandbox's own.
 
     Raises:
         SeccompMissing: libseccomp is not installed.
@@ -84,8 +84,10 @@ def filter_program(*, inet: bool, unix: bool, netlink: bool = False, ptrace: boo
     def bits(call: str, at: int, mask: int, value: int, *more: Any) -> None:
         rule(eperm, call, sc.Arg(at, sc.MASKED_EQ, mask, value), *more)
 
-    for call in (*_DENIED, *(() if ptrace else ("ptrace",))):
+    for call in (*_DENIED, *(() if others else ("ptrace",))):
         rule(eperm, call)
+    if not others:
+        rule(eperm, "prlimit64", sc.Arg(0, sc.NE, 0))
     for absent in (*_ABSENT, *range(_FIRST_UNKNOWN, _LAST_UNKNOWN)):
         rule(sc.ERRNO(errno.ENOSYS), absent)
     for flag in _NAMESPACES:
