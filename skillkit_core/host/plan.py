@@ -174,6 +174,7 @@ class Plan:
         self._config: Config | None = None
         self._distribution: Distribution | None = None
         self._decisions: list[Decision] | None = None
+        self._missing: list[str] = []  # plugins that the distribution lists, and nobody installed
 
     @property
     def entries(self) -> Sequence[EntryPoint]:
@@ -286,8 +287,15 @@ class Plan:
 
     def _decide(self) -> list[Decision]:
         installed, found = self.entries_of(PLUGINS), self.distribution
-        selection = self._complete(self._selection, {e.name for e in installed})
-        listed = found.plugins if found else ()
+        names, listed = {e.name for e in installed}, found.plugins if found else ()
+        selection = self._complete(self._selection, names.union(listed))
+        passed = selection.disable if selection.only is None else set(listed).difference(selection.only)
+        self._missing = [name for name in listed if name not in names and name not in passed]
+        for name in self._missing:
+            from difflib import get_close_matches
+
+            if found is not None and get_close_matches(name, names.difference(listed), 1, 0.8):
+                raise unknown_plugin(name, names, found.path)
         return decide(installed, selection, listed, bool(found and found.only_listed), found.name if found else None)
 
     def _complete(self, given: Selection, known: set[str]) -> Selection:
@@ -325,11 +333,9 @@ class Plan:
         """Return the problems of the plan: malformed entry points, listed plugins that are missing, names taken twice."""
         off = {(d.entry.distribution, d.name) for d in self.decisions if not d.enabled}
         out = [p for p in self.malformed if (p.distribution, p.plugin) not in off]
-        known = {e.name for e in self.entries_of(PLUGINS)}
         if (found := self.distribution) is not None:
             message, where = f"distribution {found.name!r} lists it, but it is not installed", "discovery"
-            missing = [name for name in found.plugins if name not in known]
-            out += [Diagnostic(n, where, message, f"pip install skillkit-{n}", severity="warning") for n in missing]
+            out += [Diagnostic(n, where, message, f"pip install skillkit-{n}") for n in self._missing]
         for decision in self.decisions:
             if decision.duplicate_of is not None:
                 out.append(_duplicate(decision.entry, decision.duplicate_of))

@@ -120,13 +120,23 @@ def test_a_distribution_may_allow_nothing_but_its_plugins(abc: Any) -> None:
     assert running(abc, "-P", "a") == ["b", "a"], "who runs the command decides in the end"
 
 
-def test_a_listed_plugin_that_is_missing_is_a_warning_with_the_remedy(abc: Any) -> None:
+def test_a_listed_plugin_that_is_missing_is_an_error_with_the_remedy_unless_it_is_off(abc: Any) -> None:
     abc.distribution("house", "plugins: [a, chat]\n")
     report = abc.run("plugins", "doctor", "--json")
-    assert report.code == 0
+    assert report.code == 1
     (problem,) = report.json["problems"]
-    assert (problem["plugin"], problem["severity"]) == ("chat", "warning")
+    assert (problem["plugin"], problem["severity"]) == ("chat", "error")
     assert problem["remedy"] == "pip install skillkit-chat"
+    for off in (("-P", "no:chat"), ("--plugins", "a")):
+        assert abc.run(*off, "plugins", "doctor").code == 0
+
+
+def test_a_misspelt_plugin_of_a_distribution_stops_everything(abc: Any) -> None:
+    abc.plugin("guards", "")
+    file = abc.distribution("house", "plugins: [a, gaurds]\n")
+    done = abc.run("plugins", "list")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"Error: {file}: unknown plugin 'gaurds'; did you mean 'guards'?\n"
 
 
 def test_of_several_distributions_one_must_be_named(abc: Any) -> None:
