@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ..errors import SessionError
 from ..events.results import ModelRequestResult
 from ..events.types import BeforeModelRequestEvent, UsageEvent
 from ..frozen import FrozenDict
@@ -62,7 +63,7 @@ class UsageLedger:
         self._session = session
 
     def end(self) -> None:
-        """Stop writing entries for nested runs; their usage still counts against the limits."""
+        """Let the session be closed: nested runs that outlive the run write entries as long as they can."""
         self._ended = True
 
     def begin_turn(self) -> None:
@@ -191,8 +192,12 @@ class UsageLedger:
             ledger = parent.run.ledger
             # an ancestor that has ended still limits the agents that outlive it
             ledger.add(usage, cost)
-            if not ledger._ended and ledger._session is not None:
-                await ledger._session.append("usage", nested)
+            if ledger._session is not None:
+                try:
+                    await ledger._session.append("usage", nested)
+                except SessionError:
+                    if not ledger._ended:
+                        raise
             parent = ledger._parent
 
     def lower(self, limits: Limits) -> None:
