@@ -11,8 +11,11 @@ from typing import Any, TextIO, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
-# A terminal obeys control characters and escape sequences. Colours may pass, because SkillKit itself writes them.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+# A terminal obeys control characters, and some turn text around or hide it. The marks and joiners that scripts and emoji need stay.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]|\r(?!\n)"
+)
+# Colours may pass, because SkillKit itself writes them.
 _NOT_COLOUR = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|\r(?!\n)|\x1b(?!\[[0-9;]*m)")
 # Fillers, joiners and variation selectors, which nobody sees although ``str.isprintable`` is true for them.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
@@ -33,8 +36,8 @@ def style(text: str, *, stream: TextIO | None = None, **how: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Return ``text`` without anything that a terminal would obey, for text that a model, a file or a person wrote."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    """Return ``text`` with an escape sequence of Python for whatever a terminal obeys or turns text around; lines stay lines."""
+    return _UNSAFE.sub(lambda match: escaped(match[0]), text)
 
 
 def escaped(text: str) -> str:

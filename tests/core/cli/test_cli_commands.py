@@ -473,7 +473,9 @@ def test_nothing_but_colours_reaches_a_terminal_as_a_command(monkeypatch, capsys
     from skillkit_core.cli import output
 
     hostile = "a\x1b]0;title\x07b\x1b[2Jc\rd\x9b1md"
-    assert output.printable(hostile) == "a\ufffd]0;title\ufffdb\ufffd[2Jc\ufffdd\ufffd1md"
+    assert output.printable(hostile) == r"a\x1b]0;title\x07b\x1b[2Jc\rd\x9b1md"
+    assert output.printable("\u202eevil\u2066\ta\r\n\u200b") == "\\u202eevil\\u2066\ta\r\n\\u200b"
+    assert output.printable(said := "Zürich 👩\u200d🚀 ❤\ufe0f نمی\u200cخواهم א\u200f") == said
     assert output.escaped(hostile) == r"a\x1b]0;title\x07b\x1b[2Jc\rd\x9b1md"
     assert output.escaped("Zürich 🌨 \u202eabc\n\u3164\u200d\ud800") == r"Zürich 🌨 \u202eabc\n\u3164\u200d\ud800"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)

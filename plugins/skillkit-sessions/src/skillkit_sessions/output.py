@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from skillkit_core.cli.output import echo, table
+from skillkit_core.cli.output import echo, printable, table
 
-__all__ = ["cut", "print_table", "print_text", "safe", "time_of"]
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def safe(text: str) -> str:
-    """``text`` without characters that a terminal would obey."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
+__all__ = ["cut", "print_table", "print_text", "time_of"]
 
 def print_text(text: str) -> None:
     """Text that may come from a model."""
-    echo(safe(text))
+    echo(printable(text))
 
 
 def print_table(
@@ -30,7 +21,7 @@ def print_table(
 ) -> None:
     """Rows as aligned columns; what is missing is a dash. ``colours``: the colour of a column by its name."""
     colours = colours or {}
-    cells = [["-" if row.get(c) is None else safe(str(row[c])) for c in columns] for row in rows]
+    cells = [["-" if row.get(c) is None else printable(str(row[c])) for c in columns] for row in rows]
     table(columns, cells, styles=lambda i, _: {"fg": colours[columns[i]]} if columns[i] in colours else {})
 
 

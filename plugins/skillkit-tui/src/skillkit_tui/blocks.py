@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from skillkit_core.cli.output import escaped
+from skillkit_core.cli.output import escaped, printable
 
 __all__ = ["Block", "Kind", "one_line", "prose"]
 
@@ -15,17 +14,12 @@ Kind: TypeAlias = Literal["user", "thinking", "text", "tool", "error", "note", "
 OPEN: frozenset[Kind] = frozenset({"user", "text", "error", "note", "asked"})
 """Kinds that are open at first."""
 
-# What a terminal obeys, and what turns text around or hides it: the joiners of emoji and scripts stay.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
 _TAB = 4
 
 
 def prose(text: str) -> str:
-    """Return ``text`` with an escape sequence of Python for whatever a terminal obeys and whatever turns text around."""
-    text = text.replace("\r\n", "\n").expandtabs(_TAB)
-    return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    """Return ``text`` with spaces for tabs, and an escape sequence of Python for what a terminal obeys or turns text around."""
+    return printable(text.replace("\r\n", "\n").expandtabs(_TAB))
 
 
 def one_line(text: str, width: int) -> str:

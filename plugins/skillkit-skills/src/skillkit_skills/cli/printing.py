@@ -72,12 +72,9 @@ def print_skill(row: Listed) -> None:
         print_problems(located(skill.problems), folder=skill.path)
 
 
-_BIDI = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-
-
 def safe(text: object) -> str:
     """Text of a skill as people may see it: characters that turn text around become escape sequences."""
-    return printable(str(text).translate(_BIDI))
+    return printable(str(text))
 
 
 def _fields(pairs: Sequence[tuple[str, Any]]) -> None:
