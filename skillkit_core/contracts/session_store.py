@@ -29,7 +29,10 @@ def new_session_id(now: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SessionHeader:
-    """The first line of a session: ``{type: "session", version, id, created, cwd, parent_session?}``."""
+    """The first line of a session: ``{type: "session", version, id, created, cwd, parent_session?, nested?}``.
+
+    ``parent_session`` is the session of the agent that asked this one's if ``nested``, else the one that this one is a copy of.
+    """
 
     id: str
     created: float
@@ -37,6 +40,7 @@ class SessionHeader:
     version: int = SESSION_VERSION
     parent_session: str | None = None
     title: str | None = None
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +179,21 @@ class SessionStore(ABC):
             await source.close()
         now = time.time()
         header = replace(
-            source.header, id=new_id or new_session_id(now), created=now, parent_session=source.header.id, title=title
+            source.header,
+            id=new_id or new_session_id(now),
+            created=now,
+            parent_session=source.header.id,
+            title=title,
+            nested=False,
         )
         return await self.restore(header, kept)
 
     @abstractmethod
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
-        """Return the known sessions, newest first: ``id, created, updated, cwd, title, messages, suspended, location``.
+        """Return the known sessions, newest first.
 
-        ``suspended``: tool calls wait for a decision (:func:`suspended_at_end`). Broken sessions also have ``error``.
+        Each is ``id, created, updated, cwd, title, messages, suspended, location``, and as the header has them ``parent_session``
+        and ``nested``. ``suspended``: tool calls wait for a decision (:func:`suspended_at_end`). Broken sessions also have ``error``.
         """
 
     async def ids(self) -> Sequence[str]:

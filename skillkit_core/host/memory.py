@@ -89,6 +89,8 @@ class MemoryStore(SessionStore):
                 "messages": sum(e.type == "message" for e in entries),
                 "suspended": suspended_at_end(reversed(entries)),
                 "location": None,
+                "parent_session": header.parent_session,
+                "nested": header.nested,
             }
             for header, entries in self._sessions.values()
         ]

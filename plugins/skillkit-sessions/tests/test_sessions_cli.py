@@ -56,7 +56,8 @@ def test_a_list_is_a_plain_table_newest_first(run, two):
 def test_a_list_can_be_json(run, two):
     rows = json.loads(run("list", "--json"))
     assert [row["id"] for row in rows] == ["abc1", "abd2"]
-    assert set(rows[0]) == {"id", "created", "updated", "cwd", "title", "messages", "suspended", "location"}
+    keys = {"id", "created", "updated", "cwd", "title", "messages", "suspended", "location", "parent_session", "nested"}
+    assert set(rows[0]) == keys
 
 
 def test_a_list_has_a_limit(run, two):

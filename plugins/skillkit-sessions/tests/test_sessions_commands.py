@@ -17,11 +17,12 @@ from skillkit_sessions.cli import sessions
 from skillkit_sessions.codec import encode_entry, encode_header
 from skillkit_sessions.output import cut
 
-from skillkit_core import Host, SkillKitError
+from skillkit_core import AgentConfig, AgentRunner, Host, SkillKitError, Tool
 from skillkit_core.cli.main import CliState
 from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError, SessionLocked, UnknownName, UsageError
 from skillkit_core.frozen import freeze
+from skillkit_core.testing import Call, Reply, ScriptedModel
 
 HEADER = SessionHeader("6a3f01", 1_700_000_000.0, "/home/ann/shop")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -114,6 +115,64 @@ def entries_of(store, session_id="6a3f01"):
         return list(handle.entries())
 
     return asyncio.run(read())
+
+
+# --- agents below agents ------------------------------------------------------------------------------------------
+
+
+async def agents_work():
+    """An agent asks one that asks another one, and leaves one behind that begins when the run is over; return the ids."""
+    over, ids, late = asyncio.Event(), {}, []
+
+    async def below(name, *turns, tools=()):
+        async with AgentRunner(AgentConfig(tools=tools), session="new", name=name) as agent:
+            agent.set_adapter(ScriptedModel(turns))
+            ids[name] = agent.session_id or (await agent.open()).id
+            return (await agent.chat(f"{name}, go")).content
+
+    async def ask(args, ctx):
+        return await below("scout", Reply(calls=[Call("dig")]), "seen", tools=(Tool("dig", "Dig.", dig),))
+
+    async def dig(args, ctx):
+        return await below("digger", "dug")
+
+    async def linger():
+        await over.wait()
+        await below("late", "at last")
+
+    async def leave(args, ctx):
+        late.append(asyncio.create_task(linger()))
+        return "left"
+
+    host = Host(plugins=[("sessions", plugin)], discover=False)
+    tools = (Tool("ask", "Ask.", ask), Tool("leave", "Leave.", leave))
+    async with AgentRunner(AgentConfig(tools=tools), host=host, session="new") as agent:
+        agent.set_adapter(ScriptedModel([Reply(calls=[Call("ask"), Call("leave")]), "done"]))
+        await agent.chat("go")
+        over.set()
+        await late[0]
+        ids["main"], used = agent.session_id, agent.session.usage.total
+    await host.aclose()
+    return ids, used
+
+
+def test_a_tree_follows_agents_also_one_that_outlived_the_run_that_asked_it(run):
+    ids, used = asyncio.run(agents_work())
+    tree = json.loads(run("tree", "--json"))
+    assert tree["session"]["id"] == ids["main"], "the latest session is one in which a person talked"
+    told = [(one["path"][-1].split(":")[0], one["session"], one["requests"], one["kept"]) for one in tree["agents"]]
+    assert told == [
+        ("scout", ids["scout"], 2, True), ("digger", ids["digger"], 1, True), ("late", ids["late"], 1, True),
+    ]  # fmt: skip
+    assert tree["agents"][1]["path"][:-1] == tree["agents"][0]["path"]
+    assert used == 6 * 15 == 2 * 15 + sum(one["tokens"] for one in tree["agents"]), "the books hold all of them"
+    assert f"\n   └─ {tree['agents'][1]['agent']}  {ids['digger']}  1 requests" in run("tree")
+    rows = {row["id"]: (row["parent_session"], row["nested"]) for row in json.loads(run("list", "--json"))}
+    asked = {"main": None, "scout": "main", "digger": "scout", "late": "main"}
+    assert rows == {ids[name]: (ids.get(above), above is not None) for name, above in asked.items()}
+    assert f"by an agent of {ids['scout']}" in run("show", ids["digger"])
+    copy = json.loads(run("fork", ids["digger"], "--json"))
+    assert f"forked from {ids['digger']}" in run("show", copy["id"])
 
 
 # --- looking ------------------------------------------------------------------------------------------------------

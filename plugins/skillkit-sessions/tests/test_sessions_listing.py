@@ -46,6 +46,8 @@ def test_a_row_says_what_the_contract_promises(store, go, write, entry):
             "messages": 2,
             "suspended": False,
             "location": str(path),
+            "parent_session": None,
+            "nested": False,
         }
     ]
 

@@ -116,7 +116,9 @@ async def resume(agent: AgentRunner, arguments: str, ui: UserInterface | None) -
         target: str | None = await store.find(arguments)
     else:
         rows = [
-            row for row in await store.list(limit=_CHOICES) if row["id"] != agent.session_id and row.get("messages")
+            row
+            for row in await store.list(limit=_CHOICES)
+            if row["id"] != agent.session_id and row.get("messages") and not row.get("nested")
         ]
         options = [(str(r["id"]), _short(str(r.get("title") or r["id"])), _facts(r)) for r in rows]
         target = await _choose(ui, "Resume", "Go on with which session?", options, "type /resume SESSION")

@@ -33,6 +33,8 @@ def encode_header(header: SessionHeader) -> bytes:
     }
     if header.parent_session is not None:
         line["parent_session"] = header.parent_session
+    if header.nested:
+        line["nested"] = True
     if header.title is not None:
         line["title"] = header.title
     return dump(line, f"the header of session {header.id!r}")
@@ -60,6 +62,7 @@ def decode_header(line: bytes) -> SessionHeader:
         version=version,
         parent_session=parent if isinstance(parent, str) else None,
         title=title if isinstance(title, str) else None,
+        nested=raw.get("nested") is True,
     )
 
 

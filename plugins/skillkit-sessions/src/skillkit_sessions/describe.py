@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skillkit_core.contracts.session_store import SessionEntry, is_decision
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, is_decision
 
 from .branches import role_of
 
-__all__ = ["Part", "line_of", "parts_of", "title_of"]
+__all__ = ["Part", "line_of", "parts_of", "relation", "title_of"]
 
 _TITLES = {
     "user": "user",
@@ -24,6 +24,11 @@ _TITLES = {
     "custom_message": "note",
     "suspension": "waits for a decision",
 }
+
+
+def relation(header: SessionHeader) -> str:
+    """What a session is to its ``parent_session``, in words that the parent's id follows."""
+    return "by an agent of" if header.nested else "forked from"
 
 
 @dataclass(frozen=True, slots=True)

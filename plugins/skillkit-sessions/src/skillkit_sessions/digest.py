@@ -121,12 +121,17 @@ def _row(connection: sqlite3.Connection, location: str, row: tuple[Any, ...]) ->
         "messages": messages + more,
         "suspended": suspended_at_end(_newest_first(connection, key)),
         "location": location,
+        "parent_session": None,
+        "nested": False,
     }
     try:
         known = decode_header(header)
     except ValueError as error:
         return {**out, "error": f"{location}: session {session_id!r}: {error}"}
-    return {**out, "cwd": known.cwd, "title": title if title is not None else known.title}
+    return {
+        **out, "cwd": known.cwd, "title": title if title is not None else known.title,
+        "parent_session": known.parent_session, "nested": known.nested,
+    }  # fmt: skip
 
 
 def _newest_first(connection: sqlite3.Connection, key: int) -> Iterator[SessionEntry]:

@@ -12,7 +12,7 @@ from typing import Any
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 
 from .branches import Branches, role_of
-from .describe import Part, line_of, parts_of, title_of
+from .describe import Part, line_of, parts_of, relation, title_of
 from .output import time_of
 
 __all__ = ["to_html"]
@@ -78,7 +78,7 @@ def _about(header: SessionHeader, branches: Branches, path: list[SessionEntry]) 
     place = f" in {header.cwd}" if header.cwd else ""
     yield f"{header.id}, {time_of(header.created)}{place}"
     if header.parent_session:
-        yield f"Forked from {header.parent_session}"
+        yield f"{relation(header).capitalize()} {header.parent_session}"
     models = list(dict.fromkeys(m for e in path if isinstance(m := e.data.get("message", {}).get("model"), str) and m))
     ledger = [e.data for e in branches.entries if e.type == "usage"]
     tokens = sum(int(row.get(key) or 0) for row in ledger for key in ("input", "output", "cache_read", "cache_write"))

@@ -40,12 +40,15 @@ def summarise(path: Path) -> dict[str, Any]:
         "messages": 0,
         "suspended": False,
         "location": str(path),
+        "parent_session": None,
+        "nested": False,
     }
     try:
         row["updated"] = path.stat().st_mtime
         with open_regular(path) as file:
             header = _header(path, file.readline(1 << 20))
             row.update(id=header.id, created=header.created, cwd=header.cwd, title=header.title)
+            row.update(parent_session=header.parent_session, nested=header.nested)
             file.seek(0)
             row["messages"], info = _scan(file)
             if info is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 
 from .branches import Branches
-from .describe import Part, parts_of, title_of
+from .describe import Part, parts_of, relation, title_of
 from .output import time_of
 
 __all__ = ["to_markdown"]
@@ -19,7 +19,7 @@ def to_markdown(header: SessionHeader, branches: Branches, path: list[SessionEnt
     out = [f"# {_inline(branches.title or header.title or header.id)}", ""]
     out.append(f"Session `{header.id}`, {time_of(header.created)}" + (f", `{header.cwd}`" if header.cwd else ""))
     if header.parent_session:
-        out += ["", f"Forked from `{header.parent_session}`"]
+        out += ["", f"{relation(header).capitalize()} `{header.parent_session}`"]
     for entry in path:
         label = branches.labels.get(entry.id)
         named = f" ({_inline(label)})" if label else ""

@@ -127,7 +127,7 @@ class JsonlStore(SessionStore):
             SessionError: it cannot be written here.
         """
         old, entries = session.header, list(session.entries())
-        header = replace(old, id=f"{old.id[:100]}-{secrets.token_hex(4)}", parent_session=old.id)
+        header = replace(old, id=f"{old.id[:100]}-{secrets.token_hex(4)}", parent_session=old.id, nested=False)
         path = self._path(header.id)
         self._prepare()
         lock = WriterLock(self._place, header.id)

@@ -100,7 +100,7 @@ async def writing(store: SessionStore, name: str) -> AsyncIterator[tuple[Session
 
 
 def header_json(handle: SessionHandle, branches: Branches | None = None) -> dict[str, Any]:
-    """``id, version, created, cwd, title, parent_session, location``."""
+    """``id, version, created, cwd, title, parent_session, nested, location``."""
     header = handle.header
     return {
         "id": header.id,
@@ -109,6 +109,7 @@ def header_json(handle: SessionHandle, branches: Branches | None = None) -> dict
         "cwd": header.cwd,
         "title": (branches.title if branches is not None else None) or header.title,
         "parent_session": header.parent_session,
+        "nested": header.nested,
         "location": handle.location,
     }
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from skillkit_core.cli.output import echo, json_option, print_json, style, terminal_width, warning
+from skillkit_core.cli.output import echo, json_option, print_json, printable, style, terminal_width, warning
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionStore
 
 from ..branches import Branches, is_note, role_of
 from ..children import Child, children_of
-from ..describe import line_of, parts_of, title_of
+from ..describe import line_of, parts_of, relation, title_of
 from ..drawing import Node, walk
-from ..output import cut, print_table, print_text, safe, time_of
+from ..output import cut, print_table, print_text, time_of
 from .common import entry_json, header_json, opened, session_argument, store_option, work
 from .proposal import Proposal
 from .resume import GOES_ON, STATES
@@ -33,7 +33,7 @@ _COLOURS = {"user": "green", "assistant": "cyan", "tool_result": "yellow"}
 @json_option
 @click.pass_context
 def list_(ctx: click.Context, limit: int, everything: bool, store: str | None, as_json: bool) -> None:
-    """``id, created, updated, cwd, title, messages, suspended, location``, and ``error`` for broken ones."""
+    """``id, created, updated, cwd, title, messages, suspended, location, parent_session, nested``; broken ones: ``error``."""
     rows = work(ctx, store, lambda s: s.list(limit=None if everything else limit))
     if as_json:
         print_json(list(rows))
@@ -44,7 +44,7 @@ def list_(ctx: click.Context, limit: int, everything: bool, store: str | None, a
             {
                 **row,
                 "updated": time_of(row["updated"]),
-                "state": "suspended" if row.get("suspended") else "",
+                "state": "suspended" if row.get("suspended") else "agent" if row.get("nested") else "",
                 "title": row.get("error") or row["title"] or row["cwd"],
             }
             for row in rows
@@ -109,19 +109,19 @@ def _print_header(handle: SessionHandle, branches: Branches) -> None:
     if branches.title or header.title:
         print_text(branches.title or header.title or "")
     if header.parent_session:
-        print_text(f"forked from {header.parent_session}")
+        print_text(f"{relation(header)} {header.parent_session}")
 
 
 def _print_entry(entry: SessionEntry, branches: Branches) -> None:
     label = branches.labels.get(entry.id)
     head = f"[{entry.id} {title_of(entry)}]" + (f" ({label})" if label else "")
     print_text("")
-    echo(style(safe(head), fg=_COLOURS.get(role_of(entry)), bold=True))
+    echo(style(printable(head), fg=_COLOURS.get(role_of(entry)), bold=True))
     for part in parts_of(entry):
         if part.kind == "call":
             print_text(f"→ {part.name} {part.text}")
         elif part.kind == "thinking":
-            echo(style(safe(part.text), dim=True))
+            echo(style(printable(part.text), dim=True))
         elif part.kind in ("media", "result"):
             print_text(f"{part.name} {part.text}".strip())
         elif part.text:
@@ -162,8 +162,8 @@ def tree(ctx: click.Context, session: str | None, store: str | None, as_json: bo
         depth = sum(other.path == agent.path[: len(other.path)] for other in agents if other is not agent)
         used = f"{agent.requests} requests, {agent.tokens:,} tokens" + (f", ${agent.cost:.4f}" if agent.cost else "")
         place = agent.session if agent.kept else "not kept"
-        head = f"{'   ' * depth}└─ {safe(agent.path[-1])}  {place}  {used}"
-        echo(f"{head}  {cut(safe(agent.title or ''), max(12, width - len(head) - 2))}".rstrip())
+        head = f"{'   ' * depth}└─ {printable(agent.path[-1])}  {place}  {used}"
+        echo(f"{head}  {cut(printable(agent.title or ''), max(12, width - len(head) - 2))}".rstrip())
 
 
 def _node_json(node: Node, branches: Branches) -> dict[str, Any]:
@@ -194,11 +194,11 @@ def _drawn(branches: Branches, width: int) -> Iterator[str]:
             continue
         here = entry.id == shown
         label = branches.labels.get(entry.id)
-        tail = (f" ({cut(safe(label), 24)})" if label else "") + (" ← here" if here else "")
+        tail = (f" ({cut(printable(label), 24)})" if label else "") + (" ← here" if here else "")
         mark = "●" if node.on_path else "○"
         head = f"{node.lines}{mark} {entry.id:<{longest}} {title_of(entry)} "
         room = width - len(head) - len(tail)
-        text = cut(safe(line_of(entry)), room) if room > 4 else ""
+        text = cut(printable(line_of(entry)), room) if room > 4 else ""
         coloured = f"{style(title_of(entry), fg=_COLOURS.get(role_of(entry)))} "
         left = f"{node.lines}{style(mark, bold=here)} {entry.id:<{longest}} {coloured}"
         yield (left + text + style(tail, bold=True, fg="magenta" if label else None)).rstrip()
@@ -250,7 +250,7 @@ def search(ctx: click.Context, query: str, limit: int, store: str | None, as_jso
             [{**hit, "time": time_of(hit["ts"])} for hit in hits], ["session_id", "entry_id", "time", "excerpt"]
         )
     else:
-        echo(f"nothing contains {safe(query)!r}", err=True)
+        echo(f"nothing contains {printable(query)!r}", err=True)
     if not as_json:
         for row in left_out[:_MOST_NAMED]:
             warning(f"session {row['session_id']} was not searched, or not all of it: {row['error']}")

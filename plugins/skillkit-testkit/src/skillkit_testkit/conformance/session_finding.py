@@ -28,11 +28,27 @@ class FindingChecks(StoreCase):
             listed = await store.list()
             assert {s["id"] for s in listed} == {"a", "b", "c"}
             assert [s["updated"] for s in listed] == sorted((s["updated"] for s in listed), reverse=True)
-            wanted = {"id", "created", "updated", "cwd", "title", "messages", "suspended", "location"}
-            assert wanted <= set(listed[0])
+            wanted = {"id", "created", "updated", "cwd", "title", "messages", "suspended", "location", "parent_session"}
+            assert {*wanted, "nested"} <= set(listed[0])
             by_id = {s["id"]: s for s in listed}
             assert (by_id["b"]["created"], by_id["b"]["cwd"], by_id["b"]["messages"]) == (1001.0, "/srv/b", 1)
             assert [s["id"] for s in await store.list(limit=2)] == [s["id"] for s in listed][:2]
+
+        self.within(make_store, body)
+
+    def test_the_list_tells_sessions_of_agents_from_copies(self, make_store: Callable[[], SessionStore]) -> None:
+        """Both name a parent; a copy of an agent's session is nobody's agent."""
+
+        async def body(store: SessionStore) -> None:
+            await (await store.create(SessionHeader("asks", 1000.0))).close()
+            agent = SessionHeader("agent", 1001.0, parent_session="asks", nested=True)
+            await (await store.create(agent)).close()
+            await (await store.fork("agent", None, new_id="copy")).close()
+            rows = {row["id"]: (row["parent_session"], row["nested"]) for row in await store.list()}
+            assert rows == {"asks": (None, False), "agent": ("asks", True), "copy": ("agent", False)}
+            handle = await store.open("agent", read_only=True)
+            assert handle.header == agent
+            await handle.close()
 
         self.within(make_store, body)
 
