@@ -160,7 +160,9 @@ class Session:
     ) -> Session:
         """Create a session in ``store``, default: in memory, for an agent that works in the session ``parent``."""
         now = clock()
-        header = SessionHeader(session_id or new_session_id(now), now, cwd, parent_session=parent, nested=parent is not None)
+        header = SessionHeader(
+            session_id or new_session_id(now), now, cwd, parent_session=parent, nested=parent is not None
+        )
         return cls(await (store or MemoryStore()).create(header), clock)
 
     @classmethod

@@ -11,7 +11,7 @@ from typing import Any, TextIO, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
-# A terminal obeys control characters, and some turn text around or hide it. The marks and joiners that scripts and emoji need stay.
+# A terminal obeys these, or they turn text around or hide it. The marks and joiners that scripts and emoji need stay.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]|\r(?!\n)"
 )

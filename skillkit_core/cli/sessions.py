@@ -14,14 +14,12 @@ _LOOKED_AT = 20  # sessions at first: a listing of all takes longer
 
 async def latest_session(store: SessionStore) -> str | None:
     """Return the id of the session that a person talked in last. Broken ones are passed over, and named on stderr."""
-    seen: set[str] = set()
-    for limit in (_LOOKED_AT, None):
-        for row in await store.list(limit=limit):
-            if row.get("error") and row["id"] not in seen:
+    for known, limit in ((0, _LOOKED_AT), (_LOOKED_AT, None)):
+        for row in (await store.list(limit=limit))[known:]:
+            if row.get("error"):
                 warning(f"session {row['id']} is not taken for the latest: {row['error']}")
-            elif not row.get("error") and row.get("messages", 1) and not row.get("nested"):
+            elif row.get("messages", 1) and not row.get("nested"):
                 return str(row["id"])
-            seen.add(row["id"])
     return None
 
 

@@ -29,10 +29,7 @@ def new_session_id(now: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SessionHeader:
-    """The first line of a session: ``{type: "session", version, id, created, cwd, parent_session?, nested?}``.
-
-    ``parent_session`` is the session of the agent that asked this one's if ``nested``, else the one that this one is a copy of.
-    """
+    """The first line of a session, which is a copy of ``parent_session``, or if ``nested`` that of an agent that works for it."""
 
     id: str
     created: float
@@ -170,21 +167,17 @@ class SessionStore(ABC):
             SessionCorrupt: the path to the root is broken.
         """
         source = await self.open(session_id, read_only=True)
+        old = source.header
         try:
             every = source.entries()
             kept = fork_entries(every, entry_id, where=source.location or session_id)
             titles = [e.data.get("title") for e in every if e.type == "session_info"]
-            title = next((t for t in reversed(titles) if isinstance(t, str)), source.header.title)
+            title = next((t for t in reversed(titles) if isinstance(t, str)), old.title)
         finally:
             await source.close()
         now = time.time()
         header = replace(
-            source.header,
-            id=new_id or new_session_id(now),
-            created=now,
-            parent_session=source.header.id,
-            title=title,
-            nested=False,
+            old, id=new_id or new_session_id(now), created=now, parent_session=old.id, title=title, nested=False
         )
         return await self.restore(header, kept)
 
@@ -192,8 +185,8 @@ class SessionStore(ABC):
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:
         """Return the known sessions, newest first.
 
-        Each is ``id, created, updated, cwd, title, messages, suspended, location``, and as the header has them ``parent_session``
-        and ``nested``. ``suspended``: tool calls wait for a decision (:func:`suspended_at_end`). Broken sessions also have ``error``.
+        Each has ``id, created, updated, cwd, title, messages, suspended, location, parent_session, nested``; broken: ``error``.
+        ``suspended``: tool calls wait for a decision (:func:`suspended_at_end`).
         """
 
     async def ids(self) -> Sequence[str]:

@@ -14,7 +14,8 @@ tools: [look, mcp__git, Edit, "Bash(git:*)"]
 disallowedTools: pay
 model: sonnet
 maxTurns: 7
-permissionMode: plan
+hooks: {}
+permissionMode: bypassPermissions
 ---
 You look, and say what you see.
 """
@@ -98,7 +99,8 @@ def test_files_are_listed_and_shown_and_those_of_a_project_need_trust(skillkit_c
         "project:claude", ["look", "mcp__git", "Edit"], ["pay"],
     )  # fmt: skip
     assert shown["prompt"] == "You look, and say what you see."
-    assert any("Bash(git:*)" in p for p in shown["problems"]) and any("permissionMode" in p for p in shown["problems"])
+    assert any("Bash(git:*)" in p for p in shown["problems"]) and "no effect here: hooks" in shown["problems"]
+    assert any("permissionMode: bypassPermissions has no effect" in p for p in shown["problems"])
     missing = skillkit_cli("agents", "show", "loker")
     assert missing.exit_code == 2 and "looker" in missing.stderr
 

@@ -154,7 +154,9 @@ def test_an_agent_left_behind_by_a_tool_keeps_its_guards(kit: Any, go: Any) -> N
         response = await parent.chat("go")
         over.set()
         assert await late[0] == ["blocked"]
-        assert response.usage.total == 30 and parent.session.usage.total == 60, "the books go on while the session is open"
+        assert response.usage.total == 30 and parent.session.usage.total == 60, (
+            "the books go on while the session is open"
+        )
 
     go(main)
 

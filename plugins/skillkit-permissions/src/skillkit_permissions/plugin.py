@@ -22,7 +22,7 @@ class Hooks:
         """Offer rules that depend on the moment: ``register(Factory(name, create))``.
 
         ``create`` makes a function ``(agent) -> [(origin, {"allow": [...], "ask": [...], "deny": [...]}), ...]``, which is
-        called for every tool call.
+        called for every tool call. A mapping may also have a ``mode``, which makes the agent's mode stricter, never looser.
         """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Policy", "SkillRules", "mode_of", "offered_tools", "policy_of", "request_for", "rules_of", "set_mode"]
 
-# what another plugin says of an agent now: where it stands, and the texts of rules by kind
-SkillRules = Callable[[Any], Sequence[tuple[str, Mapping[str, Sequence[str]]]]]
+# what another plugin says of an agent now: where it stands, the texts of rules by kind, and a mode
+SkillRules = Callable[[Any], Sequence[tuple[str, Mapping[str, Any]]]]
 _STRICTNESS: Mapping[str, int] = {"read-only": 0, "ask": 1, "accept-edits": 2, "bypass": 3}
 _policies: WeakKeyDictionary[Host, Policy] = WeakKeyDictionary()
 
@@ -114,21 +114,28 @@ def rules_of(agent: AgentRunner, policy: Policy) -> Rules:
     """Return the rules that count for an agent now."""
     session = agent.session_id
     found = policy.rules + policy.memory.rules(_folder_of(agent), session)
-    registry = agent.host.registry("permission_rules")
-    for name in registry.list():
-        source: SkillRules = registry.get(name)
-        for origin, texts in source(agent):
-            found += Rules.of(texts.get("deny", ()), texts.get("ask", ()), texts.get("allow", ()), origin)
+    for origin, texts in _of_plugins(agent):
+        found += Rules.of(texts.get("deny", ()), texts.get("ask", ()), texts.get("allow", ()), origin)
     return found
 
 
+def _of_plugins(agent: AgentRunner) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    registry = agent.host.registry("permission_rules")
+    for name in registry.list():
+        source: SkillRules = registry.get(name)
+        yield from source(agent)
+
+
 def mode_of(agent: AgentRunner, policy: Policy) -> Mode:
-    """Return the mode of an agent: what a person chose for it, else the configured one; never looser than its parents'."""
-    mode: Mode = agent.state("permissions").get("mode", policy.mode)
-    parent = agent.nesting.parent
-    if parent is None:
-        return mode
-    return min(mode, mode_of(parent.run.agent, policy), key=_STRICTNESS.__getitem__)
+    """Return the mode of an agent: what a person chose for it, else the configured one.
+
+    It is never looser than what plugins say and than its parents'.
+    """
+    modes: list[Mode] = [agent.state("permissions").get("mode", policy.mode)]
+    modes += [texts["mode"] for _, texts in _of_plugins(agent) if texts.get("mode") in MODES]
+    if agent.nesting.parent is not None:
+        modes.append(mode_of(agent.nesting.parent.run.agent, policy))
+    return min(modes, key=_STRICTNESS.__getitem__)
 
 
 def set_mode(agent: AgentRunner, mode: Mode) -> None:

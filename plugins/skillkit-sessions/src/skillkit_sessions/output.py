@@ -11,6 +11,7 @@ from skillkit_core.cli.output import echo, printable, table
 
 __all__ = ["cut", "print_table", "print_text", "time_of"]
 
+
 def print_text(text: str) -> None:
     """Text that may come from a model."""
     echo(printable(text))

@@ -31,6 +31,8 @@ class Settings(NamedTuple):
 DEFAULTS = Settings()
 CREWS: WeakKeyDictionary[AgentRunner, Crew] = WeakKeyDictionary()
 """The agents that each agent asked; none before the first is asked."""
+POLICIES: WeakKeyDictionary[AgentRunner, Mapping[str, Any]] = WeakKeyDictionary()
+"""What each agent may not do although the agent that asked it may: ``mode``, and rules that ``ask`` or ``deny``."""
 
 
 def __getattr__(name: str) -> Any:

@@ -71,6 +71,7 @@ def show(ctx: click.Context, name: str, as_json: bool = False) -> None:
             ("model", file.model or "inherit"),
             ("tools", _shown(file.tools)),
             ("denied", ", ".join(file.denied)),
+            ("mode", file.mode or ""),
             ("turns", file.turns),
             ("skills", ", ".join(file.skills)),
             ("background", "yes" if file.background else ""),
@@ -85,7 +86,7 @@ def _shown(tools: tuple[str, ...] | None) -> str:
 
 
 def _json(file: AgentFile) -> dict[str, Any]:
-    """``name, path, origin, description, model, tools, denied, turns, background, skills, usable, problems``."""
+    """``name, path, origin, description, model, tools, denied, mode, turns, background, skills, usable, problems``."""
     return {
         "name": file.name,
         "path": str(file.path),
@@ -94,6 +95,7 @@ def _json(file: AgentFile) -> dict[str, Any]:
         "model": file.model,
         "tools": None if file.tools is None else list(file.tools),
         "denied": list(file.denied),
+        "mode": file.mode,
         "turns": file.turns,
         "background": file.background,
         "skills": list(file.skills),

@@ -20,15 +20,21 @@ from .plugin import PROJECT_FOLDERS
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["AgentFile", "agent_files", "markdown", "usable"]
+__all__ = ["MODES", "AgentFile", "agent_files", "markdown", "usable"]
 
 MAX_BYTES = 256 * 1024
 _MAX_FILES = 500  # of one folder
 _HEAD = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.S | re.M)
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,55}\Z")
 _READ = frozenset(
-    {"name", "description", "tools", "disallowedTools", "model", "maxTurns", "background", "skills", "color"}
-)
+    {
+        "name", "description", "tools", "disallowedTools", "model", "maxTurns", "background", "skills", "color",
+        "permissionMode",
+    }
+)  # fmt: skip
+MODES = ("read-only", "ask", "accept-edits")
+"""Modes of permissions, the strictest first."""
+_MODES = {"plan": "read-only", "default": "ask", "acceptEdits": "accept-edits", **{mode: mode for mode in MODES}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class AgentFile:
         tools: names and patterns of the only tools; ``None``: all that the asking agent may use.
         denied: names and patterns of tools that the agent does not get.
         model: name of a model; ``None``: that of the asking agent.
+        mode: mode of permissions, which can only make that of the asking agent stricter.
         turns: most rounds with the model.
         background: the agent works in the background unless the call says otherwise.
         skills: skills that are active from the start.
@@ -59,6 +66,7 @@ class AgentFile:
     tools: tuple[str, ...] | None = None
     denied: tuple[str, ...] = ()
     model: str | None = None
+    mode: str | None = None
     turns: int | None = None
     background: bool = False
     skills: tuple[str, ...] = ()
@@ -140,7 +148,9 @@ def _made(name: str, path: Path, origin: str, head: dict[str, Any], body: str) -
         problems.append(f"no effect here: {', '.join(unread)}")
     if not head.get("description"):
         problems.append("it has no description, so a model cannot know when to ask it")
-    turns, model = head.get("maxTurns"), head.get("model")
+    turns, model, mode = head.get("maxTurns"), head.get("model"), head.get("permissionMode")
+    if mode is not None and mode not in _MODES:
+        problems.append(f"permissionMode: {mode} has no effect here, because no agent may do more than who asks it")
     if turns is not None and (not isinstance(turns, int) or isinstance(turns, bool) or turns < 1):
         raise ValueError("maxTurns must be a number from 1 on")
     if model is not None and not isinstance(model, str):
@@ -162,6 +172,7 @@ def _made(name: str, path: Path, origin: str, head: dict[str, Any], body: str) -
         # part of a tool cannot be taken away, so the whole tool is
         denied=tuple(one.partition("(")[0] for one in denied or ()),
         model=None if model in (None, "", "inherit") else model,
+        mode=_MODES.get(str(mode)),
         turns=turns,
         background=head.get("background") is True,
         skills=_names(head, "skills") or (),

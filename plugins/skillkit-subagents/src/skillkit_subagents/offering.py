@@ -21,6 +21,24 @@ _ABOUT = (
     "at once. The agent knows nothing of this conversation, so the task must say everything. It can use no tool that you "
     "cannot use."
 )
+_RULES = {"type": "array", "items": {"type": "string", "minLength": 1}}
+_POLICY = {
+    "type": "object",
+    "properties": {
+        "mode": {
+            "type": "string",
+            "enum": ["ask", "accept-edits", "read-only"],
+            "description": "read-only: it changes nothing.",
+        },
+        "ask": {**_RULES, "description": "Calls about which a person is asked, as in deny."},
+        "deny": {
+            **_RULES,
+            "description": "Calls that are refused: Bash(git push:*), Edit(docs/**), WebFetch, mcp__git.",
+        },
+    },
+    "additionalProperties": False,
+    "description": "What the agent may not do although you may. Nothing here allows more than you may do.",
+}
 _TOOLS: WeakKeyDictionary[Host, tuple[tuple[AgentFile, ...], tuple[Tool, ...]]] = WeakKeyDictionary()
 
 
@@ -39,11 +57,11 @@ def tools(agent: AgentRunner) -> tuple[Tool, ...]:
     files = tuple(usable(agent.host).values())
     kept = _TOOLS.get(agent.host)
     if kept is None or kept[0] != files:
-        kept = _TOOLS[agent.host] = (files, (_tool(files),))
+        kept = _TOOLS[agent.host] = (files, (_tool(files, permissions="permission_rules" in agent.host.kinds),))
     return kept[1]
 
 
-def _tool(files: tuple[AgentFile, ...]) -> Tool:
+def _tool(files: tuple[AgentFile, ...], *, permissions: bool) -> Tool:
     properties: dict[str, Any] = {
         "task": {"type": "string", "minLength": 1, "description": "What the agent is to do, complete in itself."},
         "tools": {
@@ -67,6 +85,8 @@ def _tool(files: tuple[AgentFile, ...]) -> Tool:
             "description": "Go on meanwhile. The answer comes as a message when the agent has ended.",
         },
     }
+    if permissions:
+        properties["policy"] = _POLICY
     about = _ABOUT
     if files:
         known = "\n".join(f"- {file.name}: {file.description or 'no description'}" for file in files)

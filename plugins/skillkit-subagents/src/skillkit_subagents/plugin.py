@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl
-from skillkit_core.descriptors import Command, ConfigSection
+from skillkit_core.descriptors import Command, ConfigSection, Factory
 
-from . import CREWS
+from . import CREWS, POLICIES
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, HandlerContext
+    from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events.types import BeforeAgentEndEvent, SessionShutdownEvent
     from skillkit_core.tools import Tool, ToolSet
 
@@ -54,6 +54,22 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
     from .slash import COMMAND
 
     register(COMMAND)
+
+
+@hookimpl(optionalhook=True)
+def register_permission_rules(register: Callable[[Factory], None]) -> None:
+    """Add what an agent was given as its policy, where the plugin ``permissions`` is there."""
+    register(Factory("subagents", _policies))
+
+
+def _policies(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
+    def rules(agent: AgentRunner) -> Sequence[Any]:
+        if agent.nesting.parent is None:
+            return ()
+        given = ((one, POLICIES.get(one)) for one in agent.nesting.ancestors())
+        return [(f"policy of {one.agent_path[-1]}", policy) for one, policy in given if policy]
+
+    return rules
 
 
 @hookimpl

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import AgentConfig, AgentRunner, Limits, ToolError, ToolOutput, UserInterface
 from skillkit_core.errors import SkillKitError
 
-from . import Settings
+from . import POLICIES, Settings
 from .ceiling import allowed, unknown
 from .crew import Subagent, crew_of
-from .definitions import AgentFile, usable
+from .definitions import MODES, AgentFile, usable
 from .offering import settings_of
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class _Request:
     model: str | None
     limits: Limits
     only_tools: frozenset[str]
+    policy: Mapping[str, Any]
     background: bool
     notes: tuple[str, ...]
 
@@ -91,7 +92,20 @@ def _request(agent: AgentRunner, args: Mapping[str, Any], settings: Settings) ->
     only = allowed(offered, (listed, wanted), file.denied if file is not None else ())
     background = args.get("background", file.background if file is not None else False)
     name = file.name if file is not None else "agent"
-    return _Request(name, args["task"], file, args.get("model"), limits, only, bool(background), notes)
+    policy = _policy(agent, args.get("policy") or {}, file)
+    return _Request(name, args["task"], file, args.get("model"), limits, only, policy, bool(background), notes)
+
+
+def _policy(agent: AgentRunner, given: Mapping[str, Any], file: AgentFile | None) -> Mapping[str, Any]:
+    """Return what the agent is forbidden besides what the asking agent is: a mode, and rules that ask or deny."""
+    modes = [mode for mode in (file.mode if file is not None else None, given.get("mode")) if mode]
+    policy = {**given, **({"mode": min(modes, key=MODES.index)} if modes else {})}
+    if policy and "permission_rules" not in agent.host.kinds:
+        raise ToolError(
+            "nothing here holds an agent to a permission mode or to rules",
+            hint="a person installs skillkit-permissions",
+        )
+    return policy
 
 
 async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Subagent:
@@ -113,6 +127,8 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Su
         skills=tuple(known),
     )
     runner = AgentRunner(config, host=agent.host, session="new" if kept else None, name=request.name)
+    if request.policy:
+        POLICIES[runner] = request.policy
     identity = runner.agent_path[-1]
     if agent.ui is not None:
         runner.configure(ui=_AsksFor(identity, agent.ui))
