@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 from skillkit_commands.front_end import SCOPES, Remember, always_question, preview_of, rememberable, rules_kept
+from skillkit_commands.questions import KeyQuestion, Look, Question, TextQuestion, question_for, shown_answer
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -20,156 +21,23 @@ from skillkit_core import (
     ApprovalRequest,
     Approver,
     Survey,
-    SurveyOption,
     SurveyQuestion,
     UserInterface,
 )
-from skillkit_core.cli.output import escaped, shorten
 from skillkit_core.contracts.user_interface import NoticeLevel
 
-from .blocks import Block, prose
+from .blocks import Block
 from .record import call_head
 
 if TYPE_CHECKING:
     from .app import TerminalUI
 
-__all__ = ["Box", "Keys", "Person", "Pick", "Question", "Typed"]
+__all__ = ["Box", "Person"]
 
 PAUSE = 0.5
 """Seconds without a key before a question takes one: what a person was typing answers nothing."""
-_SHOWN = 10  # options of a list at a time
 _DECLINED = object()
-
-
-class Question:
-    """A question in the box.
-
-    Attributes:
-        text: the question.
-        declinable: Esc declines it.
-        answer: what a person answered; ``None``: nothing, on purpose.
-    """
-
-    declinable = True
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    def say(self, value: Any) -> None:
-        """Answer."""
-        if not self.answer.done():
-            self.answer.set_result(value)
-
-    def lines(self, width: int) -> Text:
-        """Return what is shown on so many columns."""
-        return Text(prose(self.text), "bold")
-
-    def press(self, key: str, character: str | None) -> bool:
-        """Take a key; return whether the question knows it."""
-        return False
-
-
-class Keys(Question):
-    """A question that one key answers: ``choices`` are what each key means, ``{"y": "yes"}``."""
-
-    def __init__(self, text: str, choices: Mapping[str, str], *, declinable: bool = True) -> None:
-        super().__init__(text)
-        self._choices, self.declinable = choices, declinable
-
-    def lines(self, width: int) -> Text:
-        """Return the choices behind the question where they fit, else below it."""
-        shown = super().lines(width)
-        long = shown.cell_len + sum(len(word) + 4 for word in self._choices.values()) > width
-        for place, (key, word) in enumerate(self._choices.items()):
-            shown.append("\n" if long and not place else "  ")
-            shown.append(f"[{key}]", "bold cyan").append(word.removeprefix(key))
-        return shown
-
-    def press(self, key: str, character: str | None) -> bool:
-        """Answer with what the key means."""
-        word = self._choices.get((character or "").lower())
-        if word is not None:
-            self.say(word)
-        return word is not None
-
-
-class Pick(Question):
-    """A list to choose from: arrows move, letters narrow it, digits choose where there are at most nine options."""
-
-    def __init__(
-        self, text: str, options: Sequence[SurveyOption], *, several: bool = False, chosen: Sequence[str] = ()
-    ) -> None:
-        super().__init__(text)
-        self._options, self._several = options, several
-        self._chosen = set(chosen) if several else set()
-        self._typed = ""
-        self._place = next((i for i, o in enumerate(options) if o.value in chosen), 0)
-
-    @property
-    def _found(self) -> list[SurveyOption]:
-        wanted = self._typed.casefold()
-        return [o for o in self._options if wanted in f"{o.label} {o.description}".casefold()]
-
-    def lines(self, width: int) -> Text:
-        """Return the question and a part of the list."""
-        found = self._found
-        shown = super().lines(width)
-        how = "space chooses, Enter ends" if self._several else "Enter chooses"
-        shown.append(f"  {how}, Esc declines", "not bold dim")
-        if self._typed:
-            shown.append(f"  /{escaped(self._typed)}", "not bold dim")
-        top = max(0, min(self._place - _SHOWN // 2, len(found) - _SHOWN))
-        for place, option in enumerate(found[top : top + _SHOWN], top):
-            here = place == self._place
-            mark = ("[x] " if option.value in self._chosen else "[ ] ") if self._several else ""
-            number = f"{place + 1}. " if len(self._options) <= 9 and not self._typed else ""
-            row = f"{'❯' if here else ' '} {shorten(f'{number}{mark}{escaped(option.label)}', width - 3)}"
-            shown.append(f"\n{row}", "bold cyan" if here else "not bold")
-            if option.description and (room := width - len(row) - 3) > 8:
-                shown.append(f"  {shorten(escaped(option.description), room)}", "not bold dim")
-        if len(found) > _SHOWN:
-            shown.append(f"\n  {len(found)} in all", "not bold dim")
-        if not found:
-            shown.append("\n  nothing fits what was typed", "not bold dim")
-        return shown
-
-    def press(self, key: str, character: str | None) -> bool:
-        """Move, choose, narrow the list, or answer."""
-        found, typed = self._found, character or ""
-        if key == "enter":
-            if self._several:
-                self.say(tuple(o.value for o in self._options if o.value in self._chosen))
-            elif found:
-                self.say(found[self._place].value)
-        elif key in ("up", "down"):
-            self._place = (self._place + (1 if key == "down" else -1)) % len(found) if found else 0
-        elif key == "space" and self._several and found:
-            self._chosen ^= {found[self._place].value}
-        elif key == "backspace":
-            self._typed, self._place = self._typed[:-1], 0
-        elif typed.isdigit() and not self._typed and len(self._options) <= 9:
-            if 0 < int(typed) <= len(found):
-                self._place = int(typed) - 1
-                self.press("space" if self._several else "enter", None)
-        elif typed and typed.isprintable():
-            self._typed, self._place = self._typed + typed, 0
-        else:
-            return False
-        return True
-
-
-class Typed(Question):
-    """A text to type, unseen where it is ``secret``."""
-
-    def __init__(self, text: str, *, secret: bool = False, default: str = "") -> None:
-        super().__init__(text)
-        self.secret, self.default = secret, default
-
-    def lines(self, width: int) -> Text:
-        """Return the question."""
-        hint = "  nobody sees or keeps it; Enter ends, Esc declines" if self.secret else "  Enter ends, Esc declines"
-        return super().lines(width).append(hint, "not bold dim")
+_LOOKS: Mapping[Look, str] = {"": "", "question": "bold", "key": "bold cyan", "chosen": "bold cyan", "hint": "dim"}
 
 
 class Box(Vertical, can_focus=True):
@@ -193,9 +61,9 @@ class Box(Vertical, can_focus=True):
         self.question = question
         self.display = question is not None
         line = self.query_one("#answer", Input)
-        typed = isinstance(question, Typed)
+        typed = isinstance(question, TextQuestion)
         line.display = typed
-        if isinstance(question, Typed):
+        if isinstance(question, TextQuestion):
             line.password, line.value = question.secret, question.default
             line.cursor_position = len(question.default)
             self.screen.set_focus(line)  # at once: the next key is for the question
@@ -207,7 +75,8 @@ class Box(Vertical, can_focus=True):
     def draw(self) -> None:
         """Show where the question stands."""
         if self.question is not None:
-            self.query_one("#question", Static).update(self.question.lines(max(20, self.app.size.width - 2)))
+            parts = self.question.lines(max(20, self.app.size.width - 2))
+            self.query_one("#question", Static).update(Text.assemble(*((text, _LOOKS[look]) for look, text in parts)))
 
     def on_resize(self) -> None:
         """Use the new width."""
@@ -234,9 +103,9 @@ class Box(Vertical, can_focus=True):
             if question.declinable:
                 question.say(None)
             return True
-        if isinstance(question, Typed):
+        if isinstance(question, TextQuestion):
             return False  # the line's
-        if question.press(key, character):
+        if question.press(key, character or ""):
             self.draw()
             return True
         ui: TerminalUI = self.app  # type: ignore[assignment]
@@ -285,7 +154,7 @@ class Person(Approver, UserInterface):
         )
         block = Block("asked", preview or "", head=head, args=args, diff=bool(preview), done=False)
         self._front.record.put(block)
-        self._front.show_end()
+        self._front.follow()
         asked = "\n".join(q.text + (f" ({q.plugin})" if q.plugin else "") for q in request.questions)
         try:
             answer, remember = await self._decide(request, asked)
@@ -307,13 +176,15 @@ class Person(Approver, UserInterface):
         choices |= {"a": "always"} if rememberable(request.questions) else {}
         choices |= {"l": "later"} if self._later else {}
         while True:
-            answer = await self.put(Keys(f"{asked}\nRun {request.tool_name}?".strip(), choices, declinable=False))
+            answer = await self.put(
+                KeyQuestion(f"{asked}\nRun {request.tool_name}?".strip(), choices, declinable=False)
+            )
             if answer != "always":
                 return answer, None
             if not rules_kept(request.questions):
                 return "yes", "session"
             words = {word[0]: word for word in (*SCOPES, "back")}
-            scope = await self.put(Keys(always_question(request.questions), words))
+            scope = await self.put(KeyQuestion(always_question(request.questions), words))
             if scope in SCOPES:
                 return "yes", SCOPES[scope]
 
@@ -336,7 +207,7 @@ class Person(Approver, UserInterface):
                 return None
             if answer != "" or question.required:
                 given[question.id] = answer
-            said.append(f"{question.text} {_said(question, answer)}")
+            said.append(f"{question.text} {shown_answer(question, answer)}")
         block = Block("asked", "\n".join(said), head=survey.title, good=True, result="; ".join(said) if single else "")
         block.open = not single
         record.put(block)
@@ -346,7 +217,7 @@ class Person(Approver, UserInterface):
         """Return an answer that fits the question."""
         problem = ""
         while True:
-            answer = await self.put(_asked(question, f"{lead}{problem}{question.text}"))
+            answer = await self.put(question_for(question, f"{lead}{problem}{question.text}"))
             if answer is None:
                 return _DECLINED
             if question.kind == "confirm":
@@ -361,24 +232,3 @@ class Person(Approver, UserInterface):
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
         """Add a note."""
         self._front.record.note(text, error=level == "error")
-
-
-def _asked(question: SurveyQuestion, text: str) -> Question:
-    default = question.default
-    if question.kind == "confirm":
-        return Keys(text, {"y": "yes", "n": "no"})
-    if question.kind in ("text", "secret"):
-        return Typed(text, secret=question.kind == "secret", default=default if isinstance(default, str) else "")
-    chosen = default if isinstance(default, tuple) else (str(default),) if default is not None else ()
-    return Pick(text, question.options, several=question.kind == "choices", chosen=chosen)
-
-
-def _said(question: SurveyQuestion, answer: Any) -> str:
-    """Return an answer as it is shown: a secret as nothing but its being there."""
-    if question.kind == "secret":
-        return "•••"
-    if isinstance(answer, bool):
-        return "yes" if answer else "no"
-    labels = {option.value: option.label for option in question.options}
-    chosen = answer if isinstance(answer, tuple) else (str(answer),)
-    return ", ".join(str(labels.get(one, one)) for one in chosen)

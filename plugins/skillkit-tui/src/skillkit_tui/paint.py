@@ -7,13 +7,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import Heading, Markdown
+from rich.console import Console
 from rich.segment import Segment
-from rich.style import Style
-from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme
 from rich.text import Text
-from rich.theme import Theme
+from skillkit_commands.colours import THEME, WIDEST, markdown
 from textual.strip import Strip
 
 from skillkit_core.cli.output import escaped
@@ -24,56 +21,10 @@ __all__ = ["INDENT", "Growing", "estimate", "rows"]
 
 INDENT = 2
 """Columns before every row: the mark of the focus, and a space."""
-_WIDEST = 120  # columns of running text
 _MOST = 4_000  # rows of one open block
 _LONGEST = 200_000  # characters that are formatted as Markdown; a longer text stays plain
 
-# Only colours that people choose for their terminal, and no background, so that light and dark ones can be read.
-_THEME = Theme(
-    {
-        "markdown.code": "cyan",
-        "markdown.code_block": "none",
-        "markdown.h1": "bold underline",
-        "markdown.h2": "bold",
-        "markdown.h3": "bold",
-        "markdown.h4": "italic",
-        "markdown.item.bullet": "bold",
-        "markdown.item.number": "bold",
-        "markdown.block_quote": "italic",
-        "markdown.hr": "dim",
-        "markdown.link": "blue",
-        "markdown.link_url": "blue underline",
-        "markdown.table.border": "dim",
-        "markdown.table.header": "bold",
-    }
-)
-_COLOURS = {
-    "Token.Comment": Style(dim=True, italic=True),
-    "Token.Keyword": Style(color="magenta"),
-    "Token.Operator.Word": Style(color="magenta"),
-    "Token.Name.Function": Style(color="blue"),
-    "Token.Name.Class": Style(color="blue"),
-    "Token.Name.Decorator": Style(color="blue"),
-    "Token.Name.Builtin": Style(color="cyan"),
-    "Token.Literal.Number": Style(color="cyan"),
-    "Token.Literal.String": Style(color="green"),
-    "Token.Generic.Deleted": Style(color="red"),
-    "Token.Generic.Inserted": Style(color="green"),
-}
-_CODE = ANSISyntaxTheme({token: _COLOURS.get(str(token), Style()) for token in ANSI_LIGHT})
 _STYLES: dict[Kind, str] = {"thinking": "dim italic", "error": "red", "note": "yellow", "user": "bold"}
-
-
-class _PlainHeading(Heading):
-    """A heading at the left, without a box."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        self.text.justify = "left"
-        yield self.text
-
-
-class _Markdown(Markdown):
-    elements = {**Markdown.elements, "heading_open": _PlainHeading}  # noqa: RUF012 - as the library has it
 
 
 class Growing:
@@ -107,7 +58,7 @@ def rows(block: Block, width: int, growing: dict[int, Growing] | None = None) ->
     """
     room = max(10, width - INDENT)
     if growing is not None and block.kind == "text" and block.open:
-        narrow = min(room, _WIDEST)
+        narrow = min(room, WIDEST)
         if block.done:
             growing.pop(id(block), None)
         else:
@@ -125,7 +76,7 @@ def estimate(block: Block, width: int) -> int:
     """Return about how many rows :func:`rows` returns, without making them; exact for one that is not open."""
     if not block.open:
         return 1
-    room, text = max(10, min(width - INDENT, _WIDEST) - 2), block.text
+    room, text = max(10, min(width - INDENT, WIDEST) - 2), block.text
     return 2 + min(_MOST, sum(1 + len(line) // room for line in text.split("\n")))
 
 
@@ -150,7 +101,7 @@ def _mark(block: Block) -> tuple[str, str]:
 def _whole(block: Block, width: int) -> Iterator[Text | Strip]:
     """Yield the rows of an open block."""
     if block.kind == "text":
-        narrow = min(width, _WIDEST)
+        narrow = min(width, WIDEST)
         if block.done and len(block.text) <= _LONGEST:
             yield from _cut(_formatted(prose(block.text), narrow), narrow)
         else:
@@ -158,7 +109,7 @@ def _whole(block: Block, width: int) -> Iterator[Text | Strip]:
         return
     if block.kind in ("user", "note", "error"):
         mark, style = _mark(block)
-        for place, row in enumerate(_wrapped(block.text or " ", min(width, _WIDEST) - 2)):
+        for place, row in enumerate(_wrapped(block.text or " ", min(width, WIDEST) - 2)):
             row.style = _STYLES[block.kind]
             yield Text.assemble((f"{mark} " if not place else "  ", style), row)
         return
@@ -214,7 +165,7 @@ def _wrapped(text: str, width: int) -> Iterator[Text]:
         yield from _rows(Text(line), width)
 
 
-_CONSOLE = Console(file=io.StringIO(), force_terminal=True, color_system="standard", theme=_THEME, width=80)
+_CONSOLE = Console(file=io.StringIO(), force_terminal=True, color_system="standard", theme=THEME, width=80)
 
 
 def _rows(line: Text, width: int) -> Iterable[Text]:
@@ -237,9 +188,8 @@ def _cut(parts: Iterable[Any], width: int) -> Iterator[Any]:
 
 def _formatted(text: str, width: int) -> Iterator[Strip]:
     """Yield the rows of Markdown."""
-    shown: RenderableType = _Markdown(text, code_theme=_CODE, hyperlinks=False)  # type: ignore[arg-type]
     options = _CONSOLE.options.update(width=width, height=None)
-    lines = _CONSOLE.render_lines(shown, options, pad=False)
+    lines = _CONSOLE.render_lines(markdown(text), options, pad=False)
     while lines and not "".join(segment.text for segment in lines[-1]).strip():
         lines.pop()
     blank = True

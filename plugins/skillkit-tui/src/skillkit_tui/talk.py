@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from skillkit_commands import Edit, Invocation, Prompt, SlashCommands
 from skillkit_commands.front_end import TITLE, keep_folders
 from skillkit_commands.mentions import images_in
+from skillkit_commands.questions import KeyQuestion
 
 from skillkit_core import NoActiveRun, RunAborted, SkillKitError, UsageError
 from skillkit_core.cli.output import shorten
 
-from .asking import Keys
 from .blocks import Block
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class Talk:
             return True
         choices = {"d": "decide now", "y": "yes", "n": "no"}
         text = "Calls wait for a decision, and this message denies them. Say it?"
-        answer = await self._front.person.put(Keys(text, choices))
+        answer = await self._front.person.put(KeyQuestion(text, choices))
         if answer == "decide now":
             await self._decide()
         return answer == "yes" or (answer == "decide now" and self._agent.suspension is None)

@@ -31,6 +31,7 @@ from skillkit_commands.front_end import (
     session_for,
 )
 from skillkit_commands.mentions import images_in
+from skillkit_commands.questions import KeyQuestion
 
 from skillkit_core import AgentRunner, NoActiveRun, RunAborted, SkillKitError, UsageError
 from skillkit_core.cli.output import shorten
@@ -40,7 +41,6 @@ from ..options import Options
 from ..waiting import check_workspace
 from .completion import ChatCompleter
 from .input_line import EARLY, InputLine, history_in
-from .panels import KeyPanel
 from .paper import hanging, markdown, note
 from .person import PersonAnswers, PersonApproves
 from .progress import TICK, Progress
@@ -351,7 +351,7 @@ class Conversation:
             return True
         choices = {"d": "decide now", "y": "yes", "n": "no"}
         answer = await self.screen.ask(
-            KeyPanel("Calls wait for a decision, and this message denies them. Say it?", choices)
+            KeyQuestion("Calls wait for a decision, and this message denies them. Say it?", choices)
         )
         if answer == "decide now":
             await self._decide()

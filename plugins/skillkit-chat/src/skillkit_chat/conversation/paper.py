@@ -6,76 +6,20 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from markdown_it import MarkdownIt
 from rich.cells import chop_cells
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import Heading, Markdown
-from rich.style import Style
-from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme
+from rich.console import Console, RenderableType
 from rich.text import Text
-from rich.theme import Theme
+from skillkit_commands.colours import THEME, WIDEST, markdown as formatted
 
 from skillkit_core.cli.output import colourful, escaped, printable
 
 __all__ = ["WIDEST", "ansi", "command", "diff", "fold", "hanging", "markdown", "note", "one_line", "split"]
 
-WIDEST = 120
-"""Columns of running text: longer lines are hard to read."""
-
-# Only colours that people choose for their terminal, and no background, so that light and dark ones can be read.
-_THEME = Theme(
-    {
-        "markdown.code": "cyan",
-        "markdown.code_block": "none",
-        "markdown.h1": "bold underline",
-        "markdown.h2": "bold",
-        "markdown.h3": "bold",
-        "markdown.h4": "italic",
-        "markdown.item.bullet": "bold",
-        "markdown.item.number": "bold",
-        "markdown.block_quote": "italic",
-        "markdown.hr": "dim",
-        "markdown.link": "blue",
-        "markdown.link_url": "blue underline",
-        "markdown.table.border": "dim",
-        "markdown.table.header": "bold",
-    }
-)
-_COLOURS = {
-    "Token.Comment": Style(dim=True, italic=True),
-    "Token.Keyword": Style(color="magenta"),
-    "Token.Keyword.Type": Style(color="magenta"),
-    "Token.Operator.Word": Style(color="magenta"),
-    "Token.Name.Function": Style(color="blue"),
-    "Token.Name.Class": Style(color="blue"),
-    "Token.Name.Decorator": Style(color="blue"),
-    "Token.Name.Tag": Style(color="blue"),
-    "Token.Name.Builtin": Style(color="cyan"),
-    "Token.Literal.Number": Style(color="cyan"),
-    "Token.Literal.String": Style(color="green"),
-    "Token.Generic.Deleted": Style(color="red"),
-    "Token.Generic.Inserted": Style(color="green"),
-    "Token.Generic.Heading": Style(bold=True),
-}
-_CODE = ANSISyntaxTheme({token: _COLOURS.get(str(token), Style()) for token in ANSI_LIGHT})
 _FILL = re.compile(r"(?:\s|\x1b\[[0-9;]*m)+\Z")
 _BLOCKS = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-
-
-class _PlainHeading(Heading):
-    """A heading at the left, without a box."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        self.text.justify = "left"
-        if self.tag in ("h1", "h2"):
-            yield Text("")
-        yield self.text
-
-
-class _Markdown(Markdown):
-    elements: ClassVar[dict[str, Any]] = {**Markdown.elements, "heading_open": _PlainHeading}
 
 
 def ansi(*parts: RenderableType, width: int) -> str:
@@ -83,7 +27,7 @@ def ansi(*parts: RenderableType, width: int) -> str:
     out = io.StringIO()
     console = Console(
         file=out, width=max(20, width), force_terminal=True, color_system="standard" if colourful() else None,
-        no_color=not colourful(), theme=_THEME, highlight=False, emoji=False, markup=False, legacy_windows=False,
+        no_color=not colourful(), theme=THEME, highlight=False, emoji=False, markup=False, legacy_windows=False,
     )  # fmt: skip
     console.print(*parts, sep="\n")
     return out.getvalue()
@@ -91,8 +35,7 @@ def ansi(*parts: RenderableType, width: int) -> str:
 
 def markdown(text: str, width: int) -> str:
     """Return Markdown as it looks on the terminal; nothing in it is obeyed."""
-    shown = _Markdown(printable(text), code_theme=_CODE, hyperlinks=False)  # type: ignore[arg-type]
-    lines = [_bare(line) for line in ansi(shown, width=min(width, WIDEST)).split("\n")]
+    lines = [_bare(line) for line in ansi(formatted(printable(text)), width=min(width, WIDEST)).split("\n")]
     return "\n".join(lines).strip("\n") + "\n"
 
 

@@ -15,6 +15,7 @@ from skillkit_commands.front_end import (
     rememberable,
     rules_kept,
 )
+from skillkit_commands.questions import KeyQuestion, question_for, shown_answer
 
 from skillkit_core import (
     Answers,
@@ -22,7 +23,6 @@ from skillkit_core import (
     ApprovalRequest,
     Approver,
     Survey,
-    SurveyOption,
     SurveyQuestion,
     UserInterface,
 )
@@ -30,7 +30,6 @@ from skillkit_core.cli.output import escaped, printable
 from skillkit_core.contracts.user_interface import NoticeLevel
 
 from ..approval import call_lines, ends, hidden_line, question_lines
-from .panels import KeyPanel, Panel, PickPanel, TextPanel
 from .paper import command, diff, note
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class PersonApproves(Approver):
             choices |= {"a": "always"} if rememberable(request.questions) else {}
             choices |= {"s": "show all"} if hidden else {}
             choices |= {"l": "later"} if self._later else {}
-            answer = await self.screen.ask(KeyPanel(f"Run {request.tool_name}?", choices, declinable=False))
+            answer = await self.screen.ask(KeyQuestion(f"Run {request.tool_name}?", choices, declinable=False))
             if answer == "show all":
                 hidden = self._show(request, preview, whole=True)
             elif answer != "always" or (remember := await self._how_long(request)) is not None:
@@ -89,7 +88,7 @@ class PersonApproves(Approver):
         if not rules_kept(request.questions):
             return "session"
         choices = {word[0]: word for word in (*SCOPES, "back")}
-        answer = await self.screen.ask(KeyPanel(always_question(request.questions), choices))
+        answer = await self.screen.ask(KeyQuestion(always_question(request.questions), choices))
         return SCOPES.get(answer)
 
     async def _preview(self, request: ApprovalRequest) -> list[Text] | None:
@@ -146,7 +145,9 @@ class PersonAnswers(UserInterface):
                 return None
             if answer != "" or question.required:
                 given[question.id] = answer
-            self.screen.print(Text.assemble((f"  {printable(question.text)} ", "dim"), _said(question, answer)))
+            self.screen.print(
+                Text.assemble((f"  {printable(question.text)} ", "dim"), printable(shown_answer(question, answer)))
+            )
         return survey.answer(given)
 
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
@@ -156,7 +157,7 @@ class PersonAnswers(UserInterface):
     async def _answer(self, question: SurveyQuestion) -> Any:
         """Return an answer that fits the question, ``None`` for none."""
         while True:
-            answer = await self.screen.ask(_panel(question))
+            answer = await self.screen.ask(question_for(question, question.text))
             if answer is None:
                 return None
             if question.kind == "confirm":
@@ -167,27 +168,3 @@ class PersonAnswers(UserInterface):
             if problem is None:
                 return answer
             self.screen.print(note(f"  the answer {problem}", "yellow"))
-
-
-def _panel(question: SurveyQuestion) -> Panel:
-    default = question.default
-    if question.kind == "confirm":
-        return KeyPanel(question.text, {"y": "yes", "n": "no"})
-    if question.kind in ("text", "secret"):
-        return TextPanel(
-            question.text, secret=question.kind == "secret", default=default if isinstance(default, str) else ""
-        )
-    chosen = default if isinstance(default, tuple) else (str(default),) if default is not None else ()
-    options: tuple[SurveyOption, ...] = question.options
-    return PickPanel(question.text, options, several=question.kind == "choices", chosen=chosen)
-
-
-def _said(question: SurveyQuestion, answer: Any) -> str:
-    """Return an answer as it is shown: a secret as nothing but its being there."""
-    if question.kind == "secret":
-        return "•••"
-    if isinstance(answer, bool):
-        return "yes" if answer else "no"
-    labels: dict[str, str] = {option.value: option.label for option in question.options}
-    chosen: tuple[str, ...] = answer if isinstance(answer, tuple) else (str(answer),)
-    return printable(", ".join(str(labels.get(one, one)) for one in chosen))

@@ -34,11 +34,11 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from rich.console import RenderableType
+from skillkit_commands.questions import Question, TextQuestion
 
 from skillkit_core.cli.output import colourful
 
 from .input_line import PROMPT, InputLine
-from .panels import Panel, TextPanel
 from .paper import ansi
 
 __all__ = ["Screen"]
@@ -48,6 +48,7 @@ PAUSE = 0.5
 _STYLE = Style.from_dict(
     {
         "prompt": "bold",
+        "question": "bold",
         "key": "bold ansicyan",
         "chosen": "ansicyan bold",
         "hint": "dim",
@@ -93,7 +94,7 @@ class Screen:
     ) -> None:
         self.line = line
         self.hint = ""
-        self._panel: Panel | None = None
+        self._panel: Question | None = None
         self._armed = False
         self._turn = asyncio.Lock()
         self._pressed = 0.0
@@ -139,12 +140,12 @@ class Screen:
         """Draw what goes on again."""
         self.app.invalidate()
 
-    async def ask(self, panel: Panel) -> Any:
+    async def ask(self, panel: Question) -> Any:
         """Ask one question after the other; return the answer, ``None`` for none. A question that is cancelled goes away."""
         async with self._turn:
             self._panel, self._armed = panel, False
             self._text.reset()
-            if isinstance(panel, TextPanel):
+            if isinstance(panel, TextQuestion):
                 self._text.text = panel.default
             self.app.layout.focus(self._question)
             arming = asyncio.create_task(self._arm(panel))
@@ -169,7 +170,7 @@ class Screen:
         self._panel.say(None)
         return True
 
-    async def _arm(self, panel: Panel) -> None:
+    async def _arm(self, panel: Question) -> None:
         """Let the question take keys once nobody has typed for a moment."""
         loop = asyncio.get_running_loop()
         self._pressed = loop.time()
@@ -177,14 +178,14 @@ class Screen:
         while (left := self._pressed + PAUSE - loop.time()) > 0:  # noqa: ASYNC110 - the time until which to wait moves
             await asyncio.sleep(left)
         self._armed = True
-        if isinstance(panel, TextPanel):
+        if isinstance(panel, TextQuestion):
             self.app.layout.focus(self._text)
         self.refresh()
 
     def _layout(self) -> Layout:
         asking = Condition(lambda: self._panel is not None)
-        text = Condition(lambda: isinstance(self._panel, TextPanel) and self._armed)
-        secret = Condition(lambda: isinstance(self._panel, TextPanel) and self._panel.secret)
+        text = Condition(lambda: isinstance(self._panel, TextQuestion) and self._armed)
+        secret = Condition(lambda: isinstance(self._panel, TextQuestion) and self._panel.secret)
         live = FormattedTextControl(self._live_text)
         self._question = Window(
             FormattedTextControl(self._question_text, focusable=True, show_cursor=False),
@@ -216,7 +217,9 @@ class Screen:
     def _question_text(self) -> StyleAndTextTuples:
         if self._panel is None:
             return []
-        return self._panel.lines(self.width) if self._armed else [("class:hint", "…")]
+        if not self._armed:
+            return [("class:hint", "…")]
+        return [(f"class:{look}" if look else "", text) for look, text in self._panel.lines(self.width)]
 
     def _status_text(self) -> StyleAndTextTuples:
         return [("bold", self.hint)] if self.hint else [("", self._status(self.width))]
