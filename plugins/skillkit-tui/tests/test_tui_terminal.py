@@ -82,10 +82,12 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     llm_server.script(
         Reply(text="I write it.", tool_calls=[Call("jot", {"text": "by the model"})]),
         Reply(text=["# Done\n\n", "*all* of ", "it \x1b]0;owned\x07\u202e"], gate=gate),
-        Reply(text="steered"),
+        Reply(text="steered", tool_calls=[Call("mark")]),
+        Reply(text="all is done"),
         Fail(status=400, message="no more"),
     )
-    on = terminal(SKILLKIT_TUI__LEADER_TIMEOUT="60", EDITOR="sh -c 'echo new > \"$0\"'")
+    edits = "echo editing; until [ -e marked ]; do sleep 0.02; done; echo new"  # once the agent has gone on
+    on = terminal(SKILLKIT_TUI__LEADER_TIMEOUT="60", EDITOR=f"sh -c 'touch begun; {edits} > \"$0\"'")
     on.expect("[INSERT] [EXECUTE]", "[NET on]", "any")
     on.type("write it")
     on.expect("Write it? (asking)", "Run jot?", "[y]es", "by the model", "[ASK]")
@@ -95,19 +97,20 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     assert (home.cwd / "made").read_text() == "by the model"
     on.type("and this")
     on.expect("↳ queued: and this")
-    gate.open()
-    screen = on.expect("  Done\n", "all of it \\x1b]0;owned\\x07\\u202e", "steered", gone=["# Done", "queued"])
-    assert screen.index("all of it") < screen.index("› and this") < screen.index("steered")
     on.keys("Escape")
-    on.expect("[NORMAL]")  # a terminal takes Escape and a bracket for one key
-    on.keys("[", "[", "[", "[", "Enter")
-    on.expect("▌", "│ text: by the model", "│ written")
-    on.keys("Escape")
-    on.expect("any", gone=["▌"])
+    on.expect("[NORMAL]")
     on.keys("Space")
     on.expect("[LEADER]", "edit the plan")
     on.keys("e")
-    on.expect("the plan is new", "[NORMAL]")
+    on.expect("editing", gone=["[NORMAL]"])  # the editor has the terminal
+    gate.open()
+    on.expect("the plan is new", "● mark", "all is done", "[NORMAL]")
+    screen = on.expect("  Done\n", "all of it \\x1b]0;owned\\x07\\u202e", "steered", gone=["# Done", "queued"])
+    assert screen.index("all of it") < screen.index("› and this") < screen.index("steered")
+    on.keys(*["["] * 7, "Enter")
+    on.expect("▌", "│ text: by the model", "│ written")
+    on.keys("Escape")
+    on.expect("any", gone=["▌"])
     on.keys("i")
     on.type("fail")
     on.expect("✗", "no more")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Agents", "children", "read_session"]
 
-_LISTED, _LOOKED_AT = 200, 50  # sessions that are listed, and of those begun since the ones that are opened
+_LISTED = 200  # sessions, the newest ones
 _STATES = {
     "running": ("◐", "yellow"), "completed": ("●", "green"), "aborted": ("✗", "yellow"), "failed": ("✗", "red"),
     "limit": ("●", "yellow"), "suspended": ("?", "yellow"),
@@ -32,21 +32,13 @@ _STATES = {
 
 
 async def children(front: TerminalUI, session_id: str, known: Iterable[str | None]) -> list[tuple[str, str]]:
-    """Return id and title of the kept sessions whose parent is ``session_id``, without those that are ``known``."""
+    """Return id and title of the kept sessions of agents below that of ``session_id``, without those that are ``known``."""
     host = front.agent.host
     if not host.session_stores.list():
         return []
-    store, seen = host.session_store(), {session_id, *known}
-    rows = [row for row in await store.list(limit=_LISTED) if row["id"] not in seen and not row.get("error")]
-    began = front.agent.session.handle.header.created
-    later = [row for row in rows if (row.get("created") or 0.0) >= began]
-    found: list[tuple[str, str]] = []
-    for row in later[:_LOOKED_AT]:  # listings do not name the parent
-        handle = await store.open(str(row["id"]), read_only=True)
-        await handle.close()
-        if handle.header.parent_session == session_id:
-            found.append((str(row["id"]), str(row.get("title") or row["id"])))
-    return found
+    rows, seen = await host.session_store().list(limit=_LISTED), set(known)
+    below = [row for row in rows if row.get("nested") and row.get("parent_session") == session_id]
+    return [(str(row["id"]), str(row.get("title") or row["id"])) for row in below if row["id"] not in seen]
 
 
 async def read_session(front: TerminalUI, session_id: str) -> list[Block]:
@@ -78,6 +70,16 @@ class Agents(OptionList):
         super().__init__(markup=False, compact=True)
         self._shown: list[Any] = []
         self.kept: list[tuple[str, str]] = []
+
+    async def open(self, logs: Collection[Log]) -> None:
+        """Show the agents and the sessions of earlier ones, and take the focus."""
+        ui: TerminalUI = self.app  # type: ignore[assignment]
+        session_id = ui.agent.session_id
+        if session_id is not None:
+            self.kept = await children(ui, session_id, [log.session_id for log in logs])
+        self.display = True
+        self.draw(logs)
+        self.focus()
 
     def draw(self, logs: Iterable[Log]) -> None:
         """Show the agents as they are now."""

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shlex
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
-from skillkit_commands.front_end import (
-    Choices,
-    as_before,
-    config_for,
-    keeps_sessions,
-    last_answer,
-    offer_what_asks,
-    say_missing,
-    session_for,
-)
+from skillkit_commands.front_end import Choices
+from skillkit_commands.questions import Question
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -30,21 +19,18 @@ from textual.widgets import OptionList, Static
 
 from skillkit_core import (
     AgentRunner,
-    ApprovalDecision,
-    ApprovalRequest,
-    Approver,
     SkillKitError,
-    UsageError,
     UserInterface,
-    __version__,
 )
-from skillkit_core.cli.output import echo, escaped
-from skillkit_core.descriptors import load_object
+from skillkit_core.cli.output import escaped
 
-from .agents import Agents, children, read_session
-from .asking import Box, Person, Question
+from .agents import Agents, read_session
+from .asking import Box, Person
 from .blocks import Block
-from .chords import TIMEOUT, Chord, Leader, Missing, bound
+from .chords import TIMEOUT
+from .editor import edit
+from .help import OWN, help_text
+from .leading import Leading
 from .line import Completions, Line, propose
 from .record import Log, Recorder
 from .status import Status
@@ -52,73 +38,14 @@ from .talk import Talk
 from .transcript import Transcript
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
+    pass
 
-__all__ = ["TerminalUI", "work"]
+__all__ = ["TerminalUI"]
 
 FRAMES = 30
 """Repaints a second, at most."""
 _OFFLINE = "offline"
 _THEMES = {"terminal": "ansi-dark", "dark": "textual-dark", "light": "textual-light"}
-OWN = {
-    "agents": "Show the agents below this one.",
-    "clear": "Clear the screen; the session is kept.",
-    "help": "Show commands and keys.",
-    "quit": "Leave; the session is kept.",
-}
-KEYS = (
-    ("INSERT", "Enter", "send; while a run goes on the model reads it soon"),
-    ("", "Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
-    ("", "Tab, Up, Down", "complete /commands and @files; history"),
-    ("", "Esc", "mode NORMAL"),
-    ("NORMAL", "j k, Ctrl-D Ctrl-U, g G", "scroll"),
-    ("", "[ ]", "focus a block"),
-    ("", "Enter, Space", "open or close the block"),
-    ("", "Space", "leader, where no block has the focus"),
-    ("", "i  :  /", "type; a command; a slash command"),
-    ("", "Esc", "drop the focus; interrupt the run"),
-    ("always", "PgUp, PgDn", "scroll"),
-    ("", "Ctrl-C", "interrupt; twice: leave"),
-    ("", "Ctrl-D", "leave, where nothing is typed"),
-)
-_KEYS = tuple(f"{mode:<7} {keys:<27}{told}" for mode, keys, told in KEYS)
-
-
-async def work(host: Host, options: Choices) -> int:
-    """Open the session and the UI; return the exit code."""
-    kept = keeps_sessions(host, options)
-    session = await session_for(host, options) if kept or options.session or options.resume else None
-    asked = options.approvals or "ask"
-    if asked == "defer" and not kept:
-        raise UsageError("--approvals defer needs a session that is kept", hint="leave --no-session out")
-    if asked == "ask":
-        offer_what_asks(host)
-    section = host.config.section("tui")
-    agent = AgentRunner(config_for(host, options), host=host, session=session)
-    ui = TerminalUI(agent, kept=kept, options=options, theme=getattr(section, "theme", "terminal"))
-    approver = {"ask": ui.person, "defer": _Defers(), "deny": None}[asked]
-    agent.configure(approver=approver, ui=ui.person)
-    try:
-        if session not in ("new", None):
-            opened = await agent.open()
-            say_missing(host, opened)
-            if before := as_before(host, options, last_answer(opened)):
-                agent.configure(**before)
-        code = await ui.run_async(mouse=getattr(section, "mouse", True)) or ui.return_code or 0
-        if kept and agent.messages:
-            echo(f"Go on with: skillkit tui --session {agent.session.id}")
-    finally:
-        await agent.aclose()
-        await host.aclose()
-    return code
-
-
-class _Defers(Approver):
-    """Puts every decision off, which suspends the run."""
-
-    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Defer."""
-        return ApprovalDecision("defer", "put off")
 
 
 class TerminalUI(App[int]):
@@ -143,8 +70,6 @@ class TerminalUI(App[int]):
     #typing.off { border-top: solid $panel-lighten-2; }
     #prompt { width: 2; height: 1; text-style: bold; }
     #status { height: 1; padding: 0 1; }
-    #which { layer: overlay; display: none; width: auto; max-width: 90%; height: auto; border: round $primary; padding: 0 1;
-             background: $background; }
     """
     BINDINGS: ClassVar[list[Any]] = [
         Binding("ctrl+c", "interrupt", show=False, priority=True),
@@ -173,15 +98,14 @@ class TerminalUI(App[int]):
             Horizontal(id="typing"),
             Static("› ", id="prompt"),
         )
-        self._bar, self._which = Static(id="status"), Static(id="which")
+        self._bar = Static(id="status")
         section = agent.host.config.section("tui")
-        self.leader = Leader(getattr(section, "leader_timeout", TIMEOUT))
+        self.leading = Leading(self, getattr(section, "leader_timeout", TIMEOUT))
         self.last_key = 0.0
         self.hint = ""
         self._hint_until = 0.0
         self._shown: Log | None = self.record.main  # None: a kept session
         self._leaving = False
-        self._keys: dict[str, Chord | Missing] = {}
         self._dirty = True
         self._drawn: Any = None
 
@@ -199,7 +123,7 @@ class TerminalUI(App[int]):
             yield self._prompt
             yield self.line
         yield self._bar
-        yield self._which
+        yield self.leading
 
     async def on_mount(self) -> None:
         """Begin."""
@@ -244,7 +168,7 @@ class TerminalUI(App[int]):
     @property
     def mode(self) -> str:
         """The mode: what keys mean now."""
-        if self.leader.waiting:
+        if self.leading.waiting:
             return "LEADER"
         if self.box.display:
             return "ASK"
@@ -267,11 +191,7 @@ class TerminalUI(App[int]):
     def _frame(self) -> None:
         """Draw what changed since the last frame."""
         now = time.monotonic()
-        if self.leader.expired(now):
-            self.say("no key followed Space")
-        overlay = self.leader.overlay(now)
-        if self._which.display != overlay:
-            self._which.display = overlay
+        self.leading.pass_time(now)
         if self.hint and self._hint_until and now > self._hint_until:
             self.hint = ""
         if self._shown is self.record.main and self.transcript._blocks is not self.record.main.blocks:
@@ -317,8 +237,6 @@ class TerminalUI(App[int]):
         if self._shown is self.record.main:
             self.transcript.end()
 
-    show_end = follow
-
     def show_log(self, log: Log) -> None:
         """Show what an agent did."""
         self._shown = log
@@ -330,7 +248,7 @@ class TerminalUI(App[int]):
 
     def ask(self, question: Question | None) -> None:
         """Show a question, ``None`` for none."""
-        self.leader.cancel()
+        self.leading.cancel()
         if not self.is_running or not self.box.is_attached:
             return
         self.line.disabled = question is not None
@@ -350,19 +268,13 @@ class TerminalUI(App[int]):
         await self.talk.enter(line)
 
     async def edit(self, path: Path) -> None:
-        """Open a file in the editor of the environment, and return when it has ended.
+        """Open a file in the editor of the environment, and return when it has ended. Agents go on meanwhile.
 
         Raises:
-            UsageError: there is no editor.
+            UsageError: there is no editor, or it does not start.
         """
-        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-        if not editor:
-            raise UsageError("no editor is chosen", hint="set VISUAL or EDITOR")
-        with self.suspend():
-            done = subprocess.run([*shlex.split(editor), str(path)], check=False)  # noqa: ASYNC221 - it has the terminal
-        self.refresh(layout=True)
-        if done.returncode:
-            self.record.note(f"{editor} ended with status {done.returncode}")
+        if problem := await edit(self, self.agent.host.environ, path):
+            self.record.note(problem)
 
     def own(self, text: str) -> bool:
         """Do what a command of the UI itself says; return whether ``text`` is one."""
@@ -412,8 +324,8 @@ class TerminalUI(App[int]):
     def on_transcript_key(self, message: Transcript.Key) -> None:
         """Do what a key means in the mode NORMAL, or behind the leader key."""
         key, character = message.key, message.character or ""
-        if self.leader.waiting:
-            self._chord(key, character)
+        if self.leading.waiting:
+            self.leading.press(key, character)
             return
         if self.box.display and self.box.press(key, message.character):
             return
@@ -425,7 +337,7 @@ class TerminalUI(App[int]):
         elif key == "enter" or (key == "space" and self.transcript.chosen is not None):
             self.transcript.toggle()
         elif key == "space":
-            self._lead()
+            self.leading.begin(time.monotonic())
         elif key == "escape" or (replaying and key == "q"):
             self._back(replaying)
         elif replaying:
@@ -479,66 +391,8 @@ class TerminalUI(App[int]):
                 return
         await super().on_event(event)
 
-    # --- the leader key ---------------------------------------------------------------------------------------
-
-    def _bound(self) -> dict[str, Chord | Missing]:
-        """Return what each key does behind the leader key now."""
-        own = (
-            Chord("clear", "c", "clear the screen", "/clear"),
-            Chord("agents", "a", "agents", "/agents"),
-            Chord("help", "?", "all keys", "/help"),
-        )
-        known = {chord.key: chord for chord in own}
-        return bound(self.agent.host, known, lambda: {c.name for c in self.talk.commands.all()})
-
-    def _lead(self) -> None:
-        self._keys = self._bound()
-        self._draw_which()
-        self.leader.begin(time.monotonic())
-
-    def _draw_which(self) -> None:
-        shown = Text.assemble(("Space", "bold"))
-        for key, does in sorted(self._keys.items(), key=lambda item: (not item[0].isalnum(), item[0])):
-            missing = isinstance(does, Missing)
-            shown.append("\n ").append(key, "dim" if missing else "bold cyan").append("  ")
-            shown.append(does.help, "dim" if missing else "")
-            shown.append(f"  needs {does.plugin}" if isinstance(does, Missing) else "", "dim")
-        self._which.update(shown)
-
-    def _chord(self, key: str, character: str) -> None:
-        found = self.leader.press(character or key, self._keys)
-        if found is None:
-            self.say("" if key == "escape" else f"Space {escaped(character or key)} does nothing")
-        elif isinstance(found, Missing):
-            self.tell(found.text)
-        else:
-            self.talk.spawn(self._play(found))
-
-    async def _play(self, chord: Chord) -> None:
-        try:
-            if isinstance(chord.handler, str) and chord.handler.startswith("/"):
-                await self.talk.enter(chord.handler)
-                return
-            answer = await load_object(chord.handler)(self)
-        except Exception as error:  # noqa: BLE001 - a plugin's chord
-            kind = "" if isinstance(error, SkillKitError) else f"{type(error).__name__}: "
-            self.tell(f"Space {chord.key}: {kind}{' '.join(str(error).split())}", error=True)
-            return
-        if answer:
-            self.tell(str(answer))
-
     def _help(self) -> None:
-        rows = [(f"/{name}", told) for name, told in OWN.items()]
-        rows += [(f"/{c.name} {c.arguments}".rstrip(), c.help) for c in self.talk.commands.all()]
-        wide = min(30, max(len(name) for name, _ in rows))
-        text = "\n".join(f"{name:<{wide}}  {told}" for name, told in sorted(rows))
-        chords = "\n".join(
-            f"        {f'Space {key}':<27}{does.help}"
-            + (f" (needs {does.plugin})" if isinstance(does, Missing) else "")
-            for key, does in sorted(self._bound().items())
-        )
-        keys = "\n".join(_KEYS)
-        self.record.put(Block("note", f"Keys\n{keys}\nleader\n{chords}\n\nCommands\n{text}"))
+        self.record.put(Block("note", help_text(self.leading.bound(), self.talk.commands.all())))
         if self._shown is self.record.main:
             self._frame()
             self.transcript.move_to(len(self.record.main.blocks) - 1)
@@ -547,13 +401,7 @@ class TerminalUI(App[int]):
 
     async def open_agents(self) -> None:
         """Show the tree of agents, and go there."""
-        session_id = self.agent.session_id
-        if session_id is not None:
-            known = [log.session_id for log in self.record.logs.values()]
-            self.agents.kept = await children(self, session_id, known)
-        self.agents.display = True
-        self.agents.draw(self.record.logs.values())
-        self.agents.focus()
+        await self.agents.open(self.record.logs.values())
 
     def close_agents(self) -> None:
         """Hide the tree, and show the conversation."""
@@ -599,8 +447,3 @@ class TerminalUI(App[int]):
     async def _end(self, code: int) -> None:
         await self.talk.close()
         self.exit(code)
-
-    @property
-    def greeting(self) -> str:
-        """The first line."""
-        return f"SkillKit {__version__}"

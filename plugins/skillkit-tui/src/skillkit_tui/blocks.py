@@ -19,7 +19,7 @@ _TAB = 4
 
 def prose(text: str) -> str:
     """Return ``text`` with spaces for tabs, and an escape sequence of Python for what a terminal obeys or turns text around."""
-    return printable(text.replace("\r\n", "\n").expandtabs(_TAB))
+    return "\n".join(map(printable, text.replace("\r\n", "\n").expandtabs(_TAB).split("\n")))
 
 
 def one_line(text: str, width: int) -> str:

@@ -50,6 +50,6 @@ def tui(
         max_turns=options.max_turns,
     )
     prepare(ctx.obj.host)
-    from .app import work
+    from .opening import work
 
     ctx.exit(asyncio.run(work(ctx.obj.host, options)))

@@ -19,7 +19,6 @@ from skillkit_core.cli.output import escaped, shorten
 __all__ = ["Completions", "Line", "propose"]
 
 _SHOWN = 8
-_ROWS = 8
 
 
 def propose(

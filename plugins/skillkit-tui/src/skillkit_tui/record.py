@@ -106,8 +106,8 @@ class Recorder:
         return block
 
     def finish(self) -> None:
-        """End what is left open: the run is over."""
-        for log in self.logs.values():
+        """End what is left open: the run is over. Agents in the background go on."""
+        for log in [log for log in self.logs.values() if log is self.main or log.state != "running"]:
             self._finish(log)
             for block in log.calls.values():
                 block.end(good=False, result="no result")

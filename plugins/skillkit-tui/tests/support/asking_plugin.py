@@ -8,6 +8,11 @@ async def write(args, ctx):
     return "written\n" * 30
 
 
+async def mark(args, ctx):
+    (ctx.cwd / "marked").touch()
+    return "marked"
+
+
 async def edit(front):
     await front.edit(front.agent.cwd / "plan.md")
     return f"the plan is {(front.agent.cwd / 'plan.md').read_text().strip()}"
@@ -17,6 +22,7 @@ async def edit(front):
 def register_tools(register):
     schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     register(Tool("jot", "Write a file.", write, schema))
+    register(Tool("mark", "Make a file.", mark, {"type": "object"}, annotations={"mutates": "none"}))
 
 
 @hookimpl
