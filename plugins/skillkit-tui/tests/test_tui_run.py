@@ -287,6 +287,21 @@ def test_deltas_are_drawn_at_most_thirty_times_a_second_and_nothing_is_lost(stag
     play(story())
 
 
+def test_a_view_that_follows_goes_on_to_follow_when_the_terminal_changes_its_size(stage, play):
+    async def story():
+        async with stage(size=(100, 30)) as on:
+            for number in range(40):
+                on.ui.record.put(Block("text", f"number {number}\n\n" + "some words and " * 30))
+            await on.until("number 39")
+            for number, size in enumerate([(80, 24), (100, 30), (60, 40), (120, 12), (100, 30), (100, 31), (100, 29)]):
+                await on.pilot.resize_terminal(*size)
+                on.ui.record.put(Block("note", f"after size {number}"))
+                await on.until(f"after size {number}")
+                assert on.ui.transcript.at_end
+
+    play(story())
+
+
 def test_of_ten_thousand_blocks_only_those_in_view_are_formatted(stage, play, monkeypatch):
     formatted = []
     monkeypatch.setattr(

@@ -19,7 +19,7 @@ class Tmux:
 
     def __init__(self, folder, argv, cwd, env, columns=100, rows=30):
         self._socket = str(folder / "tmux")
-        self._env = {**env, "TMUX": ""}
+        self._env = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "TMUX")}
         script = f"TERM=tmux-256color {shlex.join(argv)}; echo ended with $?; exec sleep 600"
         size = ["-x", str(columns), "-y", str(rows)]
         self._run("-f", os.devnull, "new-session", "-d", "-c", str(cwd), *size, "sh", "-c", script)

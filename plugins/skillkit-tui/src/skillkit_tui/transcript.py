@@ -59,6 +59,7 @@ class Transcript(ScrollView, can_focus=True):
         self._rows: OrderedDict[int, tuple[object, list[Strip]]] = OrderedDict()
         self._growing: dict[int, Growing] = {}
         self._width = 0
+        self._view = Size()  # for which the scroll position holds
         self._anchor = (0, 0)
         self._follow = True
         self._moving = False
@@ -154,6 +155,7 @@ class Transcript(ScrollView, can_focus=True):
     def _settle(self) -> None:
         """Measure what is in view, and bring the scroll position in line with it."""
         self._catch_up()
+        self._view = self.scrollable_content_region.size
         view, count = self.scrollable_content_region.height, len(self._blocks)
         if not count or not view:
             self._place(0)
@@ -276,8 +278,10 @@ class Transcript(ScrollView, can_focus=True):
     # --- Textual ----------------------------------------------------------------------------------------------
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Take over where the scrollbar was moved to."""
-        if not self._moving and round(old_value) != round(new_value) and self._blocks:
+        """Take over where the scrollbar was moved to; a new size of the view moves nothing."""
+        if not self._moving and self.scrollable_content_region.size != self._view:
+            self.changed()
+        elif not self._moving and round(old_value) != round(new_value) and self._blocks:
             self._sum()
             row = round(new_value)
             place = min(bisect_right(self._ends, row), len(self._blocks) - 1)
