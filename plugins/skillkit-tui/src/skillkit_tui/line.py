@@ -32,7 +32,8 @@ def propose(
     if not text.startswith("/") or "\n" in text:
         return []
     rows = [(f"/{name}", f"/{name}", told) for name, told in own if name.startswith(text[1:])]
-    rows += [(found.text, found.label, found.help) for found in commands.complete(text)]
+    taken = {label for _, label, _ in rows}
+    rows += [(found.text, found.label, found.help) for found in commands.complete(text) if found.label not in taken]
     return sorted(rows, key=lambda row: row[1]) if " " not in text else rows
 
 

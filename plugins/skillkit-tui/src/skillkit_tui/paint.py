@@ -24,7 +24,7 @@ INDENT = 2
 _MOST = 4_000  # rows of one open block
 _LONGEST = 200_000  # characters that are formatted as Markdown; a longer text stays plain
 
-_STYLES: dict[Kind, str] = {"thinking": "dim italic", "error": "red", "note": "yellow", "user": "bold"}
+_STYLES: dict[Kind, str] = {"thinking": "dim italic", "error": "red", "note": "", "user": "bold"}
 
 
 class Growing:
