@@ -424,7 +424,9 @@ def test_a_failure_is_one_line_and_the_text_comes_back_and_a_retry_is_said(open_
 
 
 def test_the_status_line_counts_and_the_model_is_chosen_by_a_command(open_chat, llm_server):
-    llm_server.script(Reply(text="hi"), Reply(text="ho", usage=TokenUsage(input=434, cache_read=800, output=567)))
+    llm_server.script(
+        Reply(text="hi"), Reply(text="ho \u202eeh", usage=TokenUsage(input=434, cache_read=800, output=567))
+    )
     with open_chat("hello") as chat:
         chat.expect("hi", "any · ↑10 ↓5 · context 15 · hello")
         chat.say("/session")
@@ -432,6 +434,7 @@ def test_the_status_line_counts_and_the_model_is_chosen_by_a_command(open_chat, 
         chat.say("/usage")
         chat.expect("\nhello    10             0    5  not known\nin all", "Context: about 15 tokens.")
         chat.say("more")
+        chat.expect("ho \\u202eeh")
         chat.expect("any · ↑1.2k (800 cached) ↓567 of ↑1.2k (800 cached) ↓572 · context 1.8k · hello")
         chat.say("/new")
         chat.expect("Now in a new session")

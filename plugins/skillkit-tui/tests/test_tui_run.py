@@ -212,6 +212,42 @@ def test_agents_below_are_a_tree_whose_work_can_be_read(stage, play, snapshot):
     play(story())
 
 
+def test_an_agent_in_the_background_goes_on_being_shown_when_the_run_that_asked_it_is_over(stage, play):
+    async def story():
+        release, tasks = asyncio.Event(), []
+
+        async def wait(args, ctx):
+            await release.wait()
+            return "waited"
+
+        async def work():
+            async with AgentRunner(AgentConfig(tools=(Tool("wait", "Wait.", wait, NONE),)), name="scout") as child:
+                child.set_adapter(ScriptedModel([Reply("first", calls=[Call("wait")]), "at last"]))
+                await child.chat("look around")
+
+        async def leave(args, ctx):
+            tasks.append(asyncio.create_task(work()))
+            return "left"
+
+        turns = [Reply(calls=[Call("leave")]), "done"]
+        async with stage(turns, tools=[Tool("leave", "Leave.", leave, NONE)], size=(100, 24)) as on:
+            await on.type("send one\n")
+            await on.idle()
+            await on.until(lambda: len(on.ui.record.logs) == 2 and list(on.ui.record.logs.values())[1].calls)
+            on.ui.record.finish()
+            scout = list(on.ui.record.logs.values())[1]
+            assert scout.state == "running" and not scout.blocks[-1].done
+            release.set()
+            await on.until(lambda: scout.state == "completed")
+            assert [(b.kind, b.text) for b in scout.blocks if b.kind != "note"] == [
+                ("user", "look around"), ("text", "first"), ("tool", "waited"), ("text", "at last"),
+            ]  # fmt: skip
+            assert on.ui.status.total.total == 4 * 15, "the books go on"
+            await tasks[0]
+
+    play(story())
+
+
 def test_kept_sessions_of_agents_below_are_read_too(stage, play):
     import skillkit_sessions.plugin
 
