@@ -78,7 +78,7 @@ def test_space_leads_and_plugins_bring_keys_of_which_the_missing_say_so(stage, p
             await on.until(lambda: on.ui.mode == "NORMAL")  # a second later
             await on.press("space", "question_mark")
             await on.until("complete /commands and @files; history")
-            assert "Space e                    edit the plan (needs skillkit-planning)" in on.screen
+            assert "Space e                  edit the plan (needs skillkit-planning)" in on.screen
             await on.press("space", "c")
             await on.until(lambda: "counted" not in on.screen)
             assert plugin.done == (on.agent.session_id,)

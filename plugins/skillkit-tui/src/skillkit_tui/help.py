@@ -20,8 +20,8 @@ OWN = {
 }
 """The commands of the UI itself."""
 _KEYS = (
-    ("INSERT", "Enter", "send; while a run goes on the model reads it soon"),
-    ("", "Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
+    ("INSERT", "Enter", "send, also into a run that goes on"),
+    ("", "Alt-Enter Ctrl-J \\ Enter", "a new line"),
     ("", "Tab, Up, Down", "complete /commands and @files; history"),
     ("", "Esc", "mode NORMAL"),
     ("NORMAL", "j k, Ctrl-D Ctrl-U, g G", "scroll"),
@@ -45,6 +45,6 @@ def help_text(chords: Mapping[str, Chord | Missing], commands: Iterable[SlashCom
         ("", f"Space {key}", does.help + (f" (needs {does.plugin})" if isinstance(does, Missing) else ""))
         for key, does in sorted(chords.items())
     ]
-    keys, behind = ("\n".join(f"{mode:<7} {key:<27}{told}" for mode, key, told in part) for part in (_KEYS, leading))
+    keys, behind = ("\n".join(f"{mode:<7} {key:<25}{told}" for mode, key, told in part) for part in (_KEYS, leading))
     known = "\n".join(f"{name:<{wide}}  {told}" for name, told in sorted(rows))
     return f"Keys\n{keys}\nleader\n{behind}\n\nCommands\n{known}"
