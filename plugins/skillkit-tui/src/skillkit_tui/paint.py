@@ -118,7 +118,9 @@ def _whole(block: Block, width: int) -> Iterator[Text | Strip]:
     if block.args is not None:
         parts.append(_arguments(block.args, width - 4))
     if block.text.strip():
-        parts.append(_difference(block.text.rstrip("\n"), width - 4) if block.diff else _wrapped(_overwritten(block), width - 4))
+        parts.append(
+            _difference(block.text.rstrip("\n"), width - 4) if block.diff else _wrapped(_overwritten(block), width - 4)
+        )
     for number, part in enumerate(parts):
         bar = "  │ " if block.kind != "thinking" else "    "
         if number:
