@@ -10,7 +10,7 @@ from dataclasses import asdict
 from ..config import Limits
 from ..contracts.adapter import LLMAdapter
 from ..contracts.approver import ApprovalDecision
-from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError, interrupts
+from ..errors import AgentError, ErrorKind, ProviderError, SessionError, SkillKitError, interrupts
 from ..events.results import (
     UNSET,
     BeforeAgentEndResult,
@@ -355,12 +355,12 @@ class Loop:
             await self.transcript.persist_results(batch.results)
 
     async def _end_turn(self) -> TurnEndResult | None:
-        """Sync the session and emit ``turn_end``; return the answer of a handler that stops the run, else ``None``."""
+        """Begin a sync and emit ``turn_end``; return the answer of a handler that stops the run, else ``None``."""
         run, message = self.run, self.transcript.answer
-        problem: BaseException | None = None
+        problem: SessionError | None = None
         try:
-            await run.session.sync()
-        except BaseException as error:
+            run.session.handle.begin_sync()
+        except SessionError as error:
             # the failure closes the run, and _finish() ends the turn
             if not run.closing:
                 raise

@@ -389,10 +389,6 @@ class Session:
         """Return whether the session has an entry whose data is this object, not merely an equal one."""
         return any(entry.data is data for entry in reversed(self._by_id.values()))
 
-    async def sync(self) -> None:
-        """Flush all entries to the disk, as far as the policy of the store asks for it."""
-        await self.handle.sync()
-
     def announce(self) -> str:
         """Reserve the id of an entry that an event names before the entry is written; return the id."""
         self._ids += 1

@@ -270,7 +270,9 @@ class ToolCallRun:
         await self._fire(ToolExecutionStartEvent)
 
     async def execute(self) -> None:
-        """Run a prepared call, and give the call its result."""
+        """Run a prepared call, and give the call its result. A tool with effects waits until the disk has its call (I10)."""
+        if self._substitute is UNSET and self._tool is not None and self._tool.replay != "safe":
+            await self._run.session.handle.sync()
         began = self._run.clock.monotonic()
         if self._substitute is not UNSET:
             output = _as_output(self._substitute)

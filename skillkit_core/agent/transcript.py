@@ -41,12 +41,12 @@ class Transcript:
         # the entry id that message_end named, until the message is persisted
         self._announced: str | None = None
 
-    async def _persist(self, message: AgentMessage, *, sync: bool = False) -> None:
+    async def _persist(self, message: AgentMessage) -> None:
         """Persist a message, and add the message to those of the run, also when only the wait for the disk fails."""
         session = self._session
         before, (entry_id, self._announced) = session.leaf_id, (self._announced, None)
         try:
-            await session.append_message(message, sync=sync, entry_id=entry_id)
+            await session.append_message(message, entry_id=entry_id)
         finally:
             if session.leaf_id != before:
                 self._persisted = message
@@ -55,8 +55,10 @@ class Transcript:
                 self._announced = entry_id
 
     async def say(self, message: AgentMessage, *, sync: bool = False) -> None:
-        """Persist a message that did not come from a model."""
-        await self._persist(message if message.ts else with_time(message, self._run.clock.time()), sync=sync)
+        """Persist a message that did not come from a model. With ``sync``, its way to the disk begins, beside the request."""
+        await self._persist(message if message.ts else with_time(message, self._run.clock.time()))
+        if sync:
+            self._session.handle.begin_sync()
 
     async def take(self, kind: Kind, mode: Literal["one_at_a_time", "all"]) -> int:
         """Persist the next message of a queue, or all; return how many. A message that fails stays queued (I14)."""

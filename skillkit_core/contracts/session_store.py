@@ -94,21 +94,25 @@ class SessionHandle(ABC):
 
     @abstractmethod
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
-        """Write ``entry`` at the end. With ``sync``, return when the entry is on the disk.
-
-        The type is one of ``ENTRY_TYPES``: :meth:`Session.append` refuses others before the store sees them.
+        """Write ``entry``, of a type in ``ENTRY_TYPES``, so that it survives the process. With ``sync``, wait for the disk.
 
         Raises:
             SessionError: the session is read-only or closed, or the disk refuses the entry.
         """
 
     async def sync(self) -> None:
-        """Put all appended entries on the disk, as the store's policy is. Called when a turn ends.
+        """Put all entries on the disk, as the store's policy is. Called before the body of a tool with effects runs.
 
         A caller that is cancelled loses no entry. The default does nothing.
 
         Raises:
-            SessionError: the disk refuses the entries, or the session is no longer where it was written.
+            SessionError: the disk refuses the entries, now or in a sync that was begun, or the session was taken away.
+        """
+
+    def begin_sync(self) -> None:
+        """Begin what :meth:`sync` does, or raise what an earlier one raised. Called after a user's message and a turn's end.
+
+        The default does nothing, and leaves all to the next :meth:`sync`.
         """
 
     @abstractmethod
@@ -220,7 +224,7 @@ class SessionStore(ABC):
         """
 
     async def close(self) -> None:
-        """Release connections and files of the store."""
+        """Release connections and files, and wait for the disk, or raise :class:`SessionError`. Called when the host closes."""
 
 
 def foreign_to(header: SessionHeader, entries: Iterable[SessionEntry]) -> str | None:

@@ -36,6 +36,9 @@ class MemorySession(SessionHandle):
     async def sync(self) -> None:
         """Do nothing: memory is not a disk."""
 
+    def begin_sync(self) -> None:
+        """Do nothing either."""
+
     def entries(self) -> Sequence[SessionEntry]:
         """Return all entries, oldest first."""
         return self._entries

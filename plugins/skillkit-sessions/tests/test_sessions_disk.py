@@ -1,9 +1,11 @@
-"""Waiting for the disk: nobody is held up, nobody who leaves early breaks anything, a fork has threads of its own."""
+"""Waiting for the disk: who need not wait does not, nobody who leaves early breaks anything, and no error is lost."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -11,18 +13,20 @@ from typing import Any
 
 import pytest
 from skillkit_sessions import JsonlStore
+from skillkit_sessions.disk import wait_for_the_disk
 from skillkit_sessions.handle import JsonlSession
 
 from skillkit_core.errors import SessionError
 
 
 class Disk:
-    """An ``fsync`` that waits until it is told to go on; the real one follows."""
+    """A sync that waits until it is told to go on, and may fail; ``over`` counts those of files and of directories."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go, self.over = threading.Event(), threading.Event(), 0
-        self._real = os.fsync
+        self.refuses = False
         monkeypatch.setattr(os, "fsync", self._fsync)
+        monkeypatch.setattr(os, "fdatasync", self._fsync, raising=False)
 
     async def working(self) -> None:
         """Wait until a sync has begun."""
@@ -32,12 +36,14 @@ class Disk:
     def _fsync(self, fd: int) -> None:
         self.begun.set()
         assert self.go.wait(20)
-        self._real(fd)
+        if self.refuses:
+            raise OSError(5, "Input/output error")
         self.over += 1
 
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    wait_for_the_disk()  # what earlier tests have left to the threads
     return Disk(monkeypatch)
 
 
@@ -55,21 +61,125 @@ def test_the_loop_goes_on_while_the_disk_works(tmp_path, header, entry, disk):
     assert disk.over == 2  # the file, and the directory that names it
 
 
-def test_close_waits_for_a_sync_whose_caller_has_left(tmp_path, header, entry, disk):
+def test_a_sync_that_is_begun_holds_nobody_up_and_the_next_one_waits_for_it(tmp_path, header, entry, disk):
     async def main() -> None:
         session = await JsonlStore.at(tmp_path).create(header)
-        writing = asyncio.create_task(session.append(entry(1), sync=True))
+        await session.append(entry(1))
+        session.begin_sync()
         await disk.working()
-        writing.cancel()
-        await asyncio.wait([writing])
-        closing = asyncio.create_task(session.close())
-        await asyncio.sleep(0)
+        await session.append(entry(2))
+        session.begin_sync()
+        await session.append(entry(3))
+        session.begin_sync()
+        tool = asyncio.create_task(session.sync())
+        await asyncio.sleep(0.01)
+        assert not tool.done() and len(session.entries()) == 3
+        disk.go.set()
+        await tool
+        assert disk.over == 3, "the file and its directory, then once for the two that were begun meanwhile"
+        session.begin_sync()
+        await session.sync()
+        assert disk.over == 3, "nothing new was written"
+        await session.close()
+
+    asyncio.run(main())
+
+
+def test_close_hands_the_file_over_and_the_store_waits_for_it(tmp_path, header, entry, disk):
+    async def main() -> None:
+        store = JsonlStore.at(tmp_path)
+        session = await store.create(header)
+        await session.append(entry(1))
+        await session.close()
+        again = await store.open(header.id)
+        await again.close()
+        closing = asyncio.create_task(store.close())
+        await asyncio.sleep(0.01)
+        assert not closing.done()
+        disk.go.set()
+        await closing
+        assert disk.over == 4
+
+    asyncio.run(main())
+
+
+def test_a_store_that_is_closed_waits_for_the_sessions_that_are_open(tmp_path, header, entry, disk):
+    async def main() -> None:
+        store = JsonlStore.at(tmp_path)
+        session = await store.create(header)
+        await session.append(entry(1))
+        closing = asyncio.create_task(store.close())
+        await disk.working()
         assert not closing.done()
         disk.go.set()
         await closing
         assert disk.over == 2
+        await session.append(entry(2))
+        await session.close()
+        await store.close()
+        assert disk.over == 3
 
     asyncio.run(main())
+
+
+def test_the_error_of_a_sync_that_was_begun_is_told_once_and_the_sync_is_made_again(tmp_path, header, entry, disk):
+    async def main() -> None:
+        session = await JsonlStore.at(tmp_path).create(header)
+        disk.refuses = True
+        disk.go.set()
+        await session.append(entry(1))
+        session.begin_sync()
+        while session._syncs.failed == 0:
+            await asyncio.sleep(0)
+        disk.refuses = False
+        with pytest.raises(SessionError, match="the disk did not take the session: Input/output error"):
+            session.begin_sync()
+        await session.sync()
+        assert disk.over == 2
+        await session.close()
+
+    asyncio.run(main())
+
+
+def test_an_error_that_no_session_told_is_told_by_the_store_and_logged(tmp_path, header, entry, disk, caplog):
+    async def main() -> None:
+        store = JsonlStore.at(tmp_path)
+        session = await store.create(header)
+        await session.append(entry(1))
+        disk.refuses = True
+        await session.close()
+        disk.go.set()
+        with pytest.raises(SessionError, match=f"{header.id}.jsonl: the disk did not take the session"):
+            await store.close()
+        await store.close()
+
+    asyncio.run(main())
+    assert "the disk did not take the session: Input/output error" in caplog.text
+
+
+def test_the_program_ends_after_what_was_begun(tmp_path):
+    code = f"""
+import asyncio, os, sys, time
+from pathlib import Path
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
+from skillkit_sessions import JsonlStore
+
+def slow(fd):
+    time.sleep(0.2)
+    os.write(1, b"synced ")
+
+os.fdatasync = os.fsync = slow
+
+async def main():
+    session = await JsonlStore.at(Path({str(tmp_path)!r})).create(SessionHeader("s", 0.0))
+    await session.append(SessionEntry(1, "e1", None, "custom", 0.0, {{}}))
+    await session.close()
+    os.write(1, b"closed ")
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "closed synced synced ", done.stderr
 
 
 def test_another_loop_can_close_what_a_dead_one_left(tmp_path, header, entry, disk):
@@ -83,8 +193,13 @@ def test_another_loop_can_close_what_a_dead_one_left(tmp_path, header, entry, di
 
     asyncio.run(begin())  # ends the task, and the loop with it
     threading.Timer(0.01, disk.go.set).start()
-    asyncio.run(kept[0].close())
-    assert disk.over == 2
+
+    async def end() -> None:
+        await kept[0].sync()
+        assert disk.over == 2
+        await kept[0].close()
+
+    asyncio.run(end())
     assert [e.seq for e in asyncio.run(read(tmp_path, header.id))] == [1]
 
 
@@ -145,19 +260,19 @@ def test_a_forked_process_has_threads_of_its_own(tmp_path, header, entry):
     assert len(asyncio.run(read(tmp_path, "child"))) == 1
 
 
-def test_a_sync_that_nobody_waited_for_is_made_again(tmp_path, header, entry, disk):
+def test_a_sync_whose_caller_has_left_is_waited_for_by_the_next(tmp_path, header, entry, disk):
     async def main() -> None:
         session = await JsonlStore.at(tmp_path).create(header)
         writing = asyncio.create_task(session.append(entry(1), sync=True))
         await disk.working()
         writing.cancel()
         await asyncio.wait([writing])
-        disk.begun.clear()
         again = asyncio.create_task(session.sync())
-        await disk.working()
+        await asyncio.sleep(0)
         assert not again.done()
         disk.go.set()
         await again
+        assert disk.over == 2
         await session.close()
 
     asyncio.run(main())
@@ -192,6 +307,7 @@ def test_a_disk_that_refuses_is_named(tmp_path, header, entry, monkeypatch):
 
     async def main() -> None:
         session = await JsonlStore.at(tmp_path).create(header)
+        monkeypatch.setattr(os, "fdatasync", refuse, raising=False)
         monkeypatch.setattr(os, "fsync", refuse)
         with pytest.raises(SessionError, match="the disk did not take the session: Input/output error"):
             await session.append(entry(1), sync=True)

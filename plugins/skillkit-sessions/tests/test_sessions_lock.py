@@ -264,7 +264,9 @@ def test_few_directories_are_kept_ready(tmp_path, go, header):
     async def scenario():
         before = len(os.listdir("/proc/self/fd"))
         for n in range(40):
-            await (await JsonlStore(directory=tmp_path / str(n)).create(header)).close()
+            store = JsonlStore(directory=tmp_path / str(n))
+            await (await store.create(header)).close()
+            await store.close()
         assert len(os.listdir("/proc/self/fd")) - before < 12
 
     go(scenario())

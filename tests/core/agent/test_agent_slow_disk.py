@@ -98,12 +98,18 @@ def test_a_disk_that_fails_after_the_write_fails_the_run_and_loses_nothing(kit: 
     go(main())
 
 
-@pytest.mark.spec("I8")
+@pytest.mark.spec("I8", "I10")
 @pytest.mark.parametrize("how", ["aborted", "failed"])
-def test_a_turn_ends_also_when_the_disk_is_waited_for_in_vain(kit: Any, go: Any, how: str) -> None:
+def test_a_tool_with_effects_waits_for_the_disk_also_in_vain(kit: Any, go: Any, how: str) -> None:
     async def main() -> None:
         session, syncing = await Session.create(MemoryStore(), lambda: 1.0), asyncio.Event()
-        agent = kit.agent("hello", session=session)
+        ran: list[str] = []
+        tools = [
+            kit.tool("act", lambda args, ctx: ran.append("act") or "done"),
+            kit.tool("look", lambda args, ctx: ran.append("look") or "seen", replay="safe"),
+        ]
+        turn = Reply("both", calls=[Call("look", id="l"), Call("act", id="a")])
+        agent = kit.agent(turn, tools=tools, session=session)
 
         async def sync() -> None:
             session.handle.sync = session.handle.__class__.sync.__get__(session.handle)  # type: ignore[method-assign]
@@ -115,12 +121,41 @@ def test_a_turn_ends_also_when_the_disk_is_waited_for_in_vain(kit: Any, go: Any,
         session.handle.sync = sync  # type: ignore[method-assign]
         chat = asyncio.create_task(agent.chat("go"))
         await syncing.wait()
-        agent.abort()
+        while not ran and how == "aborted":
+            await asyncio.sleep(0)
+        if how == "aborted":
+            agent.abort()
 
         with pytest.raises(AgentError):
             await chat
+        assert "act" not in ran, "its call may not be on the disk"
+        assert how == "failed" or ran == ["look"], "what has no effects does not wait"
         assert agent.seen.one("agent_end").outcome == how
         assert agent.seen.types[-3:] == ["turn_end", "agent_end", "agent_settled"]
+        kit.check(agent)
+        await agent.aclose()
+
+    go(main())
+
+
+@pytest.mark.spec("I8")
+def test_a_sync_that_failed_behind_the_run_fails_the_turn_that_hears_of_it(kit: Any, go: Any) -> None:
+    async def main() -> None:
+        session = await Session.create(MemoryStore(), lambda: 1.0)
+        agent = kit.agent("hello", "welcome back", session=session)
+        begun: list[int] = []
+
+        def begin_sync() -> None:
+            begun.append(len(session.entries))
+            if len(begun) == 2:
+                raise SessionError("the disk did not take the session")
+
+        session.handle.begin_sync = begin_sync  # type: ignore[method-assign]
+        with pytest.raises(AgentError, match="the disk did not take the session"):
+            await agent.chat("go")
+        assert begun[:2] == [1, 3], "after the message of the user, and when the turn ends"
+        assert agent.seen.types[-3:] == ["turn_end", "agent_end", "agent_settled"]
+        assert (await agent.chat("once more")).content == "welcome back"
         kit.check(agent)
         await agent.aclose()
 

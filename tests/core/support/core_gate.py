@@ -190,6 +190,9 @@ class _GatedHandle(SessionHandle):
     async def sync(self) -> None:
         await self._handle.sync()
 
+    def begin_sync(self) -> None:
+        self._handle.begin_sync()
+
     def entries(self) -> Sequence[SessionEntry]:
         return self._handle.entries()
 

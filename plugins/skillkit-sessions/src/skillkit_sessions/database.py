@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skillkit_core.errors import SessionCorrupt, SessionError
 
-from .disk import sync_directory
+from .disk import sync_data, sync_directory
 
 __all__ = ["PLACES", "SCHEMA", "Database"]
 
@@ -161,7 +161,7 @@ class Database:
         except FileNotFoundError:  # the last connection took everything over into the database, synced
             return
         try:
-            os.fsync(descriptor)
+            sync_data(descriptor)
         finally:
             os.close(descriptor)
 

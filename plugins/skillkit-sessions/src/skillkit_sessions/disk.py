@@ -1,86 +1,139 @@
-"""Waiting for the disk in threads, so that the event loop goes on."""
+"""Putting files on the disk in threads, so that the event loop goes on, and nobody waits who need not."""
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import logging
 import os
 import threading
+import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from weakref import WeakKeyDictionary, ref
 
-__all__ = ["Sync", "sync_directory"]
+__all__ = ["Syncs", "sync_data", "sync_directory", "wait_for_the_disk"]
 
 _MOST = 8  # threads; syncs at the same time share a commit of the file system's journal
 _LINGER = 10.0  # seconds that a thread waits for more to do
+_CROWD = 64  # files that are left to the threads, each with its descriptor
+_PATIENCE = 10.0  # seconds that the end of the program waits for what was begun
+
+log = logging.getLogger("skillkit.sessions")
 
 
-class Sync:
-    """One ``fsync`` of a file, and of the directory that names it, in a thread of this module.
+class Syncs:
+    """The syncs of one file, counted from 1, in threads of this module.
 
-    asyncio's own executor does the same with several locks, futures and steps of the loop more for each; a turn with a
-    session file waits for the disk twice, and felt it.
+    One is at work at a time. What is begun meanwhile is done by the next one, however often it was begun. Nobody has to wait:
+    a failure is kept in :attr:`failed` until somebody looks.
 
     Args:
-        fd: the file; it must stay open until :attr:`done`.
-        directory: synced after the file; ``None``: only the file.
+        work: puts everything written by now on the disk, or raises ``OSError``. It keeps what it needs open.
+        among: the set in which this object is while a sync is on its way.
 
     Attributes:
-        done: whether the thread is through with it. problem: why it failed.
+        begun: the number of the sync that was begun last.
+        done: the number up to which all are through.
+        failed: the number of the last sync that failed; 0: none did.
+        problem: why it failed.
     """
 
-    __slots__ = ("_bell", "_directory", "_fd", "_future", "_loop", "done", "problem")
+    __slots__ = ("__weakref__", "_among", "_at_work", "_end", "_waiting", "_work", "begun", "done", "failed", "problem")
 
-    def __init__(self, fd: int, directory: Path | None) -> None:
-        self._fd = fd
-        self._directory = directory
-        self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[None] = self._loop.create_future()
-        self._bell = _Bell.of(self._loop)
-        self.done = False
+    def __init__(self, work: Callable[[], None], among: set[Syncs]) -> None:
+        self._work = work
+        self._among = among
+        self._at_work = False
+        self._end: Callable[[], str | None] | None = None
+        self._waiting: list[tuple[int, asyncio.Future[None], _Bell]] = []
+        self.begun = self.done = self.failed = 0
         self.problem: OSError | None = None
+
+    def begin(self) -> int:
+        """Begin a sync of what is written by now; return its number."""
+        with _mutex:
+            self.begun += 1
+            if self._at_work:
+                return self.begun
+            self._at_work = True
+            self._among.add(self)
+            _flying.add(self)
         _workers.take(self)
+        return self.begun
 
-    async def wait(self) -> None:
-        """Wait for it. Who is cancelled here does not stop it, and may wait again, also on another loop.
+    async def wait(self, number: int) -> None:
+        """Wait until the sync of this number is through, with or without success. Who is cancelled does not stop it."""
+        if self.done >= number:
+            return
+        loop = asyncio.get_running_loop()
+        future, bell = loop.create_future(), _Bell.of(loop)
+        with _mutex:
+            if self.done >= number:
+                return
+            self._waiting.append((number, future, bell))
+        await future
 
-        Raises:
-            OSError: the disk did not take it.
-        """
-        if asyncio.get_running_loop() is not self._loop:
-            while not self.done:  # noqa: ASYNC110 - the loop that began it may be closed, and tell nobody
-                await asyncio.sleep(0.001)
-        elif not self.done:
-            if self._future.done():
-                self._future = self._loop.create_future()
-            await self._future
-        if self.problem is not None:
-            raise self.problem
+    @staticmethod
+    def crowded() -> bool:
+        """Whether so many files are on their way to the disk that who leaves another one should wait for it."""
+        return len(_flying) > _CROWD
+
+    def end(self, last: Callable[[], str | None]) -> None:
+        """Call ``last`` when everything that was begun is through: now, or in a thread. What it returns is logged as an error."""
+        with _mutex:
+            if self._at_work:
+                self._end = last
+                return
+        complaint = last()
+        if complaint is not None:
+            log.error(complaint)
+
+    def leave(self) -> None:
+        """Count as through: another process does it."""
+        self._at_work, self._waiting, self.done = False, [], self.begun
+        self._among.discard(self)
 
     def work(self) -> None:
         """Do it, on the thread that calls this."""
+        number = self.begun
+        problem: OSError | None = None
         try:
-            os.fsync(self._fd)
-            if self._directory is not None:
-                sync_directory(self._directory)
+            self._work()
         except OSError as error:
-            self.problem = error
-        self.done = True
-        self._bell.ring(self)
-
-    def wake(self) -> None:
-        """Tell who waits, on the loop."""
-        if not self._future.done():
-            self._future.set_result(None)
+            problem = error
+        complaint = None
+        with _mutex:
+            if problem is not None:
+                self.problem, self.failed = problem, number
+            self.done = number
+            more = self.begun > number
+            if not more:
+                self._at_work = False
+                last, self._end = self._end, None
+                if last is not None:
+                    complaint = last()
+                self._among.discard(self)
+                _flying.discard(self)
+            ready = [waiting for waiting in self._waiting if waiting[0] <= number]
+            if ready:
+                self._waiting = [waiting for waiting in self._waiting if waiting[0] > number]
+        if more:
+            _workers.take(self)
+        for _, future, bell in ready:
+            bell.ring(future)
+        if complaint is not None:
+            log.error(complaint)
 
 
 class _Bell:
-    """Wakes one loop for all syncs that are done by the time it looks, not for each."""
+    """Wakes one loop for all who wait on it and are through by the time it looks, not for each."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = ref(loop)
-        self._done: deque[Sync] = deque()
+        self._done: deque[asyncio.Future[None]] = deque()
         self._rung = False
 
     @classmethod
@@ -90,9 +143,9 @@ class _Bell:
             bell = _bells[loop] = cls(loop)
         return bell
 
-    def ring(self, sync: Sync) -> None:
+    def ring(self, future: asyncio.Future[None]) -> None:
         """From any thread."""
-        self._done.append(sync)
+        self._done.append(future)
         loop = self._loop()
         if self._rung or loop is None:
             return
@@ -105,7 +158,9 @@ class _Bell:
     def _answer(self) -> None:
         self._rung = False  # before the look: what comes after it rings again
         while self._done:
-            self._done.popleft().wake()
+            future = self._done.popleft()
+            if not future.done():
+                future.set_result(None)
 
 
 _bells: WeakKeyDictionary[asyncio.AbstractEventLoop, _Bell] = WeakKeyDictionary()
@@ -116,12 +171,12 @@ class _Workers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: SimpleQueue[Sync] = SimpleQueue()
+        self._waiting: SimpleQueue[Syncs] = SimpleQueue()
         self._threads = 0
         self._idle = 0
 
-    def take(self, sync: Sync) -> None:
-        self._waiting.put(sync)
+    def take(self, syncs: Syncs) -> None:
+        self._waiting.put(syncs)
         with self._lock:
             if self._idle:
                 self._idle -= 1  # that one wakes up
@@ -134,12 +189,12 @@ class _Workers:
     def _serve(self) -> None:
         while True:
             try:
-                sync = self._waiting.get_nowait()
+                syncs = self._waiting.get_nowait()
             except Empty:
                 with self._lock:
                     self._idle += 1
                 try:
-                    sync = self._waiting.get(timeout=_LINGER)
+                    syncs = self._waiting.get(timeout=_LINGER)
                 except Empty:
                     with self._lock:
                         if not self._idle:  # somebody counts on this thread
@@ -147,18 +202,38 @@ class _Workers:
                         self._idle -= 1
                         self._threads -= 1
                     return
-            sync.work()
-            del sync  # it leads to the loop, which may be closed long before the next one comes
-
-
-def _forked() -> None:
-    """The threads stayed in the parent."""
-    global _workers
-    _workers = _Workers()
+            syncs.work()
+            del syncs  # it leads to the loop, which may be closed long before the next one comes
 
 
 _workers = _Workers()
+_mutex = threading.Lock()
+_flying: set[Syncs] = set()
+
+
+def _forked() -> None:
+    """The threads stayed in the parent, and what they do is its business: here nobody waits for it."""
+    global _mutex, _workers
+    _workers, _mutex = _Workers(), threading.Lock()
+    for syncs in list(_flying):
+        syncs.leave()
+    _flying.clear()
+
+
+def wait_for_the_disk() -> None:
+    """Wait for what is on its way, ten seconds at most. At the end of the program, for the threads end with it."""
+    give_up = time.monotonic() + _PATIENCE
+    while _flying and time.monotonic() < give_up:
+        time.sleep(0.001)
+
+
 os.register_at_fork(after_in_child=_forked)
+atexit.register(wait_for_the_disk)
+
+
+def sync_data(fd: int) -> None:
+    """Put the content of a file on the disk, and of what is known about it only what is needed to read it again."""
+    getattr(os, "fdatasync", os.fsync)(fd)  # macOS has only the other one
 
 
 def sync_directory(path: Path) -> None:

@@ -2,29 +2,65 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from errno import ENOENT, ENOTDIR
+from functools import partial
 from io import FileIO
 from pathlib import Path
 
-from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError
 
 from .codec import encode_entry
-from .disk import Sync
+from .disk import Syncs, sync_data, sync_directory
 from .lock import WriterLock
+from .synced import SyncedSession, refused
 
-__all__ = ["JsonlSession", "changed", "moved"]
+__all__ = ["Disk", "JsonlSession", "changed", "moved"]
 
 
-class JsonlSession(SessionHandle):
+class Disk:
+    """What the sessions of a store share.
+
+    Attributes:
+        policy: when is synced, as :class:`~skillkit_sessions.SessionsConfig` says.
+        names: directories that have a new name in them, which the disk may not have.
+        busy: the files that are on their way to the disk.
+        lost: errors of files that were closed before they were on the disk.
+    """
+
+    def __init__(self, policy: str) -> None:
+        self.policy = policy
+        self.names: dict[Path, None] = {}
+        self.busy: set[Syncs] = set()
+        self.lost: list[SessionError] = []
+
+    def syncs(self, file: FileIO, directory: Path) -> Syncs | None:
+        """The syncs of a file in ``directory``; ``None``: there are none."""
+        if self.policy == "never":
+            return None
+        return Syncs(partial(_to_disk, file, {directory: None}, self.names), self.busy)
+
+
+def _to_disk(file: FileIO, own: dict[Path, None], shared: dict[Path, None]) -> None:
+    """Sync a file and, the first time, the directories that lead to it: without its name it would be lost whole."""
+    sync_data(file.fileno())
+    for names in (own, shared):
+        for directory in list(names):
+            try:
+                sync_directory(directory)
+            except FileNotFoundError:
+                pass  # it was taken away, which the session notices
+            names.pop(directory, None)
+
+
+class JsonlSession(SyncedSession):
     """A session in a file.
 
     Every entry is one ``write`` to the end of the file, done before :meth:`append` returns: what was accepted survives the
     death of the process. A write that fails takes back what it wrote of the line, so that a reader never sees a broken
-    line in the middle. With ``sync``, ``append`` also waits until the disk has everything (in a thread; the loop goes on).
+    line in the middle. What must survive the death of the machine is synced on top, in a thread.
 
     Each sync looks whether the file is still where it was, and as it was written. If not, the whole session is written to another
     place, where it goes on, and the error that says so is raised once.
@@ -42,10 +78,12 @@ class JsonlSession(SessionHandle):
         file: FileIO | None = None,
         lock: WriterLock | None = None,
         size: int = 0,
-        fsync: str = "auto",
+        disk: Disk | None = None,
         flush_interval: float = 1.0,
         foreign: str | None = None,
     ) -> None:
+        syncs = disk.syncs(file, path.parent) if disk is not None and file is not None else None
+        super().__init__(syncs, always=disk is not None and disk.policy == "always")
         self.header = header
         self.flush_interval = flush_interval
         self.location = self._name = str(path)
@@ -55,12 +93,8 @@ class JsonlSession(SessionHandle):
         self._file = file
         self._lock = lock
         self._size = size
-        self._always = fsync == "always"
-        self._never = fsync == "never"
-        self._named_on_disk = False
-        self._elsewhere: JsonlSession | None = None  # the place where it goes on
-        self._unsynced = False
-        self._syncs: tuple[Sync, ...] = ()
+        self._disk = disk
+        self._unsynced = file is not None  # the header, or what was there: whoever wrote it may not have synced it
         self._closed = False
 
     async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
@@ -87,31 +121,14 @@ class JsonlSession(SessionHandle):
         if sync or self._always:
             await self.sync()
 
-    async def sync(self) -> None:
-        """Wait until the disk has everything, unless ``fsync`` is ``never``; what is there already is not synced again.
+    @property
+    def _writable(self) -> bool:
+        return self._file is not None and not (self._lock is not None and self._lock.lost)
 
-        Raises:
-            SessionError: the disk did not take it, or the session goes on in another place from now on.
-        """
-        if self._elsewhere is not None:
-            return await self._elsewhere.sync()
-        file = self._file
-        if file is None or not self._unsynced:
-            return
-        self._unsynced = False
-        try:
-            if not self._never:
-                await self._sync(file)
-        except BaseException as error:  # nobody has seen it succeed
-            self._unsynced = True
-            if isinstance(error, SessionError):
-                self._check(file)
-            raise
-        self._check(file)
-
-    def _check(self, file: FileIO) -> None:
+    def _check(self) -> None:
         """Go on elsewhere if the file is no longer where it was, or as it was written."""
-        if self._file is not file or (self._lock is not None and self._lock.lost):
+        file = self._file
+        if file is None:
             return
         problem = changed(self._name, os.fstat(file.fileno()), self._size)
         if problem is None:
@@ -120,7 +137,7 @@ class JsonlSession(SessionHandle):
 
         self._elsewhere = rescue(self, problem)
         self._file = None
-        file.close()
+        self._let_go(file)
         place = Path(str(self._elsewhere.location)).parent
         raise moved(problem, self._elsewhere, known=place == Path(self._name).parent)
 
@@ -129,39 +146,33 @@ class JsonlSession(SessionHandle):
         return self._entries if self._elsewhere is None else self._elsewhere.entries()
 
     async def close(self) -> None:
-        """Wait for what is being synced, close the file, give the lock back. Idempotent."""
+        """Begin a last sync, hand the file over to it, and give the lock back. Idempotent.
+
+        The store waits for it when the host closes it, and the program when it ends.
+        """
         if self._closed:
             return
         self._closed = True
         file, self._file = self._file, None
-        forked = self._lock is not None and self._lock.lost  # the threads that sync are the parent's
         try:
-            for sync in self._syncs:
-                if not sync.done and not forked:
-                    with contextlib.suppress(OSError):
-                        await sync.wait()
-        finally:
             if file is not None:
-                file.close()
+                if self._unsynced and self._syncs is not None and not (self._lock is not None and self._lock.lost):
+                    self._begin()
+                self._let_go(file)
+                if self._syncs is not None and self._syncs.crowded():
+                    await self._syncs.wait(self._asked)
+        finally:
             if self._lock is not None:
                 self._lock.release()
             if self._elsewhere is not None:
                 await self._elsewhere.close()
 
-    async def _sync(self, file: FileIO) -> None:
-        sync = Sync(file.fileno(), None if self._named_on_disk else Path(self._name).parent)
-        self._syncs = (*[earlier for earlier in self._syncs if not earlier.done], sync)
-        try:
-            await sync.wait()  # a cancelled caller leaves the sync to close()
-        except OSError as error:
-            raise SessionError(
-                f"the disk did not take the session: {error.strerror}",
-                where=self._name,
-                hint="check the disk; the entry was written, and may not survive a crash of the machine",
-            ) from error
-        self._named_on_disk = True
-        if len(self._syncs) == 1:
-            self._syncs = ()
+    def _let_go(self, file: FileIO) -> None:
+        """Close the file when it is synced."""
+        if self._syncs is None or self._disk is None:
+            file.close()
+        else:
+            self._syncs.end(partial(_closed, file, self._syncs, self._told, self._disk.lost, self._name))
 
     def _failed(self, error: OSError | None) -> SessionError:
         """Take the torn line back, and say what happened. A short write means that the disk is full."""
@@ -171,7 +182,7 @@ class JsonlSession(SessionHandle):
             os.ftruncate(file.fileno(), self._size)
         except OSError:  # the tail stays torn: whoever opens the session next cuts it, and nobody writes behind it
             self._file = None
-            file.close()
+            self._let_go(file)
         reason = error.strerror if error is not None else "no space left"
         return SessionError(
             f"the session cannot be written: {reason}",
@@ -193,6 +204,15 @@ class JsonlSession(SessionHandle):
         if self.read_only:
             return SessionError("the session is open read-only", where=self._name)
         return SessionError("the session cannot be written any more", where=self._name, hint="open it again")
+
+
+def _closed(file: FileIO, syncs: Syncs, told: int, lost: list[SessionError], where: str) -> str | None:
+    """Close a file that nobody syncs any more; keep and return the error that nobody was told."""
+    file.close()
+    if syncs.failed <= told:
+        return None
+    lost.append(refused(syncs, where))
+    return str(lost[-1])
 
 
 def changed(path: str, opened: os.stat_result, size: int) -> str | None:

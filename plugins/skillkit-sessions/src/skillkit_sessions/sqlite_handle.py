@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
+from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError
 
 from .codec import encode_entry
-from .handle import JsonlSession, moved
+from .handle import moved
 from .lock import WriterLock
 from .store import rescue
+from .synced import SyncedSession
 
 if TYPE_CHECKING:
     from .sqlite_store import SqliteStore
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["SqliteSession"]
 
 
-class SqliteSession(SessionHandle):
+class SqliteSession(SyncedSession):
     """A session in a database.
 
     Every entry is one committed statement before :meth:`append` returns: other processes see it, and it survives the death
-    of this one. With ``sync``, ``append`` also waits until the disk has it (in a thread; the loop goes on).
+    of this one. What must survive the death of the machine is synced on top, in a thread, for all sessions at once.
 
     Each sync looks whether the database is still where it was. If not, the whole session is written to a file beside it, where it
     goes on, and the error that says so is raised once.
@@ -41,10 +42,10 @@ class SqliteSession(SessionHandle):
         *,
         last: int,
         lock: WriterLock | None = None,
-        fsync: str = "auto",
         flush_interval: float = 1.0,
         foreign: str | None = None,
     ) -> None:
+        super().__init__(store.syncs, always=store.policy == "always")
         self.header = header
         self.flush_interval = flush_interval
         self.location = str(store.database.path)
@@ -54,11 +55,7 @@ class SqliteSession(SessionHandle):
         self._entries = entries
         self._last = last
         self._lock = lock
-        self._always = fsync == "always"
-        self._never = fsync == "never"
         self._order = asyncio.Lock()
-        self._elsewhere: JsonlSession | None = None  # the file where it goes on
-        self._unsynced = False
         self._wrote = False
         self._closed = False
 
@@ -70,7 +67,7 @@ class SqliteSession(SessionHandle):
         """
         if self._elsewhere is not None:
             return await self._elsewhere.append(entry, sync=sync)
-        if self._closed or self._lock is None or self._lock.lost:
+        if not self._writable:
             raise self._refusal()
         line = encode_entry(entry)
         async with self._order:
@@ -81,32 +78,13 @@ class SqliteSession(SessionHandle):
         if sync or self._always:
             await self.sync()
 
-    async def sync(self) -> None:
-        """Wait until the disk has everything, unless ``fsync`` is ``never``; what is there already is not synced again.
-
-        Raises:
-            SessionError: the disk did not take it, or the session goes on in another place from now on.
-        """
-        if self._elsewhere is not None:
-            return await self._elsewhere.sync()
-        if not self._unsynced or self._closed:
-            return
-        self._unsynced = False
-        try:
-            if not self._never:
-                await self._store.sync()
-        except BaseException as error:
-            self._unsynced = True
-            if isinstance(error, SessionError):
-                self._check()
-            raise
-        self._check()
+    @property
+    def _writable(self) -> bool:
+        return not (self._closed or self._lock is None or self._lock.lost)
 
     def _check(self) -> None:
         """Go on elsewhere if the database is no longer where it was."""
-        if self._elsewhere is not None or self._closed or self._lock is None or self._lock.lost:
-            return
-        problem = self._store.changed()
+        problem = self._store.changed() if self._elsewhere is None and self._writable else None
         if problem is not None:
             self._elsewhere = rescue(self, problem)
             raise moved(problem, self._elsewhere, known=False)
@@ -116,9 +94,11 @@ class SqliteSession(SessionHandle):
         return self._entries if self._elsewhere is None else self._elsewhere.entries()
 
     async def close(self) -> None:
-        """Let search and listings know the new entries, give the lock back. Idempotent."""
+        """Begin a last sync, let search and listings know the new entries, give the lock back. Idempotent."""
         if self._closed:
             return
+        if self._unsynced and self._writable:
+            self._begin()
         self._closed = True
         try:
             if self._elsewhere is not None:

@@ -17,12 +17,13 @@ from skillkit_core.errors import SessionError, UnknownSession
 from .codec import decode_entry, decode_header, encode_entry, encode_header
 from .database import PLACES, Database
 from .digest import digest_session, rows, search_database
-from .disk import sync_directory
+from .disk import Syncs, sync_directory
 from .handle import changed
 from .lock import WriterLock
 from .place import check_id, exists, place_of
 from .reader import broken_entry
 from .sqlite_handle import SqliteSession
+from .synced import refused
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -69,7 +70,7 @@ class SqliteStore(SessionStore):
         directory: Path | None = None,
         fsync: Literal["auto", "always", "never"] | None = None,
     ) -> None:
-        self.directory, self._fsync, self._flush_interval = place_of(host, directory, fsync)
+        self.directory, self.policy, self._flush_interval = place_of(host, directory, fsync)
         self.database = Database(self.directory / NAME)
         self._writer: sqlite3.Connection | None = None
         self._mutex = threading.Lock()
@@ -77,6 +78,8 @@ class SqliteStore(SessionStore):
         self._unmoved = 0
         self._tasks: set[asyncio.Future[None]] = set()
         self._named_on_disk = False
+        self._busy: set[Syncs] = set()
+        self.syncs = Syncs(self._sync, self._busy) if self.policy != "never" else None
 
     @classmethod
     def at(cls, directory: Path) -> SqliteStore:
@@ -115,8 +118,8 @@ class SqliteStore(SessionStore):
 
     def _handle(self, loaded: _Loaded, lock: WriterLock | None) -> SqliteSession:
         header, entries, last, foreign = loaded
-        how: dict[str, Any] = {"fsync": self._fsync, "flush_interval": self._flush_interval}
-        return SqliteSession(self, header, entries, last=last, lock=lock, foreign=foreign, **how)
+        interval = self._flush_interval
+        return SqliteSession(self, header, entries, last=last, lock=lock, foreign=foreign, flush_interval=interval)
 
     async def restore(self, header: SessionHeader, entries: Sequence[SessionEntry]) -> SqliteSession:
         """Write a whole session in one transaction, open it for writing."""
@@ -125,8 +128,7 @@ class SqliteStore(SessionStore):
             await asyncio.to_thread(self._add, header, entries)
         finally:
             lock.release()
-        if self._fsync != "never":
-            await self.sync()
+        await self._synced()
         return await self.open(header.id)
 
     # --- all sessions -----------------------------------------------------------------------------------------
@@ -149,7 +151,26 @@ class SqliteStore(SessionStore):
             yield row
 
     async def close(self) -> None:
-        """Wait for what is being moved or synced, close the database. A later call opens it again."""
+        """Wait for what is being moved or synced, close the database. A later call opens it again.
+
+        Raises:
+            SessionError: the disk did not take what was written last.
+        """
+        try:
+            if self._writer is not None:
+                await self._synced()
+        finally:
+            await self._close()
+
+    async def _synced(self) -> None:
+        syncs = self.syncs
+        if syncs is not None:
+            number = syncs.begin()
+            await syncs.wait(number)
+            if syncs.failed >= number:
+                raise refused(syncs, str(self.database.path))
+
+    async def _close(self) -> None:
         if self._tasks:
             await asyncio.wait(self._tasks)
         with self._mutex:
@@ -215,17 +236,6 @@ class SqliteStore(SessionStore):
                 return "was cut short"
         return None
 
-    async def sync(self) -> None:
-        """Wait until the disk has everything that was committed."""
-        try:
-            await asyncio.shield(self._in_thread(self._sync))  # a cancelled caller leaves the sync to close()
-        except OSError as error:
-            raise SessionError(
-                f"the disk did not take the session: {error.strerror}",
-                where=str(self.database.path),
-                hint="check the disk; the entry was written, and may not survive a crash of the machine",
-            ) from error
-
     async def digest_soon(self, last: int) -> None:
         """Let listings and search know a session up to the entry at ``last``."""
         try:
@@ -240,6 +250,7 @@ class SqliteStore(SessionStore):
         return future
 
     def _sync(self) -> None:
+        """Put everything that was committed on the disk, of all sessions."""
         self.database.sync()
         if not self._named_on_disk:
             sync_directory(self.directory)

@@ -13,13 +13,14 @@ from io import FileIO
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakSet
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader, SessionStore
 from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import encode_entry, encode_header
-from .disk import sync_directory
-from .handle import JsonlSession
+from .disk import sync_data, sync_directory
+from .handle import Disk, JsonlSession
 from .listing import search_file, summarise, unsearched
 from .lock import WriterLock
 from .place import check_id, exists, place_of
@@ -57,8 +58,10 @@ class JsonlStore(SessionStore):
         directory: Path | None = None,
         fsync: Literal["auto", "always", "never"] | None = None,
     ) -> None:
-        self.directory, self._fsync, self._flush_interval = place_of(host, directory, fsync)
+        self.directory, policy, self._flush_interval = place_of(host, directory, fsync)
         self._place = str(self.directory)
+        self._disk = Disk(policy)
+        self._open: WeakSet[JsonlSession] = WeakSet()
 
     @classmethod
     def at(cls, directory: Path) -> JsonlStore:
@@ -117,8 +120,10 @@ class JsonlStore(SessionStore):
     def _session(
         self, path: Path, header: SessionHeader, entries: list[SessionEntry], file: FileIO, lock: WriterLock, size: int
     ) -> JsonlSession:
-        how: dict[str, Any] = {"fsync": self._fsync, "flush_interval": self._flush_interval}
-        return JsonlSession(path, header, entries, file=file, lock=lock, size=size, **how)
+        how: dict[str, Any] = {"disk": self._disk, "flush_interval": self._flush_interval}
+        session = JsonlSession(path, header, entries, file=file, lock=lock, size=size, **how)
+        self._open.add(session)
+        return session
 
     def rescue(self, session: SessionHandle) -> JsonlSession:
         """Write a session whose file was taken away under another id, and open it for writing.
@@ -133,7 +138,7 @@ class JsonlStore(SessionStore):
         lock = WriterLock(self._place, header.id)
         lock.acquire()
         try:
-            _write_whole(path, header, entries, self._fsync != "never")
+            _write_whole(path, header, entries, self._disk.policy != "never")
             file = _open_file(path, 0)
         except BaseException:
             lock.release()
@@ -149,10 +154,30 @@ class JsonlStore(SessionStore):
         try:
             if path.exists():
                 raise exists(path, path.name.removesuffix(SUFFIX))
-            await asyncio.to_thread(_write_whole, path, header, entries, self._fsync != "never")
+            await asyncio.to_thread(_write_whole, path, header, entries, self._disk.policy != "never")
         finally:
             lock.release()
         return await self.open(header.id)
+
+    async def close(self) -> None:
+        """Wait until the disk has what was written, also in sessions that are still open.
+
+        Raises:
+            SessionError: it did not take everything, and nobody was told.
+        """
+        problems: list[SessionError] = []
+        for session in list(self._open):
+            try:
+                await session.sync()
+            except SessionError as error:
+                problems.append(error)
+        while self._disk.busy:
+            for syncs in list(self._disk.busy):
+                await syncs.wait(syncs.begun)
+        problems += self._disk.lost
+        self._disk.lost.clear()
+        if problems:
+            raise problems[0]
 
     # --- all sessions -----------------------------------------------------------------------------------------
 
@@ -213,7 +238,9 @@ class JsonlStore(SessionStore):
             try:
                 mode = self.directory.stat().st_mode
             except FileNotFoundError:
+                missing = [path for path in (self.directory, *self.directory.parents) if not path.exists()]
                 self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._disk.names.update(dict.fromkeys(path.parent for path in missing))
                 mode = self.directory.stat().st_mode
             if not S_ISDIR(mode):
                 raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
@@ -281,7 +308,7 @@ def _write_whole(path: Path, header: SessionHeader, entries: Sequence[SessionEnt
             file.write(data)
             file.flush()
             if sync:
-                os.fsync(file.fileno())
+                sync_data(file.fileno())
         temporary.rename(path)
         if sync:
             sync_directory(path.parent)
