@@ -123,9 +123,6 @@ class ContextView:
         self._repairer = Repairer()
         self._viewed = 0
         self._generation = -1
-        self._call_ids: set[str] | None = None
-        self._calls_seen = 0
-        self._calls_generation = -1
         self._tokens = self._counted = 0
         self._counted_for: tuple[object, ...] = ()
         self._estimator = Estimator()
@@ -182,7 +179,7 @@ class ContextView:
         """Return ``message`` with tool-call ids that are new in the session (spec, section 9.18)."""
         if not message.tool_calls:
             return message
-        known = self._known_calls()
+        known = self._session.call_ids()  # of all branches, so that a reopened session renames as one that stayed open
         own: set[str] = set()
         blocks: list[Block] = []
         for block in message.content:
@@ -197,18 +194,3 @@ class ContextView:
         known |= own
         content = tuple(blocks)
         return message if content == message.content else replace(message, content=content)
-
-    def _known_calls(self) -> set[str]:
-        """Return the ids of all tool calls of the session, on all branches and before compactions."""
-        session = self._session
-        # all branches count, so that a reopened session renames as a session that stayed open
-        if self._call_ids is None:
-            self._call_ids = session.call_ids()
-            self._calls_generation, self._calls_seen = session.generation, len(session.context)
-        if self._calls_generation != session.generation:
-            self._calls_generation, self._calls_seen = session.generation, 0
-        for message in session.context[self._calls_seen :]:
-            if isinstance(message, AssistantMessage):
-                self._call_ids.update([call.id for call in message.tool_calls])
-        self._calls_seen = len(session.context)
-        return self._call_ids

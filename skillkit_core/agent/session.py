@@ -136,6 +136,9 @@ class Session:
         self._clock = clock
         self._secrets: Secrets | None = None
         self._by_id: dict[str, SessionEntry] = {}
+        self._calls: set[str] | None = None
+        self._said: tuple[AgentMessage, ...] = ()
+        self._said_in = -1
         self._seq = self._ids = 0
         self.leaf_id: str | None = None
         self.context: list[AgentMessage] = []
@@ -197,19 +200,19 @@ class Session:
         return list(self._by_id.values())
 
     def call_ids(self) -> set[str]:
-        """Return the ids of the tool calls of all branches, including those before a compaction."""
-        return {
-            block["id"]
-            for entry in self._by_id.values()
-            if entry.type == "message" and entry.data["message"].get("role") == "assistant"
-            for block in entry.data["message"].get("content", ())
-            if block.get("type") == "tool_call"
-        }
+        """Return the ids of the tool calls of all branches, also from before compactions, in a set that grows with them."""
+        if self._calls is None:
+            found = [entry.data["message"] for entry in self._by_id.values() if entry.type == "message"]
+            blocks = [block for said in found if said.get("role") == "assistant" for block in said.get("content", ())]
+            self._calls = {block["id"] for block in blocks if block.get("type") == "tool_call"}
+        return self._calls
 
     @property
     def messages(self) -> Sequence[AgentMessage]:
         """The messages of the current branch, from the newest compaction on."""
-        return tuple(self.context)
+        if self._said_in != self.generation or len(self._said) != len(self.context):
+            self._said, self._said_in = tuple(self.context), self.generation
+        return self._said
 
     def _load(self, entries: Sequence[SessionEntry]) -> None:
         leaf: str | None = None
@@ -405,8 +408,11 @@ class Session:
         entry_id = await self.append(kind, MessageData(message), sync=sync, ts=message.ts, entry_id=entry_id)
         self.context.append(message)
         self.context_ids.append(entry_id)
-        if isinstance(message, AssistantMessage) and message.model:
-            self.model = ModelChoice(message.provider, message.api, message.model)
+        if isinstance(message, AssistantMessage):
+            if self._calls is not None:
+                self._calls.update([call.id for call in message.tool_calls])
+            if message.model:
+                self.model = ModelChoice(message.provider, message.api, message.model)
         return entry_id
 
     async def _keep_partial(self) -> None:

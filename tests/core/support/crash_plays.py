@@ -118,7 +118,7 @@ class Play:
         if plugin:
             from skillkit_sessions import JsonlStore
 
-            below: Any = JsonlStore(directory=folder, fsync="never")
+            below: Any = JsonlStore(directory=folder)
         else:
             below = kit.FileStore(folder, lambda: self.gate.note("mark", "the middle of a line"))
         self.store = self.gate.store(below)

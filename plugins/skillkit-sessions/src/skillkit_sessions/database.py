@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skillkit_core.errors import SessionCorrupt, SessionError
 
-from .disk import sync_data, sync_directory
+from .disk import make_directory, sync_data, sync_directory
 
 __all__ = ["PLACES", "SCHEMA", "Database"]
 
@@ -66,7 +66,7 @@ class Database:
             return
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            named = make_directory(self.path.parent)
             if self.path.parent.stat().st_mode & 0o077:
                 self.path.parent.chmod(0o700)
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -74,7 +74,8 @@ class Database:
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.executescript(_TABLES)
             self.path.hardlink_to(temporary)
-            sync_directory(self.path.parent)
+            for directory in (self.path.parent, *named):
+                sync_directory(directory)
         except FileExistsError:
             pass  # another process was quicker
         except OSError as error:

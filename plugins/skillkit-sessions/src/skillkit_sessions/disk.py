@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from weakref import WeakKeyDictionary, ref
 
-__all__ = ["Syncs", "sync_data", "sync_directory", "wait_for_the_disk"]
+__all__ = ["Syncs", "make_directory", "sync_data", "sync_directory", "wait_for_the_disk"]
 
 _MOST = 8  # threads; syncs at the same time share a commit of the file system's journal
 _LINGER = 10.0  # seconds that a thread waits for more to do
@@ -234,6 +234,13 @@ atexit.register(wait_for_the_disk)
 def sync_data(fd: int) -> None:
     """Put the content of a file on the disk, and of what is known about it only what is needed to read it again."""
     getattr(os, "fdatasync", os.fsync)(fd)  # macOS has only the other one
+
+
+def make_directory(path: Path) -> list[Path]:
+    """Make a directory with its parents; return the directories that have a new name in them, which the disk may not have."""
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return [one.parent for one in missing]
 
 
 def sync_directory(path: Path) -> None:

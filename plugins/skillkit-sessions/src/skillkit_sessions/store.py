@@ -19,7 +19,7 @@ from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, S
 from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import encode_entry, encode_header
-from .disk import sync_data, sync_directory
+from .disk import make_directory, sync_data, sync_directory
 from .handle import Disk, JsonlSession
 from .listing import search_file, summarise, unsearched
 from .lock import WriterLock
@@ -238,9 +238,7 @@ class JsonlStore(SessionStore):
             try:
                 mode = self.directory.stat().st_mode
             except FileNotFoundError:
-                missing = [path for path in (self.directory, *self.directory.parents) if not path.exists()]
-                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._disk.names.update(dict.fromkeys(path.parent for path in missing))
+                self._disk.names.update(dict.fromkeys(make_directory(self.directory)))
                 mode = self.directory.stat().st_mode
             if not S_ISDIR(mode):
                 raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
