@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -229,7 +229,7 @@ class AssistantMessage(LLMMessage):
     model: str = ""
     stop_reason: StopReason = StopReason.stop
     raw_stop_reason: str | None = None
-    usage: TokenUsage = field(default_factory=TokenUsage)
+    usage: TokenUsage = TokenUsage()
     response_id: str | None = None
     error: str | None = None
 
@@ -297,27 +297,27 @@ def text_of(content: Iterable[Block]) -> str:
     return "".join([b.text for b in content if type(b) is TextBlock])
 
 
-_FIELDS: dict[type[Any], tuple[tuple[str, ...], tuple[Any, ...], Callable[[Any], tuple[Any, ...]]]] = {}
+class _Fields(dict[type[Any], tuple[tuple[str, ...], tuple[Any, ...], Callable[[Any], tuple[Any, ...]]]]):
+    """Names, defaults and a getter of the fields of a message or block, but a message's content, made once for each class."""
 
-
-def _known(cls: type[Any]) -> tuple[tuple[str, ...], tuple[Any, ...], Callable[[Any], tuple[Any, ...]]]:
-    """Return names, defaults and a getter of the fields of a message or block, but a message's content, kept for each class."""
-    found = _FIELDS.get(cls)
-    if found is None:
+    def __missing__(self, cls: type[Any]) -> Any:
         names = tuple(f.name for f in fields(cls) if f.name != "content" or not issubclass(cls, AgentMessage))
         one = attrgetter(*names)
         get = one if len(names) > 1 else lambda obj: (one(obj),)
         defaults = {f.name: f.default for f in fields(cls)}
-        found = _FIELDS[cls] = (names, tuple(defaults[name] for name in names), get)
-    return found
+        found = self[cls] = (names, tuple(defaults[name] for name in names), get)
+        return found
+
+
+_FIELDS = _Fields()
 
 
 def _told(obj: Any) -> list[tuple[str, Any]]:
     """Return the fields of a message or block that differ from their defaults."""
-    names, known, get = _known(type(obj))
+    names, known, get = _FIELDS[type(obj)]
     return [
         (name, value)
-        for name, value, default in zip(names, get(obj), known, strict=True)
+        for name, value, default in zip(names, get(obj), known)  # noqa: B905 - they have one length, and time counts
         if value is not default
         # None is always written: a call whose arguments are no object must not become a call without arguments
         and (value is None or value != default or isinstance(value, bool) != isinstance(default, bool))
@@ -352,8 +352,8 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
 def with_time(message: M, ts: float) -> M:
     """Return a copy of ``message`` with ``ts``, quicker than :func:`dataclasses.replace`, which checks all fields again."""
     made, put = object.__new__(type(message)), object.__setattr__
-    names, _, get = _known(type(message))
-    for name, value in zip(names, get(message), strict=True):
+    names, _, get = _FIELDS[type(message)]
+    for name, value in zip(names, get(message)):  # noqa: B905 - as above
         put(made, name, value)
     put(made, "content", message.content)
     put(made, "ts", ts)

@@ -297,7 +297,7 @@ class Session:
         """Return the model that the last answer or ``model_change`` of a path names, skipping those that name none."""
         for entry in reversed(path):
             said: Mapping[str, Any] = entry.data if entry.type == "model_change" else EMPTY
-            if entry.type == "message" and isinstance(message := entry.data.get("message"), Mapping):
+            if entry.type == "message" and isinstance(message := entry.data.get("message"), dict):
                 said = message if message.get("role") == "assistant" else EMPTY
             if said.get("model"):
                 return ModelChoice(*(str(said.get(name, "")) for name in ModelChoice._fields))

@@ -30,15 +30,16 @@ def place_of(host: Host | None, directory: Path | None, fsync: str | None) -> Pl
     Raises:
         SessionError: neither a host nor a directory was given.
     """
-    from .config import SessionsConfig
-
-    config = (host.config.section("sessions") if host is not None else None) or SessionsConfig()
-    directory = directory or config.directory
+    config = host.config.section("sessions") if host is not None else None
+    if config is None:  # pydantic, with which the section is read, takes longer to import than a session to write
+        policy, interval = "auto", 1.0
+    else:
+        directory, policy, interval = directory or config.directory, config.fsync, config.flush_interval
     if directory is None:
         if host is None:
             raise SessionError("the session store has no place", hint="give it a host or a directory")
         directory = host.data_dir / "sessions"
-    return Place(directory.expanduser(), fsync or config.fsync, config.flush_interval)
+    return Place(directory.expanduser(), fsync or policy, interval)
 
 
 def check_id(session_id: str) -> str:
