@@ -258,7 +258,7 @@ class Session:
 
     def _rebuild(self) -> None:
         path = self.path()
-        self.model, self.thinking_level = self._model_on(path), NO_THINKING
+        self.thinking_level = NO_THINKING
         held: dict[str, AgentMessage | None] = {}
         for entry in path:
             if entry.type in ("message", "custom_message", "branch_summary"):
@@ -268,6 +268,7 @@ class Session:
             elif entry.type == "thinking_level_change":
                 self.thinking_level = str(entry.data.get("thinking_level") or NO_THINKING)
         self._hold(held)
+        self.model = self._model_on(path)
 
     def _hold(self, held: Mapping[str, AgentMessage | None]) -> None:
         """Make the context of messages by entry; ``None``: the entry's own message."""
@@ -292,13 +293,16 @@ class Session:
             out[entry_id] = self._read(message, self._by_id[entry_id])
         return out
 
-    @staticmethod
-    def _model_on(path: Sequence[SessionEntry]) -> ModelChoice | None:
+    def _model_on(self, path: Sequence[SessionEntry]) -> ModelChoice | None:
         """Return the model that the last answer or ``model_change`` of a path names, skipping those that name none."""
+        held = dict(zip(self.context_ids, self.context, strict=True))
         for entry in reversed(path):
             said: Mapping[str, Any] = entry.data if entry.type == "model_change" else EMPTY
-            if entry.type == "message" and isinstance(message := entry.data.get("message"), dict):
-                said = message if message.get("role") == "assistant" else EMPTY
+            if (message := held.get(entry.id)) is not None:
+                if isinstance(message, AssistantMessage) and message.model:
+                    return ModelChoice(message.provider, message.api, message.model)
+            elif entry.type == "message" and isinstance(before := entry.data.get("message"), Mapping):
+                said = before if before.get("role") == "assistant" else EMPTY
             if said.get("model"):
                 return ModelChoice(*(str(said.get(name, "")) for name in ModelChoice._fields))
         return None

@@ -18,7 +18,7 @@ from skillkit_sessions.codec import decode_entry, encode_entry
 
 from skillkit_core.contracts.session_store import ENTRY_TYPES, SESSION_VERSION, SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError, UnknownName
-from skillkit_core.frozen import FrozenDict, freeze
+from skillkit_core.frozen import freeze
 from skillkit_core.messages import (
     AssistantMessage,
     Outcome,
@@ -121,11 +121,15 @@ def test_lone_surrogates_and_huge_numbers_come_back():
 
 
 def test_loaded_data_cannot_be_changed(store, go, entry, write):
-    write("s1", [entry(1)])
-    data = go(store.open("s1", read_only=True)).entries()[0].data
-    assert type(data) is FrozenDict
+    note = SessionEntry(2, "e2", "e1", "custom", 2.0, freeze({"paths": ["x"]}))
+    write("s1", [entry(1), note])
+    first, second = go(store.open("s1", read_only=True)).entries()
     with pytest.raises(TypeError):
-        data["message"]["content"][0]["text"] = "changed"
+        first.data["message"] = {}
+    first.data["message"]["content"][0]["text"] = "changed"  # of a copy
+    assert first == entry(1) and second == note and hash(first.data) == hash(freeze({"message": {}}))
+    with pytest.raises(TypeError):
+        second.data["paths"].append("y")
 
 
 def test_messages_of_the_core_come_back(store, go, header):

@@ -15,9 +15,10 @@ class SessionsConfig(BaseModel):
 
     Attributes:
         directory: default: ``sessions`` in the data directory.
-        fsync: ``auto``: when the agent asks for it (user messages and the ends of turns); ``always``: after every entry;
-            ``never``: the operating system decides. A crash of the process loses nothing in any of them; only a crash of
-            the machine can lose what was not synced.
+        fsync: ``auto``: a tool with effects runs, a suspension is told and the host closes only when the disk has everything
+            written so far; after a message of the user and a turn's end a sync is begun, and nobody waits for it. ``always``:
+            every entry waits for the disk. ``never``: the operating system decides. A crash of the process loses nothing in any
+            of them; a crash of the machine can lose what was not synced.
         flush_interval: seconds between two writes of an answer that still arrives, so that what was shown of it survives
             the death of the process; 0: an answer is written when it is whole.
     """

@@ -117,4 +117,4 @@ def header_json(handle: SessionHandle, branches: Branches | None = None) -> dict
 def entry_json(entry: SessionEntry) -> dict[str, Any]:
     """``seq, id, parent_id, ts, type, data``."""
     own = {"seq": entry.seq, "id": entry.id, "parent_id": entry.parent_id, "ts": entry.ts, "type": entry.type}
-    return {**own, "data": entry.data}
+    return {**own, "data": dict(entry.data)}
