@@ -194,8 +194,10 @@ class WriterLock:
             os.close(fd)
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # nobody released it; the interpreter may be ending
-            self.release()
+        try:
+            self.release()  # nobody released it
+        except Exception:  # noqa: BLE001, S110 - modules may be gone as the interpreter ends
+            pass
 
 
 _held: WeakValueDictionary[str, WriterLock] = WeakValueDictionary()  # what this process writes
