@@ -19,7 +19,7 @@ PLUGINS = [
     ("openai", skillkit_openai.plugin), ("bash", skillkit_bash.plugin), ("files", skillkit_files.plugin),
     ("permissions", skillkit_permissions.plugin), ("executor", skillkit_executor.plugin),
 ]  # fmt: skip
-WAITS = "echo started; echo $$ > pid; sleep 600"
+WAITS = "echo $$ > pid; echo started; sleep 600"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def alive(pid):
 
 
 async def until(condition):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""From a question to the executed plan: at a pseudo-terminal with ``skillkit plan``, and through ``rpc``."""
+"""From a question to the executed plan: at a pseudo-terminal and through ``rpc``, under the kernel and without."""
 
 import asyncio
 import os
@@ -15,17 +15,55 @@ PLAN = ".skillkit/plan.md"
 EDITOR = "import pathlib, sys\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text() + '\\n2. say so')\n"
 
 
-def story():
+CONFIG = """
+tools: {executor: stdio, allow: [bash]}
+permissions: {mode: bypass}
+planning: {commands: true}
+"""
+
+
+def story(*more):
     """The turns of the model: it asks, tries to write elsewhere, plans, and later carries out."""
     ask = Call("ask_user", {"question": "Which colour?", "options": ["red", "blue"]})
     return [
         Reply(tool_calls=[ask]),
         Reply(tool_calls=[Call("write", {"path": "paint.txt", "content": "too early"})]),
+        *more,
         Reply(tool_calls=[Call("write", {"path": PLAN, "content": "1. paint it blue"})]),
         Reply(text="The plan is complete."),
         Reply(tool_calls=[Call("write", {"path": "paint.txt", "content": "blue"})]),
         Reply(text="Painted."),
     ]
+
+
+def early(cwd):
+    """A command that writes elsewhere, while the plan is made."""
+    command = f"cat seen.txt; echo early > paint.txt; mv {PLAN} other; ls {cwd}"
+    return Reply(tool_calls=[Call("bash", {"command": command})])
+
+
+@pytest.fixture
+def kernel(skillkit_home):
+    """Tools run in another process, and a sandbox is there."""
+    from skillkit_sandbox.box import BubblewrapBackend
+
+    problem = BubblewrapBackend().problem()
+    if problem and os.environ.get("CI") != "true" and not os.environ.get("SKILLKIT_REQUIRE_SANDBOX"):
+        pytest.skip(problem)
+    assert problem is None
+    (skillkit_home.config_dir / "config.yaml").write_text(CONFIG)
+    (skillkit_home.cwd / "seen.txt").write_text("a wall\n")
+
+
+def check_kernel(llm_server, cwd):
+    """What the model heard of the kernel: why a command could not write elsewhere, and how the plan was written."""
+    heard = [request.tool_results[-1].text for request in llm_server.requests if request.tool_results]
+    refused, wrote = heard[2], heard[3]
+    assert refused.startswith("a wall\n") and "paint.txt: Read-only file system" in refused
+    assert f"cannot move '{PLAN}'" in refused and "other" not in refused.split("[stderr]")[0].split()
+    assert f"[This ran in the sandbox policy planning: it writes {cwd / PLAN}, network off." in refused
+    assert f"[Written in place, because nothing can take its place here: {PLAN}]" in wrote
+    del llm_server.requests[2]
 
 
 def check(llm_server, cwd, *, steps="1. paint it blue"):
@@ -75,7 +113,17 @@ class Screen(Terminal):
 
 
 def test_a_plan_is_made_edited_and_carried_out_at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path):
-    llm_server.script(*story())
+    at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path)
+    check(llm_server, skillkit_cli.home.cwd, steps="1. paint it blue\n2. say so")
+
+
+def test_the_kernel_keeps_a_plan_at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path, kernel):
+    at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path, early(skillkit_cli.home.cwd), asks=False)
+    check_kernel(llm_server, skillkit_cli.home.cwd)
+
+
+def at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path, *more, asks=True):
+    llm_server.script(*story(*more))
     (tmp_path / "editor.py").write_text(EDITOR)
     env["EDITOR"] = f"{sys.executable} {tmp_path / 'editor.py'}"
     cwd = skillkit_cli.home.cwd
@@ -88,18 +136,30 @@ def test_a_plan_is_made_edited_and_carried_out_at_a_terminal(skillkit_cli, llm_s
         chat.send("/plan edit\r")
         chat.expect("The plan has changed: 2 lines.")
         chat.send("/exec\r")
-        chat.expect("Run write?")
-        chat.send("y")
+        if asks:
+            chat.expect("Run write?")
+            chat.send("y")
         chat.expect("Painted.")
         chat.send("\x04")
         assert chat.wait() == 0
-    check(llm_server, cwd, steps="1. paint it blue\n2. say so")
+    assert (cwd / "paint.txt").read_text() == "blue"
     shown = skillkit_cli("plan", "--show", "--json").ok().json
     assert (shown["activity"], shown["plan"]) == ("execute", "1. paint it blue\n2. say so")
 
 
 def test_a_plan_is_made_and_carried_out_through_rpc(skillkit_cli, llm_server, argv, env):
-    llm_server.script(*story())
+    approvals = through_rpc(skillkit_cli, llm_server, argv, env)
+    check(llm_server, skillkit_cli.home.cwd)
+    assert approvals == [("write", "paint.txt")]  # the plan itself needs no question
+
+
+def test_the_kernel_keeps_a_plan_through_rpc(skillkit_cli, llm_server, argv, env, kernel):
+    assert through_rpc(skillkit_cli, llm_server, argv, env, early(skillkit_cli.home.cwd)) == []
+    check_kernel(llm_server, skillkit_cli.home.cwd)
+
+
+def through_rpc(skillkit_cli, llm_server, argv, env, *more):
+    llm_server.script(*story(*more))
     surveys, approvals = [], []
 
     async def ask(survey):
@@ -121,9 +181,8 @@ def test_a_plan_is_made_and_carried_out_through_rpc(skillkit_cli, llm_server, ar
             assert done.run.content == "Painted." and (await client.state()).session != before
 
     asyncio.run(main())
-    check(llm_server, skillkit_cli.home.cwd)
     assert [s["questions"][0]["text"] for s in surveys] == ["Which colour?"]
-    assert approvals == [("write", "paint.txt")]  # the plan itself needs no question
+    return approvals
 
 
 def test_piped_a_plan_is_made_shown_and_carried_out(skillkit_cli, llm_server, argv, env):

@@ -7,6 +7,7 @@ from skillkit_tui.blocks import Block
 from skillkit_tui.chords import OVERLAY_AFTER, TIMEOUT, Leader
 
 from skillkit_core import UsageError, hookimpl
+from skillkit_core.descriptors import Factory
 
 
 def test_the_leader_key_waits_shows_its_keys_and_forgets():
@@ -40,7 +41,7 @@ class Contributes:
     @hookimpl(optionalhook=True)
     def register_indicators(self, register):
         register(Indicator("network", lambda agent: "NET off"))
-        register(Indicator("activity", lambda agent: "PLAN"))
+        register(Factory("activity", lambda host: lambda agent: "PLAN"))
         register(Indicator("weather", lambda agent: "sunny\x1b[2J"))
         register(Indicator("broken", lambda agent: 1 / 0))
 

@@ -20,9 +20,17 @@ __all__ = ["main"]
 
 
 async def _stdio(tools: ToolServer) -> None:
-    from mcp.server.stdio import stdio_server
+    from .pipes import LINE, streams
 
-    async with stdio_server() as (read_stream, write_stream):
+    loop = asyncio.get_running_loop()
+    stdin, stdout = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)  # tools read nothing of the wire
+    os.dup2(2, 1)  # what a tool prints is no answer
+    reader = asyncio.StreamReader(limit=LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdin, "rb", 0))
+    pipe, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(stdout, "wb", 0))
+    async with streams(reader, asyncio.StreamWriter(pipe, flow, None, loop)) as (read_stream, write_stream):
         await tools.server.run(read_stream, write_stream, tools.server.create_initialization_options())
 
 

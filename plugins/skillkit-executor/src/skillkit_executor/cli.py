@@ -10,7 +10,8 @@ import click
 from skillkit_core import AgentConfig, AgentRunner, SkillKitError
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
 
-from .executor import Command, RemoteExecutor, environment, place_of
+from .executor import RemoteExecutor, environment, place_of
+from .held import Sandboxed, users
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -36,7 +37,9 @@ def status(ctx: click.Context, as_json: bool = False, start: bool = False) -> No
     if as_json:
         print_json(found)
     else:
-        fields((name, found[name]) for name in ("executor", "sandbox", "process", "variables") if found[name])
+        fields(
+            (name, found[name]) for name in ("executor", "sandbox", "escalate", "process", "variables") if found[name]
+        )
         if found["tools"]:
             echo()
             table(
@@ -54,7 +57,7 @@ async def _found(host: Host, start: bool) -> dict[str, Any]:
     name = (
         chosen.transport if isinstance(chosen, RemoteExecutor) else "none" if chosen is None else type(chosen).__name__
     )
-    command, problem, process = Command(host), None, ""
+    problem, process, held = None, "", ""
     where = "in this process" if name in ("none", "local") else "in a child process"
     rows = []
     async with AgentRunner(AgentConfig(), host=host) as agent:
@@ -67,8 +70,8 @@ async def _found(host: Host, start: bool) -> dict[str, Any]:
                 {"name": tool.name, "plugin": source, "runs": runs, "remote": remote and place.remote, "why": why}
             )
         try:
-            if command.policy is not None:
-                command([])
+            box = Sandboxed(host, name).now(agent) if remote or users(host, "sandbox") is not None else None
+            held = box.said() if box is not None else ""
             if start and isinstance(chosen, RemoteExecutor):
                 await chosen.list_tools()
                 process = f"pid {chosen.pid}, works"
@@ -79,7 +82,8 @@ async def _found(host: Host, start: bool) -> dict[str, Any]:
                 await chosen.close()
     return {
         "executor": name,
-        "sandbox": command.policy or ("none" if remote else ""),
+        "sandbox": held or users(host, "sandbox") or ("none" if remote else ""),
+        "escalate": users(host, "escalate") or "",
         "process": process,
         "variables": " ".join(sorted(environment(host))) if remote and name != "local" else "",
         "tools": rows,

@@ -11,31 +11,29 @@ import secrets
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from contextvars import Context
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import anyio
 import mcp_types as types
-from mcp import Client
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp import Client, MCPError
+from mcp.shared.dispatcher import ProgressFnT
 
 from skillkit_core import SkillKitError, ToolError, __version__
 from skillkit_core.errors import in_words
 
+from .pipes import LINE, streams
 from .server import ToolServer
 from .wire import START
 
 __all__ = ["Connection", "Transport"]
 
 Transport: TypeAlias = Literal["local", "stdio", "http"]
-Streams: TypeAlias = tuple[Any, Any]
 log = logging.getLogger("skillkit.executor")
 _GRACE = 2.0  # seconds for the end of the process, after the end of stdin and after SIGTERM
-_LINE = 1 << 28  # bytes of one message
+_END = 10.0  # seconds that the last answers, and the word how the process ended, may take on a busy machine
 _KEEPER = Path(__file__).with_name("keeper.py")
 _WORDS = 2000
 
@@ -65,7 +63,7 @@ class Process:
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv, stdin=pipe, stdout=pipe, stderr=self._errors, cwd=self._cwd, env=dict(self._env),
-                start_new_session=True, limit=_LINE,
+                start_new_session=True, limit=LINE,
             )  # fmt: skip
         except OSError as error:
             raise ToolError(f"the process that runs tools cannot be started: {error.strerror}") from None
@@ -134,40 +132,6 @@ def _children(pid: int) -> list[int]:
     return []
 
 
-@asynccontextmanager
-async def _stdio_streams(process: asyncio.subprocess.Process, ended: asyncio.Event) -> AsyncIterator[Streams]:
-    """Give the streams of a session over the pipes of a process."""
-    assert process.stdin is not None and process.stdout is not None
-    stdin, stdout = process.stdin, process.stdout
-    incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](64)
-    write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](64)
-
-    async def read() -> None:
-        async with incoming:
-            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
-                while line := await stdout.readline():
-                    await incoming.send(SessionMessage(jsonrpc_message_adapter.validate_json(line)))
-
-    async def write() -> None:
-        async with outgoing:
-            with contextlib.suppress(ConnectionError):
-                async for message in outgoing:
-                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    stdin.write(text.encode() + b"\n")
-                    await stdin.drain()
-
-    loop = asyncio.get_running_loop()
-    tasks = [loop.create_task(work, context=Context()) for work in (read(), write())]
-    try:
-        yield read_stream, write_stream
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for stream in (read_stream, write_stream, incoming, outgoing):
-            stream.close()
-
-
 class Connection:
     """A process that runs tools, or this process, and its client.
 
@@ -179,9 +143,10 @@ class Connection:
         about: what it is told as it starts.
         server: makes the server of the transport ``local``.
         seconds: until it must be ready.
+        held: ``command`` puts a sandbox around the process, in which the process has another number.
 
     Attributes:
-        pid: the process, by its own account.
+        pid: the process, by its own account; the one that made the sandbox where ``held``.
         problems: why plugins could not be loaded.
         gone: set when the connection is of no use any more.
     """
@@ -195,6 +160,7 @@ class Connection:
         about: dict[str, Any],
         server: Callable[[], ToolServer],
         seconds: float,
+        held: bool = False,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.pid = 0
@@ -205,7 +171,9 @@ class Connection:
         self._about = about
         self._server = server
         self._seconds = seconds
+        self._held = held
         self._stop = asyncio.Event()
+        self._calls: set[asyncio.Task[Any]] = set()
         self._ready: asyncio.Future[None] = self.loop.create_future()
         self._ready.add_done_callback(lambda f: f.cancelled() or f.exception())
         self._process: Process | None = None
@@ -220,6 +188,27 @@ class Connection:
             ToolError: the process did not start; the text says why.
         """
         await asyncio.shield(self._ready)
+
+    async def call(
+        self, name: str, args: dict[str, Any], progress: ProgressFnT | None = None, meta: Any = None
+    ) -> types.CallToolResult:
+        """Make one request of the process.
+
+        Raises:
+            MCPError: the connection was closed, or the process refused the request.
+        """
+        if self.client is None:
+            raise MCPError(types.CONNECTION_CLOSED, "the connection was closed")
+        return await self._ask(self.client, name, args, progress, meta)
+
+    @staticmethod
+    async def _ask(
+        client: Client, name: str, args: dict[str, Any], progress: ProgressFnT | None = None, meta: Any = None
+    ) -> types.CallToolResult:
+        # Client.call_tool lists all tools for each name that it does not know, to check an output that nobody declared
+        params = types.CallToolRequestParams(name=name, arguments=args, _meta=meta)
+        request = types.CallToolRequest(params=params)
+        return await client.session.send_request(request, types.CallToolResult, progress_callback=progress)
 
     def why(self) -> str:
         """Return how the process ended."""
@@ -238,9 +227,14 @@ class Connection:
                     transport = await self._open(stack, await self._process.start())
                 about = types.Implementation(name="skillkit", version=__version__)
                 client = await stack.enter_async_context(Client(transport, client_info=about, cache=None))
-                result = await client.call_tool(START, self._about)
+                result = await self._ask(client, START, self._about)
                 data: Mapping[str, Any] = result.structured_content or {}
-                self.pid, self.problems = int(data["pid"]), list(data["problems"])
+                below = (
+                    _children(self._process.process.pid)
+                    if self._held and self._process and self._process.process
+                    else []
+                )
+                self.pid, self.problems = below[0] if below else int(data["pid"]), list(data["problems"])
                 self.client = client
                 limit.reschedule(None)
                 if self.problems:
@@ -269,7 +263,8 @@ class Connection:
         """Return the transport to a process that was started."""
         assert self._process is not None
         if self._transport == "stdio":
-            return _stdio_streams(process, self._process.ended)
+            assert process.stdin is not None and process.stdout is not None
+            return streams(process.stdout, process.stdin)
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
@@ -284,16 +279,24 @@ class Connection:
         )
         await stack.enter_async_context(http)
         return streamable_http_client(
-            f"http://127.0.0.1:{json.loads(line)['port']}/mcp", http_client=http, max_sse_event_size=_LINE
+            f"http://127.0.0.1:{json.loads(line)['port']}/mcp", http_client=http, max_sse_event_size=LINE
         )
 
+    def carry(self, call: asyncio.Task[Any]) -> None:
+        """Let a call have the answer that the process may have written before it ended."""
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+
     async def _until_over(self) -> None:
-        """Return when the connection is to be closed, or the process has ended."""
+        """Return when the connection is to be closed, or the process has ended and its calls know it."""
         waits = {asyncio.ensure_future(self._stop.wait())}
         if self._process is not None:
             waits.add(asyncio.ensure_future(self._process.ended.wait()))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if self._calls and not self._stop.is_set():
+                # the pipe ends behind the last answer, and its end is the answer of all other calls
+                await asyncio.wait(set(self._calls), timeout=_END)
         finally:
             self.gone.set()
             for one in waits:
@@ -304,7 +307,7 @@ class Connection:
         self.gone.set()
         if self._process is not None:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_GRACE):
+                async with asyncio.timeout(_END):
                     await self._process.ended.wait()
 
     async def close(self) -> None:

@@ -8,7 +8,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from contextvars import Context
 from time import monotonic
 from types import ModuleType
@@ -17,13 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import mcp_types as types
 from mcp import MCPError
 
-from skillkit_core import SkillKitError, Tool, ToolContext, ToolError, ToolExecutor, ToolOutput, UsageError, thaw
+from skillkit_core import SkillKitError, Tool, ToolContext, ToolError, ToolExecutor, ToolOutput, thaw
 from skillkit_core.agent.tool_call import IN_PROCESS
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import in_words
 
 from .config import ExecutorConfig
 from .connection import Connection, Transport
+from .escalation import explained
+from .held import Held, Sandboxed, users
 from .server import ToolServer
 from .wire import ABORT, ANSWER, META, output_of, survey_of
 
@@ -80,41 +83,6 @@ def place_of(tool: Tool, host: Host, source: str | None) -> Place:
     return Place(True, why, None, plugin, carrier)
 
 
-def _users(host: Host, key: str) -> Any:
-    """Return a setting as the user, the application or the distribution says: no project changes it."""
-    for layer in reversed(host.config.layers):
-        section = layer.data.get("executor")
-        if layer.name != "project" and isinstance(section, Mapping) and key in section:
-            return ExecutorConfig.model_validate({key: section[key]}).model_dump()[key]
-    return ExecutorConfig.model_fields[key].default
-
-
-class Command:
-    """The command line of the process: plain, or in the sandbox that ``executor.sandbox`` names."""
-
-    def __init__(self, host: Host) -> None:
-        self.policy: str | None = _users(host, "sandbox")
-        self._host = host
-
-    def __call__(self, argv: list[str], names: Sequence[str] = ()) -> list[str]:
-        """Return the command line.
-
-        Raises:
-            UsageError: no sandbox is installed.
-            SkillKitError: the sandbox does not hold the policy here.
-        """
-        if self.policy is None:
-            return argv
-        if "sandboxes" not in self._host.kinds:
-            raise UsageError(
-                f"executor.sandbox names the policy {self.policy!r}, and no plugin brings sandboxes",
-                hint="pip install skillkit-sandbox, or take executor.sandbox away",
-            )
-        box = self._host.registry("sandboxes").get("sandbox").open(self.policy, self._host.cwd)
-        command: list[str] = box.command(argv, names)
-        return command
-
-
 class RemoteExecutor(ToolExecutor):
     """Runs tools that declare ``remote`` over the wire, and all others in this process.
 
@@ -126,15 +94,27 @@ class RemoteExecutor(ToolExecutor):
     def __init__(self, host: Host, transport: Transport) -> None:
         self.host = host
         self.transport = transport
-        self._connection: Connection | None = None
+        self.sandboxed = Sandboxed(host, transport)
+        self._connections: dict[tuple[str, ...], Connection] = {}
+        self._running: Counter[Connection] = Counter()
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._starts: list[float] = []
         self._plugins: dict[str, str] = {}
 
     @property
     def pid(self) -> int | None:
-        """The process that runs tools now, by its own account."""
-        return self._connection.pid if self._connection is not None and not self._connection.gone.is_set() else None
+        """The process that was started last and runs tools now; in a sandbox the one that made the sandbox."""
+        alive = [one.pid for one in self._connections.values() if not one.gone.is_set()]
+        return alive[-1] if alive else None
+
+    def holds(self, agent: AgentRunner) -> str | None:
+        """Return the name of the sandbox in which an agent's tools that declare ``remote`` run now; ``None``: in none.
+
+        Raises:
+            SkillKitError: the sandbox that is asked for does not hold here.
+        """
+        held = self.sandboxed.now(agent)
+        return held.name if held is not None else None
 
     async def list_tools(self) -> list[str] | None:
         """Return the names of the tools that plugins registered for the other process; those of tool sets are not among them."""
@@ -144,7 +124,7 @@ class RemoteExecutor(ToolExecutor):
                     place = place_of(entry.item, self.host, loaded.name)
                     if place.remote and place.plugin is not None:
                         self._plugins.setdefault(*place.plugin)
-        connection = await self._connected()
+        connection = await self._connected(self.sandboxed.now())
         assert connection.client is not None
         return [tool.name for tool in (await connection.client.list_tools()).tools]
 
@@ -154,15 +134,44 @@ class RemoteExecutor(ToolExecutor):
         place = place_of(tool, self.host, agent.toolbox.source(tool.name))
         if not place.remote:
             return await IN_PROCESS.execute(tool, args, ctx)
+        held = self.sandboxed.now(agent)
         for again in (tool.replay == "safe", False):
-            connection = await self._connected(place)
+            connection = await self._connected(held, place)
+            self._running[connection] += 1
             try:
-                return await _Call(connection, tool, args, ctx, place).run()
+                output = await _Call(connection, tool, args, ctx, place).run()
+                return output if held is None else explained(output, tool, args, ctx, held, self.sandboxed.wider)
             except _Gone:
                 await connection.settled()
                 if not again:
                     raise ToolError(self._lost(connection, tool)) from None
+            finally:
+                self._running[connection] -= 1
+                if self._running[connection] <= 0:
+                    del self._running[connection]
         raise AssertionError("unreachable")
+
+    async def once(self, policy: str, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        """Run a tool in a process of its own, in the sandbox of a policy; the process has ended when this returns.
+
+        Raises:
+            ToolError: the process did not start, or ended too early.
+            SkillKitError: no sandbox holds the policy here.
+        """
+        place = place_of(tool, self.host, ctx.agent.toolbox.source(tool.name))
+        if not place.remote:
+            raise ToolError(f"{tool.name!r} runs in no sandbox: {place.why}")
+        if place.plugin is not None:
+            self._plugins.setdefault(*place.plugin)
+        connection = self._process(self.sandboxed.named(policy, ctx.agent))
+        try:
+            await connection.ready()
+            return await _Call(connection, tool, args, ctx, place).run()
+        except _Gone:
+            await connection.settled()
+            raise ToolError(self._lost(connection, tool)) from None
+        finally:
+            await connection.close()
 
     def _lost(self, connection: Connection, tool: Tool) -> str:
         if tool.replay == "safe":
@@ -172,82 +181,102 @@ class RemoteExecutor(ToolExecutor):
             "Nobody knows how far the call came, and it was not made again: look at what it did before you repeat it."
         )
 
-    async def _connected(self, place: Place | None = None) -> Connection:
-        """Return a connection to a process that runs, and start one if there is none."""
+    async def _connected(self, held: Held | None, place: Place | None = None) -> Connection:
+        """Return a connection to a process that runs in the sandbox, and start one if there is none."""
         loop = asyncio.get_running_loop()
         if self._lock is None or self._lock[0] is not loop:
             self._lock = (loop, asyncio.Lock())
-        async with self._lock[1]:
-            found = self._connection
-            if found is not None and found.loop is loop and not found.gone.is_set():
-                await found.ready()
-                return found
-            if found is not None and found.loop is loop:
-                await found.close()
-            if place is not None and place.plugin is not None:
-                self._plugins.setdefault(*place.plugin)
-            found = self._connection = self._start(found)
+        key = held.key if held is not None else ()
+        found = self._connections.get(key)
+        if found is None or found.loop is not loop or found.gone.is_set():
+            async with self._lock[1]:
+                found = self._connections.get(key)
+                if found is None or found.loop is not loop or found.gone.is_set():
+                    if place is not None and place.plugin is not None:
+                        self._plugins.setdefault(*place.plugin)
+                    for old in [old for old in self._connections if old[:1] == key[:1]]:
+                        if old == key or not self._running[self._connections[old]]:
+                            await self._drop(self._connections.pop(old))
+                    found = self._connections[key] = self._start(found, held)
         await found.ready()
         return found
 
-    def _start(self, before: Connection | None) -> Connection:
+    async def _drop(self, connection: Connection) -> None:
+        if connection.loop is asyncio.get_running_loop():
+            await connection.close()
+
+    def _start(self, before: Connection | None, held: Held | None) -> Connection:
         """Start a process, but not for ever again.
 
         Raises:
             ToolError: it ended too often.
         """
-        config = self.host.config.section("executor") or ExecutorConfig.model_validate({})
         now = monotonic()
         self._starts = [at for at in self._starts if now - at < _WITHIN]
-        if before is not None and len(self._starts) > config.restarts:
-            raise ToolError(
-                f"the process that runs tools ended {len(self._starts)} times within a minute, the last time so: {before.why()}"
-            )
-        self._starts.append(now)
+        if before is not None:
+            if len(self._starts) >= self._config().restarts:
+                raise ToolError(
+                    f"the process that runs tools ended {len(self._starts) + 1} times within a minute, the last time so: "
+                    f"{before.why()}"
+                )
+            self._starts.append(now)
+        return self._process(held)
+
+    def _process(self, held: Held | None) -> Connection:
         env = environment(self.host)
-        command = Command(self.host)
+        names = sorted(env)
         return Connection(
             self.transport,
-            lambda argv: command(argv, sorted(env)),
+            (lambda argv: held.command(argv, names)) if held is not None else (lambda argv: argv),
             env,
             os.fspath(self.host.cwd),
-            self._about(config),
+            self._about(self._config(), held),
             lambda: ToolServer(self.host),
-            config.start_timeout,
+            self._config().start_timeout,
+            held is not None,
         )
 
-    def _about(self, config: ExecutorConfig) -> dict[str, Any]:
+    def _config(self) -> ExecutorConfig:
+        return self.host.config.section("executor") or ExecutorConfig.model_validate({})
+
+    def _about(self, config: ExecutorConfig, held: Held | None) -> dict[str, Any]:
         """Return what the process is told: its plugins and their settings."""
         plugins = dict(self._plugins)
         for name in config.plugins:
-            loaded = self.host.plugins.get(name)
-            if loaded is None or not isinstance(loaded.plugin, ModuleType):
-                raise ToolError(f"executor.plugins names {name!r}, which is no module of a plugin that runs")
-            plugins[name] = loaded.plugin.__name__
+            plugins[name] = self._module(name, "executor.plugins names")
         settings: dict[str, Any] = {}
+        runtime = self.host.config.get("runtime")
+        source = next((e.source for e in self.host.runtimes.entries() if e.name == runtime), None)
+        if source is not None and not (held is not None and runtime == "sandbox"):
+            # no other runtime takes the place of the one that was chosen
+            plugins[source] = self._module(source, f"the runtime {runtime!r} comes from")
+            settings["runtime"] = runtime
         for name in plugins:
             section = self.host.config.section(name)
             given = self.host.config.raw(name)
             if section is not None and isinstance(given, Mapping):
                 values = section.model_dump(mode="json")
                 settings |= {f"{name}.{key}": values[key] for key in given if key in values}
-        runtime = self.host.config.get("runtime")
-        if runtime is not None and any(e.name == runtime and e.source in plugins for e in self.host.runtimes.entries()):
-            settings["runtime"] = runtime
         path = [os.path.abspath(entry) for entry in sys.path if entry]  # noqa: PTH100
         cwd = os.fspath(self.host.cwd)
-        return {"cwd": cwd, "plugins": list(plugins.items()), "settings": settings, "path": path}
+        plugin_list = list(plugins.items())
+        return {"cwd": cwd, "plugins": plugin_list, "settings": settings, "path": path, "held": held is not None}
+
+    def _module(self, plugin: str, who: str) -> str:
+        loaded = self.host.plugins.get(plugin)
+        if loaded is None or not isinstance(loaded.plugin, ModuleType):
+            raise ToolError(f"{who} {plugin!r}, which is no module of a plugin that runs")
+        return loaded.plugin.__name__
 
     async def close(self) -> None:
-        """End the process."""
-        found, self._connection = self._connection, None
-        if found is not None and found.loop is asyncio.get_running_loop():
-            await found.close()
+        """End the processes."""
+        found, self._connections = self._connections, {}
+        await asyncio.gather(*(self._drop(one) for one in found.values()))
 
 
 def environment(host: Host) -> dict[str, str]:
     """Return the variables of the process that runs tools."""
-    names = {*ENVIRONMENT, *_OWN, *_users(host, "env")}
+    names = {*ENVIRONMENT, *_OWN, *users(host, "env")}
     return {name: value for name, value in host.environ.items() if name in names or name.startswith("LC_")}
 
 
@@ -261,9 +290,7 @@ class _Call:
     def __init__(
         self, connection: Connection, tool: Tool, args: Mapping[str, Any], ctx: ToolContext, place: Place
     ) -> None:
-        assert connection.client is not None
         self._connection = connection
-        self._client = connection.client
         self._tool = tool
         self._args = thaw(args)
         self._ctx = ctx
@@ -286,12 +313,11 @@ class _Call:
         """
         loop = asyncio.get_running_loop()
         work = loop.create_task(self._send(), context=Context())
+        self._connection.carry(work)
         gone = loop.create_task(self._connection.gone.wait(), context=Context())
         remove = self._ctx.signal.add_callback(lambda: loop.call_soon_threadsafe(self._abort))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                await asyncio.wait({work}, timeout=0.2)  # an output may have come with the end
             if not work.done():
                 raise _Gone
             return await self._output(work.result())
@@ -307,8 +333,9 @@ class _Call:
         except (SkillKitError, _Gone):
             raise
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises is this call's failure
-            if not self._connection.gone.is_set():
-                await asyncio.wait({gone}, timeout=0.5)
+            lost = work.done() and not work.cancelled() and work.exception() is error
+            if lost and not self._connection.gone.is_set():
+                await asyncio.wait({gone}, timeout=_LATE)
             if self._connection.gone.is_set():
                 raise _Gone from None
             raise ToolError(f"{self._tool.name!r} cannot be run elsewhere: {in_words(error)}") from None
@@ -335,7 +362,7 @@ class _Call:
             packed = self._carrier.pack(self._agent, self._tool.name, self._args)
             call["packed"] = await packed if inspect.isawaitable(packed) else packed
         meta: Any = {META: call}
-        return await self._client.call_tool(self._tool.name, self._args, progress_callback=self._progress, meta=meta)
+        return await self._connection.call(self._tool.name, self._args, self._progress, meta)
 
     async def _output(self, result: types.CallToolResult) -> ToolOutput:
         """Return the output, after all that the tool told before."""
@@ -380,7 +407,7 @@ class _Call:
             answer["value"] = await self._answered(asked["what"], asked["body"])
         except Exception as error:  # noqa: BLE001 - the tool is told
             answer["error"] = str(error) if isinstance(error, SkillKitError) else in_words(error)
-        await self._client.call_tool(ANSWER, answer)
+        await self._connection.call(ANSWER, answer)
 
     async def _answered(self, what: str, body: Any) -> Any:
         ui = self._ctx.ui
@@ -398,7 +425,7 @@ class _Call:
 
     def _abort(self) -> None:
         reason = self._ctx.signal.reason or "the call was cancelled"
-        self._beside(self._client.call_tool(ABORT, {"id": self._id, "reason": reason}))
+        self._beside(self._connection.call(ABORT, {"id": self._id, "reason": reason}))
 
 
 def local(host: Host) -> RemoteExecutor:

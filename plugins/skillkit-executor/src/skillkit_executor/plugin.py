@@ -1,11 +1,16 @@
-"""The plugin ``executor``: the executors ``local``, ``stdio`` and ``http``, and ``skillkit executor``."""
+"""The plugin ``executor``: the executors ``local``, ``stdio`` and ``http``, the tool ``escalate``, and ``skillkit executor``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, Factory
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, HandlerContext, Host, Tool, ToolCallEventResult, ToolSet
+    from skillkit_core.events.types import ApprovalResolvedEvent, ToolCallEvent
 
 
 @hookimpl
@@ -28,3 +33,46 @@ def register_executors(register: Callable[[Factory], None]) -> None:
 def register_commands(register: Callable[[Command], None]) -> None:
     """Offer ``skillkit executor``."""
     register(Command("executor", "skillkit_executor.cli:executor", "Show which tool runs in which process, and why."))
+
+
+@hookimpl
+def register_tools(register: Callable[[ToolSet], None]) -> None:
+    """Offer ``escalate`` where ``executor.escalate`` names a policy."""
+    from skillkit_core.tools import ToolSet
+
+    register(ToolSet("executor", _tools))
+
+
+def _tools(agent: AgentRunner) -> Sequence[Tool]:
+    if not agent.host.config.raw("executor.escalate"):
+        return ()
+    from .escalation import tools_of
+
+    return tools_of(agent)
+
+
+@hookimpl(optionalhook=True)
+def register_permission_rules(register: Callable[[Factory], None]) -> None:
+    """Leave the question about ``escalate`` to the guard below, where the plugin ``permissions`` is there."""
+    register(Factory("executor", _rules))
+
+
+def _rules(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, Mapping[str, Sequence[str]]]]]:
+    rules = [("executor", {"allow": ["escalate"]})]
+    return lambda agent: rules if _tools(agent) else ()
+
+
+@hookimpl(phase="guard", tools=("escalate",))
+async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+    """Ask a person whether a call that the sandbox refused may run again."""
+    from .escalation import about_to
+
+    return await about_to(event, ctx)
+
+
+@hookimpl(tools=("escalate",))
+async def approval_resolved(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
+    """Write down what was decided about such a call."""
+    from .escalation import resolved
+
+    await resolved(event, ctx)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextvars import Context
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import mcp_types as types
+from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from skillkit_core import (
@@ -151,7 +153,10 @@ class ToolServer:
         args = params.arguments or {}
         match params.name:
             case "skillkit.start":
-                return self._start(args)
+                try:
+                    return self._start(args)
+                except Exception as error:
+                    raise MCPError(types.INTERNAL_ERROR, in_words(error)) from error
             case "skillkit.answer":
                 self._settle(args)
             case "skillkit.abort":
@@ -167,6 +172,9 @@ class ToolServer:
         if self._given is None:
             from skillkit_core import Host
 
+            if about["held"]:
+                # the folders of SkillKit are hidden in a sandbox or not to be written; what counts was told
+                os.environ["SKILLKIT_HOME"] = tempfile.mkdtemp(prefix="skillkit-")
             sys.path += [entry for entry in about["path"] if entry not in sys.path]
             self._host = Host(discover=False, cwd=about["cwd"], settings=about["settings"])
             problems = [text for name, module in about["plugins"] if (text := self._add(name, module))]

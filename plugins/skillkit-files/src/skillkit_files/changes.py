@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterator, MutableMapping
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Changes"]
 
+# a folder that takes no new file, an owner that cannot be given, a file that is a mount of its own: as a sandbox has them
+_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -77,11 +80,15 @@ class Changes:
         folder: where the files are.
         seen: the digests of files as the agent knows them (``None``: the agent found none), by real path. Files that are
             others now are refused.
+
+    Attributes:
+        in_place: files that :meth:`commit` wrote as they lie there, because nothing can take their place.
     """
 
     def __init__(self, folder: Folder, seen: MutableMapping[str, str | None]) -> None:
         self.folder = folder
         self.seen = seen
+        self.in_place: list[str] = []
         self._found: dict[str, Snapshot | None] = {}
         self._changes: dict[str, Change] = {}
 
@@ -216,6 +223,10 @@ class Changes:
                 name, os.W_OK, dir_fd=fd, effective_ids=os.access in os.supports_effective_ids
             )
         if before.link is None and (not before.mode & 0o222 or not allowed):
+            if before.mode & 0o222:
+                # the system says why, for example that a sandbox lets nobody write here
+                with self.folder.parent(rel) as (fd, name):
+                    os.close(os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd))
             raise FileError("permission", f"{shown(rel)} is read-only (mode {before.mode:o})")
 
     # --- the disk ---------------------------------------------------------------------------------------------
@@ -258,13 +269,10 @@ class Changes:
             name: str | None = f".{secrets.token_hex(8)}.skillkit"
             try:
                 self._write(fd, str(name), change)
-            except PermissionError:
-                # a folder that takes no new file, or an owner that cannot be given: the file itself is written
-                if change.new:
-                    raise
-                name = None
             except OSError as error:
-                raise self.folder.error(error, change.path) from error
+                if change.new or error.errno not in _IN_PLACE:
+                    raise self.folder.error(error, change.path) from error
+                name = None
             try:
                 yield name
             finally:
@@ -341,7 +349,7 @@ class Changes:
             elif change.after is None:
                 os.chmod(own, change.mode or 0, dir_fd=fd)
             elif name is None:
-                overwrite(fd, own, change.after, change.mode)
+                self._overwrite(fd, own, change)
             elif change.new:
                 # unlike a rename, a link never takes the place of a file that appeared meanwhile
                 try:
@@ -350,7 +358,17 @@ class Changes:
                     # a file system without hard links
                     os.rename(name, own, src_dir_fd=fd, dst_dir_fd=fd)
             else:
-                os.rename(name, own, src_dir_fd=fd, dst_dir_fd=fd)
+                try:
+                    os.rename(name, own, src_dir_fd=fd, dst_dir_fd=fd)
+                except OSError as error:
+                    if error.errno not in _IN_PLACE:
+                        raise
+                    self._overwrite(fd, own, change)
+
+    def _overwrite(self, fd: int, name: str, change: Change) -> None:
+        assert change.after is not None
+        self.in_place.append(change.path)
+        overwrite(fd, name, change.after, change.mode)
 
     def _undo(self, change: Change) -> None:
         """Put a file back as it was."""
@@ -365,6 +383,8 @@ class Changes:
                 os.symlink(before.link, own, dir_fd=fd)
             elif before.data is None or (change.after is None and not change.gone):
                 os.chmod(own, before.mode, dir_fd=fd)
+            elif change.path in self.in_place:
+                overwrite(fd, own, before.data, before.mode)
             else:
                 back = Change(change.path, before, before.data, before.mode)
                 name = f".{secrets.token_hex(8)}.skillkit"

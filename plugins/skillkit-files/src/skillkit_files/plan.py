@@ -23,7 +23,7 @@ def _write(changes: Changes, args: Mapping[str, Any]) -> str:
     if found is None:
         changes.put(rel, content.encode())
         return f"Wrote {shown(rel)}, a new file."
-    if changes.key(rel) not in changes.seen:
+    if changes.key(rel) not in changes.seen and found.data != b"":
         raise FileError("conflict", f"{shown(path)} exists, and you have not read it; read it first, or use edit")
     data = found.data
     try:

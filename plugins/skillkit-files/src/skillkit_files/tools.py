@@ -166,7 +166,7 @@ def failed(error: Any) -> ToolOutput:
 async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolOutput:
     """Plan the changes of a call, write them down, make them, and say what they are."""
     from .diff import summary
-    from .folder import FileError
+    from .folder import FileError, shown
     from .record import write_down
 
     def look() -> tuple[Changes, str]:
@@ -181,7 +181,12 @@ async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolO
             await asyncio.to_thread(changes.commit)
     except FileError as error:
         return failed(error)
-    return ToolOutput(said or _told(files), details={"files": files, "diff": diff})
+    said = said or _told(files)
+    if changes.in_place:
+        said += (
+            f"\n[Written in place, because nothing can take its place here: {', '.join(map(shown, changes.in_place))}]"
+        )
+    return ToolOutput(said, details={"files": files, "diff": diff})
 
 
 def _told(files: list[dict[str, Any]]) -> str:

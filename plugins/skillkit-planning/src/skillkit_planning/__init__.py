@@ -24,6 +24,7 @@ class Settings(NamedTuple):
 
     file: str = ".skillkit/plan.md"
     network: bool = False
+    commands: bool = False
 
 
 DEFAULTS = Settings()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.errors import UsageError
+from skillkit_core.errors import SkillKitError, UsageError
 
 from . import ACTIVITY, activity_of
 from .plan_file import keep_plan, kept_text, plan_note, plan_path, settings_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skillkit_core.tools import Tool
 
 __all__ = [
-    "CARRY_OUT", "begin_execution", "begin_planning", "execute_in", "leave_planning",
+    "CARRY_OUT", "begin_execution", "begin_planning", "execute_in", "kernel", "leave_planning",
     "offered", "prompt_of", "refusal", "rules_of",
 ]  # fmt: skip
 
@@ -82,29 +82,53 @@ def _no_plan(host: Host) -> UsageError:
 # --- what it allows -----------------------------------------------------------------------------------------------------
 
 
-def offered(agent: AgentRunner, tools: Sequence[Tool]) -> tuple[Tool, ...]:
-    """Return the tools that may be called in a plan; a tool without annotations counts as one that changes the world."""
-    return tuple(tool for tool in tools if _may_be_offered(agent, tool.annotations))
+async def kernel(agent: AgentRunner) -> str | None:
+    """Return what the sandbox is called in which tools of an agent run that can run elsewhere; ``None``: they run in none.
+
+    The executor says so, by its method ``holds(agent)``, where it has one.
+    """
+    executor = agent.config.executor or await agent.host_executor()
+    holds = getattr(executor, "holds", None)
+    if holds is None:
+        return None
+    try:
+        name: str | None = holds(agent)
+    except SkillKitError:
+        return None  # the executor refuses its calls, and says why
+    return name
 
 
-def _may_be_offered(agent: AgentRunner, facts: Mapping[str, Any]) -> bool:
+def offered(agent: AgentRunner, tools: Sequence[Tool], *, held: bool = False) -> tuple[Tool, ...]:
+    """Return the tools that may be called in a plan; a tool without annotations counts as one that changes the world.
+
+    Args:
+        held: a sandbox holds tools that can run elsewhere.
+    """
+    return tuple(tool for tool in tools if _may_be_offered(agent, tool.annotations, held))
+
+
+def _may_be_offered(agent: AgentRunner, facts: Mapping[str, Any], held: bool) -> bool:
     mutates = facts.get("mutates")
     if mutates == "none":
         return "host" not in facts or settings_of(agent.host).network
+    if held and facts.get("command") and facts.get("remote"):
+        return settings_of(agent.host).commands
     return mutates == "files" and bool(facts.get("paths")) and agent.nesting.parent is None
 
 
-def refusal(agent: AgentRunner, name: str, args: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
-    """Return why a call may not run in a plan; ``None``: it may."""
+def refusal(
+    agent: AgentRunner, name: str, args: Mapping[str, Any], facts: Mapping[str, Any], *, held: bool = False
+) -> str | None:
+    """Return why a call may not run in a plan; ``None``: it may. ``held`` as in :func:`offered`."""
     file = settings_of(agent.host).file
-    if not _may_be_offered(agent, facts):
+    if not _may_be_offered(agent, facts, held):
         if facts.get("mutates") == "none":
             return f"the activity is plan, and the network is off, so {name} does not run"
         return (
             f"the activity is plan, so {name} does not run: nothing but {file} may be changed. Write what should be done "
             "into the plan; it is carried out when the person says so"
         )
-    if facts.get("mutates") == "none":
+    if facts.get("mutates") == "none" or facts.get("command"):
         return None
     named = [args.get(key) for key in facts["paths"]]
     paths = [one for value in named for one in (value if isinstance(value, (list, tuple)) else (value,))]

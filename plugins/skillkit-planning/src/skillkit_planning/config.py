@@ -20,6 +20,12 @@ class PlanningConfig(BaseModel):
     file: str = Field(DEFAULTS.file, min_length=1, description="The plan, relative to the workspace.")
     network: bool = Field(DEFAULTS.network, description="Whether tools that only read may fetch addresses in a plan.")
 
+    commands: bool = Field(
+        DEFAULTS.commands,
+        description="Whether shell commands may run in a plan where a sandbox lets them write nothing but the plan. "
+        "A project's file does not change it.",
+    )
+
     @field_validator("file")
     @classmethod
     def _inside(cls, file: str) -> str:

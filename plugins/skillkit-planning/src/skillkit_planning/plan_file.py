@@ -26,7 +26,34 @@ def settings_of(host: Host) -> Settings:
     """Return the section ``planning``; pydantic is not imported while nobody set anything."""
     if host.config.raw("planning") is None or (section := host.config.section("planning")) is None:
         return DEFAULTS
-    return Settings(section.file, section.network)
+    return Settings(section.file, section.network, bool(_users(host, "commands")))
+
+
+def _users(host: Host, key: str) -> Any:
+    """Return a setting as the user, the application or the distribution says: no project changes it."""
+    for layer in reversed(host.config.layers):
+        given = layer.data.get("planning")
+        if layer.name != "project" and isinstance(given, Mapping) and key in given:
+            return str(given[key]).lower() in ("true", "1", "yes", "on")
+    return None
+
+
+def policy_of(host: Host, cwd: Path, *, writes: bool) -> dict[str, Any]:
+    """Return the data of the sandbox policy of a plan: everything is readable, the plan is writable, the network is off.
+
+    A sandbox lets the plan be written in place, so its folder is made here. A link on the way to the plan gets no file.
+
+    Args:
+        writes: the plan is writable; ``False`` for an agent that another one asked.
+    """
+    path = plan_path(host, cwd)
+    files = [str(path)] if writes and os.path.realpath(path) == str(path) else []
+    try:
+        if files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        files = []  # then nobody can write the plan, and reading goes on
+    return {"write": [], "write_files": files, "network": "on" if settings_of(host).network else "off"}
 
 
 def plan_path(host: Host, cwd: Path) -> Path:

@@ -90,6 +90,33 @@ def _rules(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
     return rules
 
 
+@hookimpl(optionalhook=True)
+def register_sandbox_rules(register: Callable[[Factory], None]) -> None:
+    """Let the kernel keep processes of tools from writing anything but the plan, where the plugin ``sandbox`` is there."""
+    register(Factory("planning", _policies))
+
+
+def _policies(host: Host) -> Callable[[AgentRunner], Any]:
+    def policy(agent: AgentRunner) -> Any:
+        if activity_of(agent) != "plan":
+            return None
+        from .plan_file import policy_of
+
+        return policy_of(host, agent.cwd, writes=agent.nesting.parent is None)
+
+    return policy
+
+
+@hookimpl(optionalhook=True)
+def register_indicators(register: Callable[[Factory], None]) -> None:
+    """Show the activity, where the plugin ``tui`` is there."""
+    register(Factory("activity", _activity))
+
+
+def _activity(host: Host) -> Callable[[AgentRunner], str]:
+    return lambda agent: activity_of(agent).upper()
+
+
 @hookimpl
 async def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     """Begin in the activity that ``skillkit plan`` asked for."""
@@ -102,27 +129,28 @@ async def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
 
 
 @hookimpl(phase="last")
-def turn_start(event: TurnStartEvent, ctx: HandlerContext) -> TurnStartResult | None:
+async def turn_start(event: TurnStartEvent, ctx: HandlerContext) -> TurnStartResult | None:
     """Offer only tools that change nothing, and those that may write the plan."""
     if ctx.agent is None or activity_of(ctx.agent) != "plan":
         return None
     from skillkit_core import TurnStartResult
 
-    from .activity import offered
+    from .activity import kernel, offered
 
-    return TurnStartResult(tools=offered(ctx.agent, event.tools))
+    return TurnStartResult(tools=offered(ctx.agent, event.tools, held=bool(await kernel(ctx.agent))))
 
 
 @hookimpl(phase="guard")
-def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
     """Refuse what changes anything but the plan while the activity is ``plan``."""
     if ctx.agent is None or activity_of(ctx.agent) != "plan":
         return None
     from skillkit_core import ToolCallEventResult
 
-    from .activity import refusal
+    from .activity import kernel, refusal
 
-    reason = refusal(ctx.agent, event.tool_name, event.args, event.annotations)
+    held = bool(await kernel(ctx.agent))
+    reason = refusal(ctx.agent, event.tool_name, event.args, event.annotations, held=held)
     return None if reason is None else ToolCallEventResult(block=True, reason=reason)
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from skillkit_commands import Edit, Prompt, SlashCommand
 
 from skillkit_core.cli.output import short_path
-from skillkit_core.errors import UnknownName
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, Host, UserInterface
+    from skillkit_core import AgentRunner, UserInterface
 
 __all__ = ["COMMANDS", "complete", "execute", "plan"]
 
@@ -20,7 +19,7 @@ _WORDS = ("edit", "show", "off")
 
 async def plan(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str | Prompt | Edit:
     """Begin to plan, with a text for the model or without; edit or show the plan; or leave the activity."""
-    from .activity import begin_planning, leave_planning
+    from .activity import begin_planning, kernel, leave_planning
     from .plan_file import current_plan, keep_plan, plan_path
 
     session = await agent.open()
@@ -46,7 +45,9 @@ async def plan(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> 
     await begin_planning(agent)
     if arguments:
         return Prompt(arguments)
-    return f"Activity: plan. Nothing but {short_path(str(path))} is changed. {kernel(agent.host)}/exec carries it out."
+    held = await kernel(agent)
+    how = "The kernel refuses it" if held else "A guard checks every call, and the kernel refuses nothing"
+    return f"Activity: plan. Nothing but {short_path(str(path))} is changed. {how}. /exec carries it out."
 
 
 async def execute(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> Prompt:
@@ -55,16 +56,6 @@ async def execute(agent: AgentRunner, arguments: str, ui: UserInterface | None) 
 
     await begin_execution(agent)
     return Prompt(arguments or CARRY_OUT)
-
-
-def kernel(host: Host) -> str:
-    """Return what is missing without a sandbox; empty where there is one."""
-    try:
-        if host.registry("sandboxes").list():
-            return ""
-    except UnknownName:
-        pass
-    return "No sandbox is installed: a guard checks every call, the kernel refuses nothing. "
 
 
 def complete(agent: AgentRunner, arguments: str) -> Iterable[str]:

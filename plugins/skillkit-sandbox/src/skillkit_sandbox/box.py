@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from skillkit_core.errors import SkillKitError, UsageError
 
 from .launcher import command_line
-from .policy import SandboxPolicy, covers, policy_of
+from .policy import SandboxPolicy, covers, lowest, policy_of
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
+    from skillkit_core import AgentRunner, Host
 
     from .config import Settings
 
@@ -343,6 +343,24 @@ class Sandboxes:
             return self._settings().policy(policy, base)
         return (policy if isinstance(policy, SandboxPolicy) else policy_of(policy)).resolved(base)
 
+    def commands(self, workspace: str | Path) -> SandboxPolicy | None:
+        """Return what ``sandbox.commands`` allows commands; ``None``: nothing is said of them."""
+        first, *more = self._settings().commands or (None,)
+        if first is None:
+            return None
+        found = self.policy(first, workspace)
+        for name in more:
+            found = found.narrow(self.policy(name, workspace), workspace)
+        return found
+
+    def rules(self, agent: AgentRunner) -> dict[str, Mapping[str, Any]]:
+        """Return the data of the policies that hold for an agent at this moment (``register_sandbox_rules``), by their names."""
+        if self._host is None:
+            return {}
+        registry = self._host.registry("sandbox_rules")
+        said = ((registry.name_of(entry), registry.get(entry.address)(agent)) for entry in registry.entries())
+        return {name: data for name, data in said if data is not None}
+
     def open(
         self,
         policy: str | SandboxPolicy | Mapping[str, Any],
@@ -397,3 +415,21 @@ class Sandboxes:
         if self._host is not None:
             return settings_of(self._host)
         return Settings({name: (policy,) for name, policy in BUILT_IN.items()}, (), "auto", False)
+
+
+def network_of(host: Host) -> Callable[[AgentRunner], str]:
+    """Make the indicator of the network that tools of an agent have: ``NET off``, ``NET proxy`` or ``NET on``."""
+    maker = Sandboxes(host)
+    known: list[Any] = [None, "on"]
+
+    def read(agent: AgentRunner) -> str:
+        elsewhere = bool(host.config.get("tools.executor"))
+        if known[0] is not host.config:
+            wanted = [host.config.get("executor.sandbox")] if elsewhere else []
+            policies = [maker.policy(name, host.cwd) for name in wanted if name]
+            commands = maker.commands(host.cwd)
+            known[:] = host.config, lowest(p.network for p in (*policies, *([commands] if commands else [])))
+        rules = maker.rules(agent).values() if elsewhere else ()
+        return f"NET {lowest((known[1], *(data.get('network', 'off') for data in rules)))}"
+
+    return read

@@ -26,11 +26,19 @@ class Hooks:
     def register_sandboxes(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
         """Offer makers of sandboxes. The item ``sandbox`` is a ``skillkit_sandbox.Sandboxes``."""
 
+    @hookspec
+    def register_sandbox_rules(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer policies that depend on the moment: ``register(Factory(name, create))``.
+
+        ``create(host)`` makes a function ``(agent) -> data of a policy | None``. What it returns holds besides every other
+        policy for what the agent's tools do in a process of their own; ``None``: nothing now. It is called for every tool call.
+        """
+
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define the families, whose registries are ``sandbox_backends`` and ``sandboxes``."""
-    add(Hooks, kinds={"sandbox_backends": Factory, "sandboxes": Factory})
+    """Define the families, whose registries are ``sandbox_backends``, ``sandboxes`` and ``sandbox_rules``."""
+    add(Hooks, kinds={"sandbox_backends": Factory, "sandboxes": Factory, "sandbox_rules": Factory})
 
 
 @hookimpl
@@ -46,6 +54,12 @@ def register_sandbox_backends(register: Callable[[Factory], None]) -> None:
 def register_sandboxes(register: Callable[[Factory], None]) -> None:
     """Offer the sandboxes of the configured policies."""
     register(Factory("sandbox", "skillkit_sandbox.box:Sandboxes", "policies by name, and commands inside them"))
+
+
+@hookimpl(optionalhook=True)
+def register_indicators(register: Callable[[Factory], None]) -> None:
+    """Show the network of tools, where the plugin ``tui`` is there."""
+    register(Factory("network", "skillkit_sandbox.box:network_of"))
 
 
 @hookimpl

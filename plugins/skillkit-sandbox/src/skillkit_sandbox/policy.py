@@ -147,7 +147,7 @@ class SandboxPolicy(BaseModel):
         """
         one = self.resolved(workspace)
         two = (other if isinstance(other, SandboxPolicy) else policy_of(other)).resolved(workspace)
-        network = _ORDER[min(_ORDER.index(one.network), _ORDER.index(two.network))]
+        network = lowest((one.network, two.network))
         files = (
             *(f for f in one.write_files if f in two.write_files or covers(two.write, f)),
             *(f for f in two.write_files if covers(one.write, f)),
@@ -168,6 +168,11 @@ class SandboxPolicy(BaseModel):
     def data(self) -> dict[str, Any]:
         """Return the policy as JSON has it."""
         return self.model_dump(mode="json")
+
+
+def lowest(networks: Iterable[Network]) -> Network:
+    """Return what all of the networks allow; ``on`` without any."""
+    return min(networks, key=_ORDER.index, default="on")
 
 
 def _unique(paths: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from skillkit_core.contracts.runtime import ExecutionResult, SkillRuntime
 from skillkit_core.errors import ToolError, UsageError
 
 from .box import Sandbox, Sandboxes
-from .config import settings_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -69,11 +68,7 @@ class SandboxRuntime(SkillRuntime):
         key = str(workspace)
         if key not in self._boxes:
             maker = Sandboxes(self._host)
-            first, *more = settings_of(self._host).commands or ("project",)
-            policy = maker.policy(first, workspace)
-            for name in more:
-                policy = policy.narrow(maker.policy(name, workspace), workspace)
-            self._boxes[key] = maker.open(policy, workspace)
+            self._boxes[key] = maker.open(maker.commands(workspace) or "project", workspace)
         return self._boxes[key]
 
     async def execute(

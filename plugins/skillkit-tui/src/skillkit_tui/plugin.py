@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl, hookspec
-from skillkit_core.descriptors import Command, ConfigSection
+from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -22,14 +22,18 @@ class Hooks:
         """Offer what a key after the leader key does: ``register(Chord("plan", "p", "Plan", plan))``."""
 
     @hookspec
-    def register_indicators(self, register: Callable[[Indicator], None], host: Host, config: Any) -> None:
-        """Offer a part of the status line: ``register(Indicator("network", lambda agent: "NET off"))``."""
+    def register_indicators(self, register: Callable[[Indicator | Factory], None], host: Host, config: Any) -> None:
+        """Offer a part of the status line: ``register(Indicator("network", lambda agent: "NET off"))``.
+
+        A plugin that does not build on this one offers the core's ``Factory("network", create)``, where ``create(host)`` makes
+        the function of the agent.
+        """
 
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
     """Define ``register_chords`` and ``register_indicators``, and their registries."""
-    add(Hooks, kinds={"chords": "skillkit_tui.chords:Chord", "indicators": "skillkit_tui.chords:Indicator"})
+    add(Hooks, kinds={"chords": "skillkit_tui.chords:Chord", "indicators": ("skillkit_tui.chords:Indicator", Factory)})
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from skillkit_commands import context_tokens
 
 from skillkit_core import TokenUsage
 from skillkit_core.cli.output import escaped
-from skillkit_core.descriptors import load_object
+from skillkit_core.descriptors import Factory, load_object
 from skillkit_core.models import BUCKETS
 
 if TYPE_CHECKING:
@@ -82,8 +82,10 @@ class Status:
         if self._indicators is None:
             self._indicators = {}
             for entry in host.registry("indicators").entries():
+                item = entry.item
                 try:
-                    self._indicators[entry.item.name] = load_object(entry.item.read)
+                    made = load_object(item.create)(host) if isinstance(item, Factory) else load_object(item.read)
+                    self._indicators[item.name] = made
                 except Exception as error:  # noqa: BLE001 - a plugin's indicator
                     host.note(entry.source, f"the indicator {entry.item.name!r} is left out: {error}")
         said: dict[str, str] = {}

@@ -92,7 +92,7 @@ def register_tools(register: Callable[[Tool], None]) -> None:
     """Offer the tools."""
     functions: tuple[Any, ...] = (echo, fail, live, linger, stubborn, family)
     for function in functions:
-        more: dict[str, Any] = {"timeout": 0.3} if function is linger else {}
+        more: dict[str, Any] = {"timeout": 1.0} if function is linger else {}
         register(Tool(function.__name__, "For tests.", function, _TEXT, annotations={"remote": True}, **more))
     register(Tool("patient", "For tests.", linger, _TEXT, annotations={"remote": True}))
     register(Tool("again", "For tests.", family, _TEXT, replay="safe", annotations={"remote": True}))

@@ -1,0 +1,288 @@
+"""The executor in the sandbox: what the kernel refuses, what a person may grant to one call, and that nothing is left."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import skillkit_bash.plugin
+import skillkit_executor.plugin
+import skillkit_files.plugin
+import skillkit_permissions.plugin
+import skillkit_sandbox.plugin
+from skillkit_sandbox.box import BubblewrapBackend
+
+from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, RunAborted, ToolResultMessage
+from skillkit_core.testing import Call, Reply, ScriptedModel
+
+REQUIRED = os.environ.get("CI") == "true" or bool(os.environ.get("SKILLKIT_REQUIRE_SANDBOX"))
+PLUGINS = [
+    ("bash", skillkit_bash.plugin), ("files", skillkit_files.plugin), ("permissions", skillkit_permissions.plugin),
+    ("sandbox", skillkit_sandbox.plugin), ("executor", skillkit_executor.plugin),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _works():
+    problem = BubblewrapBackend().problem()
+    if problem and not REQUIRED:
+        pytest.skip(problem)
+    assert problem is None
+
+
+@pytest.fixture
+def work(skillkit_home):
+    (skillkit_home.cwd / "sums.py").write_text("def add(a, b):\n    return a - b\n")
+    return skillkit_home.cwd
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder that policies show."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def agent_in(make_host, work, outside):
+    def make(*turns, transport="stdio", approver=None, **settings):
+        policies = {
+            "mine": {"write": ["."], "read": ["/", str(outside)], "hide": ["~/.local/share/skillkit"]},
+            "open": {"write": ["."], "read": ["/", str(outside)], "network": "on"},
+            "wide": {"write": [".", str(outside)]},
+        }
+        given = {
+            "tools.executor": transport, "tools.allow": ["bash"], "permissions.mode": "bypass",
+            "executor.sandbox": "mine", "sandbox.policies": policies, **settings,
+        }  # fmt: skip
+        host = make_host(*PLUGINS, cwd=work, settings={k: v for k, v in given.items() if v is not None})
+        agent = AgentRunner(AgentConfig(cwd=work, approver=approver), host=host, session="new")
+        agent.model = ScriptedModel(list(turns))
+        agent.set_adapter(agent.model)
+        agent.live = []
+        agent.events.on("tool_execution_update", lambda event: agent.live.append(event.output))
+        return agent
+
+    return make
+
+
+def bash(command, **more):
+    return Call("bash", {"command": command, **more})
+
+
+def results(agent):
+    return [m for m in agent.messages if isinstance(m, ToolResultMessage)]
+
+
+def holding(*words):
+    """The processes of the machine whose command line has all of these words."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state not in "ZX" and all(word in line for word in words):
+            found.append(int(folder.name))
+    return found
+
+
+async def until(condition):
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(("transport", "policy"), [("stdio", "mine"), ("http", "open")])
+async def test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why(
+    transport, policy, agent_in, work, outside, monkeypatch, skillkit_home
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-its-business")
+    monkeypatch.setenv("FOR_TOOLS", "yes")
+    monkeypatch.delenv("SKILLKIT_HOME")  # below the home its folders are hidden
+    (skillkit_home.path / ".local" / "share" / "skillkit").mkdir(parents=True)
+    (outside / "theirs.txt").write_text("theirs\n")
+    (work / ".git" / "hooks").mkdir(parents=True)
+    (work / ".git" / "config").write_text("[core]\n")
+    marker = f"600.{os.getpid()}{len(transport)}"
+    agent = agent_in(
+        Reply(
+            calls=[
+                Call("read", {"path": "sums.py"}),
+                Call("edit", {"path": "sums.py", "old": "a - b", "new": "a + b"}),
+                Call("write", {"path": "new/file.txt", "content": "made inside"}),
+                Call("grep", {"pattern": "add"}),
+                bash("python3 -B -c 'import sums; print(sums.add(2, 3))'; echo done > ran.txt"),
+                bash(f"echo mine > {outside}/theirs.txt; echo mine > {outside}/new.txt; cat {outside}/theirs.txt"),
+                Call("write", {"path": ".git/hooks/pre-commit", "content": "mine"}),
+                Call("edit", {"path": ".git/config", "old": "core", "new": "mine"}),
+                bash("seq 200000"),
+                bash("tr '\\0' '\\n' < /proc/$PPID/environ | sort; ls /proc | grep -c '^[0-9]'"),
+            ]
+        ),
+        "done",
+        Reply(calls=[bash(f"echo started; sleep {marker}")]),
+        Reply(calls=[bash(f"echo started; (setsid sleep {marker} &); sleep {marker}")]),
+        "I looked.",
+        transport=transport,
+        **{"executor.sandbox": policy, "executor.env": ["FOR_TOOLS"]},
+    )
+    async with agent:
+        await agent.chat("go")
+        read, edit, write, grep, ran, out, hook, config, long, env = results(agent)
+        assert "return a - b" in read.text and not edit.is_error and "sums.py" in grep.text
+        assert (work / "sums.py").read_text().endswith("a + b\n")
+        assert not write.is_error and (work / "new" / "file.txt").read_text() == "made inside"
+        assert ran.text == "5" and (work / "ran.txt").exists()
+        assert "Read-only file system" in out.text and out.text.startswith("theirs")
+        assert f"[This ran in the sandbox policy {policy}: it writes {work}, network" in out.text
+        assert os.listdir(outside) == ["theirs.txt"] and (outside / "theirs.txt").read_text() == "theirs\n"
+        for refused in (hook, config):  # the file tools, too, are checked by the kernel
+            assert refused.is_error and "Read-only file system" in refused.text and "sandbox policy" in refused.text
+        assert os.listdir(work / ".git" / "hooks") == [] and (work / ".git" / "config").read_text() == "[core]\n"
+        assert "the whole stdout" in long.text  # the folders of SkillKit are hidden, so the rest is kept inside
+        *variables, count = env.text.splitlines()
+        assert "FOR_TOOLS=yes" in variables and not any(v.startswith("OPENAI_API_KEY") for v in variables)
+        assert int(count) < 12  # processes of the machine are not in sight
+
+        # nothing is left of an aborted call
+        agent.live.clear()
+        chat = asyncio.create_task(agent.chat("Wait."))
+        await until(lambda: "started" in "".join(agent.live))
+        agent.abort()
+        with pytest.raises(RunAborted):
+            await chat
+        await until(lambda: not holding("sleep", marker))
+
+        # nor of a process that is killed
+        agent.live.clear()
+        chat = asyncio.create_task(agent.chat("Wait again."))
+        await until(lambda: "started" in "".join(agent.live))
+        executor = await agent.host_executor()
+        os.kill(executor.pid, signal.SIGKILL)
+        assert (await chat).content == "I looked."
+        assert "signal 9 ended it" in results(agent)[-1].text
+        await until(lambda: not holding("sleep", marker) and not holding("skillkit_executor.child", str(work)))
+    await agent.host.aclose()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"transport": "http"}, "http cannot reach a process in the sandbox policy 'mine', whose network is off"),
+        ({"transport": "local"}, "tools.executor: local runs tools in this process, which no sandbox holds"),
+        ({"executor.sandbox": "nobody"}, "unknown sandbox policy 'nobody'"),
+    ],
+)
+async def test_what_no_sandbox_holds_is_refused_and_nothing_runs(settings, words, agent_in, work):
+    async with agent_in(Reply(calls=[bash("touch ran")]), "done", **settings) as agent:
+        await agent.chat("go")
+        assert words in results(agent)[0].text and not (work / "ran").exists()
+        if settings.get("transport"):
+            assert "tools.executor: stdio" in results(agent)[0].text
+
+
+async def test_what_holds_for_commands_holds_in_the_other_process(agent_in, work, outside):
+    settings = {"executor.sandbox": None, "sandbox.commands": "mine"}
+    async with agent_in(Reply(calls=[bash(f"touch in; touch {outside}/out")]), "done", **settings) as agent:
+        await agent.chat("go")
+        assert "Read-only file system" in results(agent)[0].text
+        assert (work / "in").exists() and not (outside / "out").exists()
+
+
+class Person(Approver):
+    def __init__(self, decision):
+        self.decision = decision
+        self.asked = []
+
+    async def approve(self, request):
+        self.asked.append([question.text for question in request.questions])
+        return ApprovalDecision(self.decision, f"the person said {self.decision}")
+
+
+async def test_the_process_loads_the_runtime_that_is_chosen(agent_in, work, outside):
+    turns = [Reply(calls=[Call("read", {"path": "sums.py"}), bash(f"touch in; touch {outside}/out")]), "done"]
+    async with agent_in(*turns, **{"executor.sandbox": None, "runtime": "sandbox"}) as agent:
+        await agent.chat("go")
+        assert not results(agent)[0].is_error and results(agent)[1].is_error  # the runtime's policy is "project"
+        assert (work / "in").exists() and not (outside / "out").exists()
+
+
+@pytest.mark.parametrize("answer", ["allow", "deny", None])
+async def test_one_call_runs_with_more_rights_where_a_person_agrees(answer, agent_in, work, outside):
+    person = Person(answer) if answer is not None else None
+    command = f"echo out > {outside}/out.txt; true"
+    agent = agent_in(
+        Reply(calls=[bash(command), bash("exit 3")]),
+        Reply(calls=[Call("escalate", {"call": 1})]),
+        Reply(calls=[bash(f"echo again > {outside}/again.txt")]),
+        "done",
+        approver=person,
+        **{"executor.escalate": "wide", "permissions.deny": ["Bash(rm:*)"]},
+    )
+    async with agent:
+        await agent.chat("go")
+        refused, failed, escalated, again = results(agent)
+        assert 'escalate {"call": 1} asks the person to run exactly this call with the policy wide.' in refused.text
+        assert "escalate" not in failed.text  # the kernel refused nothing
+        assert escalated.is_error == (answer != "allow")
+        assert (outside / "out.txt").exists() == (answer == "allow")
+        assert "Read-only file system" in again.text and not (outside / "again.txt").exists()
+        assert not holding(
+            "skillkit_sandbox.launcher", f'"write":["{work}","{outside}"]'
+        )  # the process is gone, with its policy
+        (note,) = agent.session.notes("executor.escalation")
+        assert (note.data["policy"], note.data["instead_of"], note.data["tool"]) == ("wide", "mine", "bash")
+        assert note.data["call"] == refused.tool_call_id and note.data["asked_by"] == escalated.tool_call_id
+        if person is None:
+            assert escalated.text.startswith("Denied: nobody can be asked") and note.data["decided_by"] == []
+            assert note.data["decision"] == "deny"
+        else:
+            assert note.data["decision"] == answer and note.data["reason"] == f"the person said {answer}"
+            assert note.data["decided_by"][0].endswith(":Person")
+            shown = f"run again with the sandbox policy wide instead of mine, this once: bash {json.dumps({'command': command})}"
+            assert person.asked == [[shown]]
+        if answer == "deny":
+            assert escalated.text == "Denied: the person said deny"
+    await agent.host.aclose()
+
+
+async def test_a_decision_that_comes_later_counts_for_the_call_that_was_shown(agent_in, work, outside):
+    agent = agent_in(
+        Reply(calls=[bash(f"echo out > {outside}/out.txt")]), Reply(calls=[Call("escalate")]), "done",
+        approver=Person("defer"), **{"executor.escalate": "wide"},
+    )  # fmt: skip
+    async with agent:
+        await agent.chat("go")
+        (waits,) = agent.suspension.calls
+        assert waits.name == "escalate" and not (outside / "out.txt").exists()
+        await agent.resume({waits.id: ApprovalDecision("allow", "now")})
+        assert (outside / "out.txt").read_text() == "out\n"
+        assert [n.data["decision"] for n in agent.session.notes("executor.escalation")] == ["defer", "allow"]
+    await agent.host.aclose()
+
+
+async def test_no_guard_is_missed_and_no_project_names_the_wider_policy(agent_in, work, outside, skillkit_home):
+    project = work / ".skillkit" / "config.yaml"
+    project.parent.mkdir()
+    project.write_text("executor: {escalate: open}\n")
+    person = Person("allow")
+    turns = [Reply(calls=[bash(f"rm {outside}/x")]), Reply(calls=[Call("escalate")]), "done"]
+    async with agent_in(*turns, approver=person) as agent:
+        assert "escalate" not in {tool.name for tool in agent.tools}
+    (outside / "x").touch()
+    async with agent_in(*turns, approver=person, **{"executor.escalate": "wide"}) as agent:
+        # a rule that comes meanwhile counts for the call that runs again
+        agent.events.on("tool_execution_end", lambda e: agent.host.configure({"permissions.deny": ["Bash(rm:*)"]}))
+        await agent.chat("go")
+        assert "Read-only file system" in results(agent)[0].text
+        assert "Blocked: bash: permissions:" in results(agent)[1].text and person.asked == []
+    assert (outside / "x").exists()
+    async with agent_in(Reply(calls=[Call("escalate", {"call": 7})]), "x", **{"executor.escalate": "wide"}) as agent:
+        await agent.chat("go")
+        assert "no call with this number failed in the sandbox" in results(agent)[0].text
