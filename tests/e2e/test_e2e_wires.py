@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -182,6 +183,58 @@ def test_a_model_that_writes_broken_arguments_is_told_so(llm_server, wire, raw):
     asyncio.run(ask())
     (told,) = llm_server.requests[-1].tool_results
     assert "not a JSON object" in told.text and raw in told.text
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_work_of_an_answer_grows_straight_with_its_tool_calls(llm_server, wire):
+    """Counted in calls of functions, from the first byte of the answer to the last result in the session."""
+    from skillkit_testkit.turns import Call, Reply
+
+    from skillkit_core import AgentConfig, AgentRunner, Host, Tool
+
+    async def add(args, ctx):
+        return str(args["a"] + args["b"])
+
+    provider, api, place = WIRES[wire]
+    url = llm_server.url if place == "root" else f"{llm_server.url}/v1"
+    tool = Tool("add", "Add.", add, {"type": "object"})
+    config = AgentConfig(
+        model="loop",
+        provider=provider,
+        api=api,
+        base_url=url,
+        api_key="k",
+        tools=(tool,),
+        only_tools=frozenset({"add"}),
+    )
+
+    async def work(host, count):
+        calls = [Call("add", {"a": n, "b": 1}) for n in range(count)]
+        llm_server.script(Reply(tool_calls=calls, framing="whole"), Reply(text="done"))
+        steps = 0
+
+        def step(frame, event, argument):
+            nonlocal steps
+            steps += 1
+
+        async with AgentRunner(config, host=host, session="new") as agent:
+            sys.setprofile(step)
+            try:
+                response = await agent.chat("Add them.")
+            finally:
+                sys.setprofile(None)
+        assert [result.text for result in llm_server.requests[-1].tool_results] == [str(n + 1) for n in range(count)]
+        assert response.content == "done"
+        return steps
+
+    async def all_of_them():
+        host = Host()
+        counts = [await work(host, count) for count in (5, 20, 80, 320)]
+        await host.aclose()
+        return counts
+
+    _, few, more, many = asyncio.run(all_of_them())
+    assert (many - more) / (more - few) < 6, "four times the calls; 16 if each looked at each other one"
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -7,6 +7,8 @@ import copy
 import gc
 import itertools
 import json
+import sys
+import tracemalloc
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +20,7 @@ from skillkit_openai.chat_state import ChatState, joined, longer
 from skillkit_openai.chat_stream import tag
 from skillkit_openai.reader import Reader
 from skillkit_openai.responses_stream import ResponsesState
+from skillkit_openai.versions import Versions
 from skillkit_transport.http import SSEDecoder, Watch
 from skillkit_transport.jsontext import decode, encode
 
@@ -386,6 +389,73 @@ def test_a_long_answer_leaves_the_garbage_collector_next_to_nothing(delta: dict[
         block.thinking if isinstance(block, ThinkingBlock) else block.raw_args if isinstance(block, ToolCall) else None
     )
     assert said in (None, "four" * 4_000)
+
+
+def chat_calls(count: int) -> list[dict[str, Any]]:
+    fragments = ({"id": "c", "function": {"name": "f", "arguments": ""}}, {"function": {"arguments": "{}"}})
+    chunks = [chunk(tool_calls=[{"index": n, **f}]) for n in range(count) for f in fragments]
+    return [*chunks, {"type": "done"}]
+
+
+def responses_calls(count: int) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = []
+    items = [{"type": "function_call", "id": f"f{n}", "call_id": f"c{n}", "name": "f"} for n in range(count)]
+    for at, item in enumerate(items):
+        out.append({"type": "response.output_item.added", "output_index": at, "item": item})
+        out.append({"type": "response.function_call_arguments.delta", "output_index": at, "delta": "{}"})
+        out.append({"type": "response.output_item.done", "output_index": at, "item": {**item, "arguments": "{}"}})
+    whole = [{**item, "arguments": "{}", "id": item["id"][::-1]} for item in items]  # other ids, as some servers do it
+    return [*out, {"type": "response.completed", "response": {"status": "completed", "output": whole}}]
+
+
+@pytest.mark.parametrize(("table", "calls", "start"), [
+    (chat_table, chat_calls, ChatState), (responses_table, responses_calls, ResponsesState),
+])  # fmt: skip
+def test_many_calls_in_one_answer_take_memory_and_work_that_grow_with_their_number(
+    table: StreamTable[Any], calls: Any, start: Any
+) -> None:
+    """All accumulators are kept: together they would be quadratic if each had a copy of the calls."""
+
+    def grown(count: int) -> tuple[int, int]:
+        events, work = calls(count), 0
+
+        def step(frame: Any, event: str, arg: Any) -> None:
+            nonlocal work
+            work += 1
+
+        kept = [start()]
+        gc.collect()
+        tracemalloc.start()
+        sys.setprofile(step)
+        try:
+            out = []
+            for event in events:
+                made, acc = table.convert(event, kept[-1])
+                out += made
+                kept.append(acc)
+            size = tracemalloc.get_traced_memory()[0]
+        finally:
+            sys.setprofile(None)
+            tracemalloc.stop()
+        assert [e.type for e in out].count("tool_call_end") == count
+        for number in (3, len(events) // 2):  # an old accumulator still goes on from where it was
+            again, acc = table.convert(events[number], kept[number])
+            assert (list(again), acc) == (list(table.convert(events[number], kept[number])[0]), kept[number + 1])
+        return size, work
+
+    (size, work), (size_of_more, work_of_more) = grown(100), grown(800)
+    assert size_of_more < 12 * size and work_of_more < 12 * work, "eight times the calls"
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4), st.integers()), max_size=30))
+@FEW
+def test_each_version_of_a_mapping_stays_as_it_was(steps: list[tuple[int, int, int]]) -> None:
+    versions: list[tuple[Versions[int, int], dict[int, int]]] = [(Versions(), {})]
+    for place, key, value in steps:
+        mapping, model = versions[place % len(versions)]  # a version may have many successors
+        versions.append((mapping.plus(key, value), model | {key: value}))
+    for mapping, model in versions:
+        assert list(mapping.items()) == list(model.items()) and mapping == model
 
 
 @given(st.lists(st.text(max_size=3) | st.integers(1_000, 1_100).map(lambda n: "x" * n), max_size=12))

@@ -210,7 +210,7 @@ def _call(raw: Mapping[str, Any], acc: ChatState, out: Out) -> ChatState:
             out.append(_fragment(call, fragment))
     elif call.name:
         return _begin(at, call, acc, out)
-    return with_rest(acc, rest._replace(calls=(*rest.calls[:at], call, *rest.calls[at + 1 :])))
+    return with_rest(acc, rest._replace(calls=rest.calls.plus(at, call)))
 
 
 def _begin(at: int, call: Call, acc: ChatState, out: Out) -> ChatState:
@@ -222,12 +222,12 @@ def _begin(at: int, call: Call, acc: ChatState, out: Out) -> ChatState:
     out.append(StreamEvent("tool_call_start", tool_name=call.name, tool_call_id=call.id, index=index))
     if call.args is not None:
         out.append(_fragment(call, joined(call.args)))
-    return with_rest(acc, rest._replace(next=index + 1, calls=(*rest.calls[:at], call, *rest.calls[at + 1 :])))
+    return with_rest(acc, rest._replace(next=index + 1, calls=rest.calls.plus(at, call)))
 
 
 def begin_nameless(acc: ChatState, out: Out) -> ChatState:
     """Begin the calls whose names never came: the loop answers each with an error. A call without id and arguments is none."""
-    for at, call in enumerate(acc.rest.calls):
+    for at, call in acc.rest.calls.items():
         if call.block < 0 and (call.id or call.args is not None):
             acc = _begin(at, call, acc, out)
     return acc

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from .versions import Versions
+
 __all__ = [
     "NOTHING",
     "Call",
@@ -64,16 +66,16 @@ class Rest(NamedTuple):
     """What changes seldom.
 
     ``next`` is the index of the next block; ``thinking`` that of the last thinking block, ``refusal`` that of the refusal
-    block, or -1; ``numbered``: the wire's indices of the calls are 0, 1, 2, ...; ``field`` the name of the field in which
-    thinking comes; ``citations`` those of the open text; ``sourced``: the sources of the whole answer are among them; ``audio``
-    the pieces of a spoken answer; ``finish`` the finish reason; ``usage`` the newest usage object.
+    block, or -1; ``calls`` are those so far, by their number; ``numbered``: that is also the wire's index of each; ``field`` the
+    name of the field in which thinking comes; ``citations`` those of the open text; ``sourced``: the sources of the whole answer
+    are among them; ``audio`` the pieces of a spoken answer; ``finish`` the finish reason; ``usage`` the newest usage object.
     """
 
     next: int = 0
     thinking: int = -1
     refusal: int = -1
     refused: Chain = None
-    calls: tuple[Call, ...] = ()
+    calls: Versions[int, Call] = Versions()
     numbered: bool = True
     field: str = ""
     details: Chain = None
@@ -113,7 +115,7 @@ def string(value: Any) -> str:
     return value or ""
 
 
-def call_of(raw: Mapping[str, Any], calls: tuple[Call, ...], numbered: bool = False) -> int:
+def call_of(raw: Mapping[str, Any], calls: Mapping[int, Call], numbered: bool = False) -> int:
     """Which call a fragment belongs to; ``len(calls)``: a new one.
 
     By the wire's index; servers that leave it out, or give the same to every call, are told apart by id and name. An
@@ -140,8 +142,8 @@ def call_of(raw: Mapping[str, Any], calls: tuple[Call, ...], numbered: bool = Fa
     return len(calls)
 
 
-def _with_id(id: str, calls: tuple[Call, ...], default: int) -> int:
-    return next((at for at, call in enumerate(calls) if call.id == id), default)
+def _with_id(id: str, calls: Mapping[int, Call], default: int) -> int:
+    return next((at for at, call in calls.items() if call.id == id), default)
 
 
 def _begins(function: Mapping[str, Any], id: Any, call: Call) -> bool:

@@ -169,11 +169,12 @@ def _finish(acc: ChatState, out: Out) -> Converted:
     calls = rest.calls
     if calls and rest.details is not None and acc.thought is None:
         # Reasoning without any text (signatures, encrypted): it stays with the first call, which needs it for replay.
-        calls = (calls[0]._replace(extra={**calls[0].extra, **replayed_details(rest.details)}), *calls[1:])
+        first = calls[0]
+        calls = calls.plus(0, first._replace(extra={**first.extra, **replayed_details(rest.details)}))
     elif rest.details is not None and acc.thought is not None and acc.thought_block < 0:  # signed after its end
         block = thinking_block(acc.thought, rest.field, rest.details)
         ends.append(StreamEvent("block", index=rest.thinking, block=block))
-    for call in calls:
+    for call in calls.values():
         if call.block >= 0:
             ends.append(call_end(call, whole))
     if rest.audio is not None:
@@ -184,7 +185,7 @@ def _finish(acc: ChatState, out: Out) -> Converted:
         StreamEvent(
             "done",
             usage=None if rest.usage is None else chat_usage(rest.usage),
-            stop_reason=stop_reason_of(rest.finish, any(c.block >= 0 for c in rest.calls), refused),
+            stop_reason=stop_reason_of(rest.finish, any(c.block >= 0 for c in rest.calls.values()), refused),
             raw_stop_reason=rest.finish,
             response_id=rest.response_id,
         )

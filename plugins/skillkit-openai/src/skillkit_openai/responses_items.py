@@ -13,6 +13,7 @@ from skillkit_core.stream import StreamEvent
 
 from .responses_blocks import CALLS, item_block, part_block, text_field, text_of_block, thought_of, written
 from .responses_state import Item, ResponsesState
+from .versions import Versions
 
 __all__ = [
     "Out",
@@ -34,7 +35,7 @@ _ENDED = TextBlock("")  # of a part that ended without anybody saying what was i
 
 
 def _with(at: int, item: Item, acc: ResponsesState) -> ResponsesState:
-    return acc._replace(items={**acc.items, at: item})
+    return acc._replace(items=acc.items.plus(at, item))
 
 
 def streamed(at: int, acc: ResponsesState) -> ResponsesState:
@@ -149,7 +150,7 @@ def close(at: int, item: Mapping[str, Any], acc: ResponsesState, out: Out) -> Re
     """End an item with what its end says; an item that ended before is put right where the terminal event says more."""
     if at in acc.items and acc.items[at].kind != (text_field(item, "type") or "unknown"):
         acc = abandon(at, acc, out)  # the end of something else: both are kept
-        acc = acc._replace(items={k: v for k, v in acc.items.items() if k != at})
+        acc = acc._replace(items=Versions({k: v for k, v in acc.items.items() if k != at}))
     waiting = acc.items[at].waiting if at in acc.items else None
     if waiting:
         item = {**waiting, **item}

@@ -9,6 +9,7 @@ from skillkit_core.errors import ProviderError
 from skillkit_core.messages import Block
 
 from .responses_blocks import text_field
+from .versions import Versions
 
 __all__ = ["Item", "ResponsesState", "index_of", "moved", "place"]
 
@@ -42,7 +43,7 @@ class ResponsesState(NamedTuple):
     said.
     """
 
-    items: Mapping[int, Item] = {}  # never changed in place
+    items: Versions[int, Item] = Versions()
     next: int = 0
     response_id: str | None = None
     error: ProviderError | None = None
@@ -58,20 +59,24 @@ def index_of(event: Mapping[str, Any], acc: ResponsesState) -> int:
 def moved(at: int, acc: ResponsesState) -> ResponsesState:
     """With the item that has the index ``at`` at an index that nobody has."""
     others = {k: v for k, v in acc.items.items() if k != at}
-    return acc._replace(items={**others, max(acc.items) + 1: acc.items[at]})
+    return acc._replace(items=Versions({**others, max(acc.items) + 1: acc.items[at]}))
 
 
-def place(number: int, item: Mapping[str, Any], acc: ResponsesState, taken: set[int]) -> int:
+def place(number: int, item: Mapping[str, Any], acc: ResponsesState, taken: set[int], ids: Mapping[Any, int]) -> int:
     """The index of an item of the terminal event: the one with its id, or of its kind at its place or anywhere.
 
-    Some servers leave items out of the terminal event, sort them, or give them other ids there.
+    Some servers leave items out of the terminal event, sort them, or give them other ids there. ``ids``: which item has an id.
     """
     id, kind = item.get("id"), text_field(item, "type") or "unknown"
-    there = acc.items.get(number)
-    if there is not None and id and (there.id, there.kind) == (id, kind) and number not in taken:
-        return number  # as it should be
-    free = [at for at in acc.items if at not in taken]
-    alike = [at for at in free if acc.items[at].kind == kind]
+
+    def fits(at: int) -> bool:
+        return at in acc.items and at not in taken and acc.items[at].kind == kind
+
+    if fits(number) and (not id or id not in ids or acc.items[number].id == id):
+        return number
+    if id in ids and fits(ids[id]):
+        return ids[id]
+    alike = [at for at in acc.items if fits(at)]
     same = next((at for at in alike if id and acc.items[at].id == id), None)
     if same is not None:
         return same

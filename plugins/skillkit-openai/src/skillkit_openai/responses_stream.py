@@ -218,8 +218,9 @@ def ended(event: Mapping[str, Any], acc: ResponsesState) -> Converted:
     out: Out = []
     output = response.get("output")
     taken: set[int] = set()
+    ids = {known.id: at for at, known in acc.items.items()}
     for number, item in enumerate(output or ()):
-        at = place(number, item, acc, taken)
+        at = place(number, item, acc, taken, ids)
         taken.add(at)
         acc = close(at, item, acc, out)
     for at in acc.items:
