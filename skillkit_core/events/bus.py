@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
 import itertools
 import logging
 import time
 import traceback
 import types
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextvars import Context
+from inspect import isawaitable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,12 +27,45 @@ if TYPE_CHECKING:
     from ..host.manager import Host
 
 
+class _Step:
+    """Runs a coroutine until it waits. An exception for its result, as ``coroutine.send`` raises it, costs more than an event.
+
+    Attributes:
+        send: runs a coroutine, and returns its result or what it waits for.
+        handler: record whose time runs while the coroutine waits, ``None`` between two handlers.
+        late: error of the handler whose time is over. What it says to its own end does not matter.
+    """
+
+    __slots__ = ("handler", "late", "send")
+
+    def __init__(self, handler: Any = None) -> None:
+        self.send = _runner().send
+        self.send(None)
+        self.handler = handler
+        self.late: BaseException | None = None
+
+    def error(self, said: BaseException) -> BaseException:
+        """Return the error of a handler that raised ``said``."""
+        late, self.late, self.handler = self.late, None, None
+        return said if late is None or interrupts(said) else late
+
+
 @types.coroutine
-def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable[[], bool]) -> Generator[Any, Any, Any]:
-    task = asyncio.current_task()
-    loop = asyncio.get_running_loop()
-    fired = False
-    requested = task.cancelling() if task is not None else 0
+def _runner() -> Generator[Any, Any, None]:
+    work = yield
+    while True:
+        work = yield (yield from work)
+
+
+_idle: list[_Step] = []
+
+
+@types.coroutine
+def _wait(work: Coroutine[Any, Any, Any], pending: Any, step: _Step, bus: EventBus | None) -> Generator[Any, Any, Any]:
+    """Return the result of ``work``, which waits for ``pending``. End each handler whose time is over."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    handler = timer = limit = None
+    requested, fired = 0, False
 
     def expire() -> None:
         nonlocal fired
@@ -40,72 +73,65 @@ def _drive(iterator: Any, pending: Any, timeout: float | None, overdue: Callable
         if task is not None:
             task.cancel()
 
-    def expired(error: BaseException) -> BaseException:
-        """End the handler and return the error to raise. A cancellation from outside at the same moment comes first."""
-        assert task is not None
-        others = task.uncancel() > requested
-        _end(iterator, error)
-        return asyncio.CancelledError() if others else HandlerTimeout(f"it did not finish within {timeout:g} s")
-
-    # The timer gets an empty context, because the loop keeps a cancelled timer, and all that its context holds, until its time.
-    timer = loop.call_later(timeout, expire, context=Context()) if timeout is not None else None
     try:
         while True:
+            if step.handler is not handler:
+                handler = step.handler
+                if timer is not None:
+                    timer.cancel()
+                requested = task.cancelling() if task is not None else 0
+                limit = handler and (handler.timeout if bus is None else bus.limit(handler.timeout))
+                # The timer gets an empty context, because the loop keeps a cancelled timer and its context until its time.
+                timer = None if limit is None else loop.call_later(limit, expire, context=Context())
+            error: BaseException | None = None
             try:
                 sent = yield pending
-            except BaseException as error:
-                if fired and isinstance(error, (Exception, asyncio.CancelledError)):
-                    raise expired(error) from None
-                if isinstance(error, asyncio.CancelledError) and overdue():
-                    _end(iterator, error)
-                    raise
-                throw = getattr(iterator, "throw", None)
-                if throw is None:
-                    raise
-                pending = throw(error)
-            else:
-                if fired:  # code that the handler called swallowed the cancellation
-                    raise expired(asyncio.CancelledError())
-                pending = iterator.send(sent) if sent is not None else next(iterator)
-    except StopIteration as stop:
-        return stop.value
+            except BaseException as said:  # noqa: BLE001 - the handler gets it
+                error = said
+                if isinstance(said, asyncio.CancelledError) and bus is not None and bus.overdue():
+                    step.late = said
+            if fired and task is not None and (error is None or isinstance(error, (Exception, asyncio.CancelledError))):
+                fired = False
+                others = task.uncancel() > requested  # a cancellation from outside at the same moment comes first
+                step.late = (
+                    asyncio.CancelledError() if others else HandlerTimeout(f"it did not finish within {limit:g} s")
+                )
+                error = (
+                    error or asyncio.CancelledError()
+                )  # none: code that the handler called swallowed the cancellation
+            pending = work.send(sent) if error is None else work.throw(error)
+            if step.late is not None:  # the handler goes on waiting
+                pending = work.throw(GeneratorExit())
+    except BaseException as said:
+        if step.late is not None:
+            raise step.error(said) from None
+        if isinstance(said, StopIteration):
+            return said.value
+        raise
     finally:
+        error = None  # its traceback holds this frame
         if timer is not None:
             timer.cancel()
 
 
-def _end(iterator: Any, error: BaseException) -> None:
-    """Throw the cancellation into a handler, and close a handler that goes on waiting."""
-    for end in (lambda: iterator.throw(error), iterator.close):
-        try:
-            end()
-        except BaseException as said:
-            if interrupts(said):
-                raise
-            return  # the handler's answer to its own cancellation does not matter
-
-
-async def drive(awaitable: Awaitable[Any], timeout: float | None, overdue: Callable[[], bool] = lambda: False) -> Any:
+async def drive(awaitable: Awaitable[Any], timeout: float | None, bus: EventBus | None = None) -> Any:
     """Return the awaitable's result. The ``timeout`` in seconds starts when it first suspends; ``None``: no limit.
 
-    An awaitable cannot swallow a cancellation that comes when ``overdue()`` holds.
+    After the deadline of an abort of the ``bus`` an awaitable cannot swallow a cancellation.
 
     Raises:
         HandlerTimeout: the time is over, and the awaitable was cancelled. A cancellation from outside passes unchanged.
     """
-    iterator = awaitable.__await__()
+    work = _awaited(awaitable)
     try:
-        pending = next(iterator)
+        pending = work.send(None)
     except StopIteration as stop:
         return stop.value
-    return await _drive(iterator, pending, timeout, overdue)
+    return await _wait(work, pending, _Step(types.SimpleNamespace(timeout=timeout)), bus)
 
 
-async def drive_on(
-    coroutine: CoroutineType[Any, Any, Any], pending: Any, timeout: float | None, overdue: Callable[[], bool]
-) -> Any:
-    """Return a coroutine's result as :func:`drive` does, after its first step was made by hand and yielded ``pending``."""
-    return await _drive(coroutine.__await__(), pending, timeout, overdue)
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 MAX_DEPTH = 8
@@ -184,16 +210,12 @@ class EventBus(Subscriptions):
         self.session_id = session_id
 
     async def fire(self, cls: type[Event], **values: Any) -> EventResult:
-        """Emit an event of this bus if it has handlers, and return the answers as one. Raise as :meth:`emit` does.
+        """Emit an event of class ``cls`` with the fields ``values`` if it has handlers. Return and raise as :meth:`emit` does.
 
         Ask :meth:`has` first only where a value costs something to compute.
-
-        Args:
-            cls: the class of the event.
-            values: the fields of the event, besides those that :meth:`make` fills in.
         """
         records = self.table.get(cls.type)
-        return NO_ANSWER if records is None else await self._dispatch(self.make(cls, **values), records)
+        return NO_ANSWER if records is None else await self.emit(self.make(cls, **values))
 
     def _build(self, event: Event | str, data: Any) -> Event:
         if isinstance(event, Event):
@@ -218,35 +240,39 @@ class EventBus(Subscriptions):
             GuardFailed: a handler in phase ``guard`` failed, and the event has guards.
             EventRecursionError: handlers emit more than eight levels deep.
         """
-        if type(event) is str:
-            event = self._build(event, data)
-        records = self.table.get(event.type)  # type: ignore[union-attr]
+        given: Any = self._build(event, data) if type(event) is str else event
+        records = self.table.get(given.type)
         if records is None:
             return NO_ANSWER
-        return await self._dispatch(event, records)
-
-    async def _dispatch(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
         depth = _depth.get()
         # The report of this error must pass.
-        if depth >= MAX_DEPTH and event.type != "handler_error":
-            raise EventRecursionError(f"{event.type!r} was emitted from handlers more than {MAX_DEPTH} levels deep")
+        if depth >= MAX_DEPTH and given.type != "handler_error":
+            raise EventRecursionError(f"{given.type!r} was emitted from handlers more than {MAX_DEPTH} levels deep")
         token = _depth.set(depth + 1)
         try:
-            if event.guard == "always":
-                return await decide(self, event, records)
-            return await self._run(event, records)
+            if given.guard == "always":
+                return await decide(self, given, records)
+            try:
+                step = _idle.pop()
+            except IndexError:
+                step = _Step()
+            work = self._run(given, records, step)
+            found = step.send(work)
+            if found is NO_ANSWER or isinstance(found, EventResult):
+                step.handler = None
+                _idle.append(step)
+                return found
+            return await _wait(work, found, step, self)  # type: ignore[no-any-return]
         finally:
             _depth.reset(token)
 
-    async def _run(self, event: Any, records: tuple[HandlerRecord, ...]) -> EventResult:
+    async def _run(self, event: Any, records: tuple[HandlerRecord, ...], step: _Step) -> EventResult:
         fold: Fold | None = None
         refusal: GuardFailed | None = None
         watched = self.debug or self.probe is not None
         try:
             for record in records:
-                if record.phase == OBSERVER:
-                    break
-                if not record.alive or (record.filtered and not record.wants(event)):
+                if record.filtered and not record.wants(event):
                     continue
                 try:
                     if watched:
@@ -255,27 +281,27 @@ class EventBus(Subscriptions):
                         answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
                     if answer is None:
                         continue
-                    if type(answer) is CoroutineType:
-                        try:  # the first step by hand is cheap, and most handlers have no second one
-                            pending = answer.send(None)
-                        except StopIteration as stop:
-                            answer = stop.value
-                        else:
-                            answer = await drive_on(answer, pending, self._limit(record.timeout), self._overdue)
-                    elif not isinstance(answer, EventResult):
-                        answer = await self._await(answer, record)
-                    if answer is None:
-                        continue
+                    if type(answer) is CoroutineType or (not isinstance(answer, EventResult) and isawaitable(answer)):
+                        step.handler = record
+                        answer = await answer
+                        if step.late is not None:
+                            raise step.late
+                        if answer is None:
+                            continue
                     self.check_answer(event, answer)
                     if fold is None:
                         fold = Fold(event)
                     surplus = fold.add(answer)
                     event = fold.event
                     if surplus:
+                        step.handler = None
                         await self.failed(record, event, UsageError(f"another handler gave {surplus!r} first"))
                     if fold.stopped:
                         break
-                except Exception as error:  # noqa: BLE001 - discarded and reported (spec, section 4)
+                except BaseException as error:
+                    error = step.error(error)
+                    if not isinstance(error, Exception):
+                        raise error
                     await self.failed(record, event, error)
                     if event.guard and record.phase == GUARD:
                         refusal = GuardFailed(record, event.type, error)
@@ -285,6 +311,7 @@ class EventBus(Subscriptions):
             self.tell(event, records)
             raise
         if records[-1].phase == OBSERVER:
+            step.handler = None
             await self.observed(event, records)
         if refusal is not None:
             raise refusal
@@ -302,19 +329,14 @@ class EventBus(Subscriptions):
             log.warning("handler %s held the loop for %.0f ms on %s", record.label, seconds * 1000, event.type)
         return answer
 
-    async def _await(self, answer: Any, record: HandlerRecord) -> Any:
-        if not inspect.isawaitable(answer):
-            return answer
-        return await drive(answer, self._limit(record.timeout), self._overdue)
-
-    def _limit(self, timeout: float | None) -> float | None:
+    def limit(self, timeout: float | None) -> float | None:
         """Return the seconds that a handler may take, after an abort at most the time that is left."""
         if self.deadline is None:
             return timeout
         left = max(LAST_SECONDS, self.deadline - asyncio.get_running_loop().time())
         return left if timeout is None else min(left, timeout)
 
-    def _overdue(self) -> bool:
+    def overdue(self) -> bool:
         """Return whether the deadline of an abort has passed."""
         return self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline
 
@@ -326,8 +348,8 @@ class EventBus(Subscriptions):
         if record.timeout is not None and time.perf_counter() - started > record.timeout:
             # A plain function cannot be interrupted.
             raise HandlerTimeout(f"it did not finish within {record.timeout:g} s")
-        if answer is not None and not isinstance(answer, EventResult):
-            answer = await self._await(answer, record)
+        if answer is not None and not isinstance(answer, EventResult) and isawaitable(answer):
+            answer = await drive(answer, record.timeout, self)
         if answer is not None and record.phase != OBSERVER:
             self.check_answer(event, answer)
         return answer
@@ -360,13 +382,11 @@ class EventBus(Subscriptions):
     @staticmethod
     def check_answer(event: Any, answer: Any) -> None:
         """Raise ``TypeError`` or ``ValueError`` when a handler of the event may not return ``answer``."""
-        wanted = event.answer
+        wanted, given = event.answer, type(answer).__name__
         if wanted is None:
-            raise TypeError(f"{event.type!r} is only observed, the handler returned {type(answer).__name__}")
+            raise TypeError(f"{event.type!r} is only observed, the handler returned {given}")
         if not isinstance(answer, wanted):
-            raise TypeError(
-                f"{event.type!r} wants {wanted.__name__} or None, the handler returned {type(answer).__name__}"
-            )
+            raise TypeError(f"{event.type!r} wants {wanted.__name__} or None, the handler returned {given}")
         answer.check(event)
 
     async def failed(self, record: HandlerRecord, event: Any, error: BaseException) -> None:
@@ -376,14 +396,8 @@ class EventBus(Subscriptions):
         if event.type == "handler_error" or not self.has("handler_error"):
             log.warning("handler %s failed on %s: %s", record.label, event.type, in_words(error))
             return
-        problem = self.make(
-            HandlerErrorEvent,
-            event=event.type,
-            source=record.label,
-            plugin=record.plugin,
-            error=in_words(error),
-            traceback=trace,
-        )
+        facts = {"event": event.type, "source": record.label, "plugin": record.plugin, "traceback": trace}
+        problem = self.make(HandlerErrorEvent, error=in_words(error), **facts)
         if _in_sync.get() and not self.all_sync("handler_error"):
             report = asyncio.get_running_loop().create_task(self._report(problem))
             self._reports.append(report)
@@ -408,11 +422,11 @@ class EventBus(Subscriptions):
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(self._dispatch(event, records))
+            return asyncio.run(self.emit(event))
         if any(r.is_async for r in records):
             names = ", ".join(r.label for r in records if r.is_async)
             raise AsyncHandlerError(f"{event.type!r} has async handlers ({names})", hint="await emit() instead")
-        work = self._dispatch(event, records)
+        work = self.emit(event)
         token = _in_sync.set(True)
         try:
             work.send(None)

@@ -44,6 +44,7 @@ class HandlerRecord:
     Attributes:
         plugin: plugin that implements or added the handler, ``None`` for the application.
         hook: ``event`` for an implementation of that hook, ``None`` for one of the event's own hook.
+        filtered: whether :meth:`wants` may say no.
     """
 
     function: HandlerFunction
@@ -55,11 +56,16 @@ class HandlerRecord:
     tools: frozenset[str] | None = None
     only: Callable[[Any], bool] | None = None
     hook: str | None = None
-    alive: bool = field(default=True)
+    alive: bool = True
     filtered: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.filtered = self.tools is not None or self.only is not None
+        self.live(self.alive)
+
+    def live(self, alive: bool) -> None:
+        """Let the handler be called, or not any more."""
+        self.alive = alive
+        self.filtered = not alive or self.phase == OBSERVER or self.tools is not None or self.only is not None
 
     @property
     def label(self) -> str:
@@ -68,7 +74,9 @@ class HandlerRecord:
         return f"{name!r} of plugin {self.plugin!r}" if self.plugin else f"{name!r}"
 
     def wants(self, event: Any) -> bool:
-        """Return whether the handler's filters let the event through."""
+        """Return whether the handler may answer the event: it is no observer, and neither removed nor filtered out."""
+        if not self.alive or self.phase == OBSERVER:
+            return False
         if self.tools is not None and getattr(event, "tool_name", None) not in self.tools:
             return False
         return self.only is None or self.only(event)
@@ -290,7 +298,7 @@ class Subscriptions:
             with self._lock:
                 for name, record in records.items():
                     if record.alive:
-                        record.alive = False
+                        record.live(False)
                         added[name].remove(record)
                 self._compile(*records)
 
@@ -335,7 +343,7 @@ class Subscriptions:
             for name, old in self._impls.items():
                 for impl, record in old.items():
                     # A running emit must not call a removed handler.
-                    record.alive = impl in records.get(name, {})
+                    record.live(impl in records.get(name, {}))
             self._impls, self.table = records, table
             if self._handlers or self._observers or self.parent is not None or self._children:
                 self._compile(*self.known)
@@ -346,7 +354,7 @@ class Subscriptions:
             for added in (self._handlers, self._observers):
                 for name, records in added.items():
                     for record in [r for r in records if r.plugin == plugin]:
-                        record.alive = False
+                        record.live(False)
                         records.remove(record)
                         self._compile(name)
 

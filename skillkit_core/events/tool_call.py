@@ -100,7 +100,7 @@ class _Decider:
         for record in records:
             if record.phase >= GUARD or (self.blocks and record.phase != phase):
                 break
-            if not _wants(record, self.event):
+            if record.filtered and not record.wants(self.event):
                 continue
             phase = record.phase
             args = self.rewritten(await self.ask(record))
@@ -122,7 +122,7 @@ class _Decider:
     async def guards(self, records: tuple[HandlerRecord, ...]) -> None:
         """Ask the guards, with the final arguments."""
         for record in records:
-            if record.phase != GUARD or not _wants(record, self.event):
+            if record.phase != GUARD or (record.filtered and not record.wants(self.event)):
                 continue
             answer = await self.ask(record)
             if answer is not None and answer.args is not None:
@@ -161,10 +161,6 @@ def same_json(a: Any, b: Any) -> bool:
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(same_json(x, y) for x, y in zip(a, b, strict=True))
     return type(a) is type(b) and bool(a == b)
-
-
-def _wants(record: HandlerRecord, event: Any) -> bool:
-    return record.alive and (not record.filtered or record.wants(event))
 
 
 async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerRecord, ...]) -> ToolCallDecision:

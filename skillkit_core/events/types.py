@@ -13,24 +13,7 @@ from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResul
 from ..models import ModelDefinition, TokenUsage
 from ..stream import StreamEvent
 from ..tools import Tool
-from .results import (
-    BeforeAgentEndResult,
-    BeforeAgentStartResult,
-    BeforeCompactResult,
-    ContextTransformResult,
-    EventResult,
-    InputResult,
-    MessageEndResult,
-    ModelRequestResult,
-    ProviderRequestResult,
-    SessionBeforeResult,
-    SessionBeforeTreeResult,
-    SessionStartResult,
-    ToolCallEventResult,
-    ToolResultEventResult,
-    TurnEndResult,
-    TurnStartResult,
-)
+from . import results
 
 __all__ = [
     "AfterProviderResponseEvent", "AgentEndEvent", "AgentSettledEvent", "AgentStartEvent", "ApprovalRequestEvent",
@@ -57,7 +40,7 @@ class Event:
         ts: seconds since the epoch.
     """
 
-    answer: ClassVar[type[EventResult] | None] = None  # type of an answer; None: the event is only observed
+    answer: ClassVar[type[results.EventResult] | None] = None  # type of an answer; None: the event is only observed
     guard: ClassVar[Literal["", "phase", "always"]] = ""  # handlers that fail closed: none, those in phase guard, all
     type: ClassVar[str] = ""
     session_id: str | None = None
@@ -73,7 +56,7 @@ class SessionStartEvent(Event):
     """A session was opened."""
 
     type = "session_start"
-    answer = SessionStartResult
+    answer = results.SessionStartResult
     reason: Literal["startup", "new", "resume", "fork", "reload"] = "new"
     previous: str | None = None
     path: str | None = None
@@ -84,7 +67,7 @@ class SessionBeforeSwitchEvent(Event):
     """The agent is about to leave its session for another one: ``target`` is the other's id, ``None`` for a new session."""
 
     type = "session_before_switch"
-    answer = SessionBeforeResult
+    answer = results.SessionBeforeResult
     target: str | None = None
     reason: Literal["new", "resume"] = "new"
 
@@ -94,7 +77,7 @@ class SessionBeforeForkEvent(Event):
     """The agent is about to go on in a copy of the session up to the entry ``target``, in an empty one for ``None``."""
 
     type = "session_before_fork"
-    answer = SessionBeforeResult
+    answer = results.SessionBeforeResult
     target: str | None = None
     reason: Literal["fork"] = "fork"
 
@@ -104,7 +87,7 @@ class SessionBeforeTreeEvent(Event):
     """The agent is about to go on from the entry ``target`` of the same session, from the start for ``None``."""
 
     type = "session_before_tree"
-    answer = SessionBeforeTreeResult
+    answer = results.SessionBeforeTreeResult
     target: str | None = None
     reason: Literal["tree"] = "tree"
 
@@ -140,7 +123,7 @@ class InputEvent(Event):
     """A prompt, a steering message or a follow-up has come in, as raw text before anything is expanded."""
 
     type = "input"
-    answer = InputResult
+    answer = results.InputResult
     guard = "phase"
     text: str = ""
     images: tuple[Block, ...] = ()
@@ -157,7 +140,7 @@ class BeforeAgentStartEvent(Event):
     """
 
     type = "before_agent_start"
-    answer = BeforeAgentStartResult
+    answer = results.BeforeAgentStartResult
     prompt: str = ""
     images: tuple[Block, ...] = ()
     system_prompt: str = ""
@@ -191,7 +174,7 @@ class TurnStartEvent(Event):
     """A turn begins, before its request."""
 
     type = "turn_start"
-    answer = TurnStartResult
+    answer = results.TurnStartResult
     turn_index: int = 0
     messages: Sequence[AgentMessage] = ()
     tools: Sequence[Tool] = ()
@@ -203,7 +186,7 @@ class ContextTransformEvent(Event):
     """The messages of a request are ready, also of a retry. ``tokens`` is an estimate."""
 
     type = "context_transform"
-    answer = ContextTransformResult
+    answer = results.ContextTransformResult
     guard = "phase"
     messages: Sequence[AgentMessage] = ()
     tokens: int = 0
@@ -224,7 +207,7 @@ class BeforeModelRequestEvent(Event):
     """
 
     type = "before_model_request"
-    answer = ModelRequestResult
+    answer = results.ModelRequestResult
     guard = "phase"
     request: str
     model: ModelDefinition
@@ -250,7 +233,7 @@ class BeforeProviderRequestEvent(Event):
     """
 
     type = "before_provider_request"
-    answer = ProviderRequestResult
+    answer = results.ProviderRequestResult
     guard = "phase"
     model: ModelDefinition | None = None
     options: Mapping[str, Any] = EMPTY
@@ -302,7 +285,7 @@ class MessageEndEvent(Event):
     """A message is complete and about to be persisted as ``entry_id``."""
 
     type = "message_end"
-    answer = MessageEndResult
+    answer = results.MessageEndResult
     message: AgentMessage | None = None
     entry_id: str = ""
 
@@ -320,7 +303,7 @@ class ToolCallEvent(ToolEvent):
     """``before_tool_call``: the model calls a tool. ``args`` are the arguments that would run, ``raw_args`` the model's own."""
 
     type = "before_tool_call"
-    answer = ToolCallEventResult
+    answer = results.ToolCallEventResult
     guard = "always"
     args: Mapping[str, Any] = EMPTY
     raw_args: Mapping[str, Any] = EMPTY
@@ -354,7 +337,7 @@ class ToolResultEvent(ToolEvent):
     """``after_tool_result``: a tool answered, or a handler substituted the answer. ``duration`` is in seconds."""
 
     type = "after_tool_result"
-    answer = ToolResultEventResult
+    answer = results.ToolResultEventResult
     guard = "phase"
     args: Mapping[str, Any] = EMPTY
     raw_args: Mapping[str, Any] = EMPTY
@@ -389,7 +372,7 @@ class TurnEndEvent(Event):
     """A turn is over, and its results are persisted. ``message`` is ``None`` when there was no answer."""
 
     type = "turn_end"
-    answer = TurnEndResult
+    answer = results.TurnEndResult
     turn_index: int = 0
     message: AssistantMessage | None = None
     tool_results: tuple[ToolResultMessage, ...] = ()
@@ -401,7 +384,7 @@ class BeforeCompactEvent(Event):
     """The history is about to be shortened. ``signal`` is set when the run is aborted meanwhile."""
 
     type = "before_compact"
-    answer = BeforeCompactResult
+    answer = results.BeforeCompactResult
     reason: Literal["threshold", "overflow", "manual"] = "threshold"
     preparation: Any = None
     tokens: int = 0
@@ -529,7 +512,7 @@ class BeforeAgentEndEvent(Event):
     """A run would end normally. ``n_continues`` counts how often in a row handlers made the run go on."""
 
     type = "before_agent_end"
-    answer = BeforeAgentEndResult
+    answer = results.BeforeAgentEndResult
     messages: Sequence[AgentMessage] = ()
     stop_hook_active: bool = False
     n_continues: int = 0

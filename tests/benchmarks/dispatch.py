@@ -2,7 +2,7 @@
 
 Run it: ``python tests/benchmarks/dispatch.py [--json] [--rounds N]``. The targets are those of the runtime's contract:
 nobody listening under 100 ns at the call site, an awaited emit to nobody under 300 ns, one sync handler under 2000 ns.
-Ends with 1 when a target is missed.
+Ends with 1 when a target is missed. The goals are what is worth trying for; what stops it is in the README beside this file.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from skillkit_core import EventBus, ToolCallEventResult
 from skillkit_core.events.types import AgentSettledEvent, ToolCallEvent
 
 TARGETS = {"call site, nobody listens": 100.0, "emit to nobody": 300.0, "one sync handler": 2000.0}
+GOALS = {"one async handler": 600.0, "ten async handlers": 2500.0}
 
 
 async def empty(event: Any) -> None:
@@ -41,11 +42,12 @@ Loop = Callable[[int], Awaitable[None]]
 def measured() -> dict[str, Loop]:
     """The loops to time: each does its thing ``n`` times."""
     nobody, event = EventBus(), AgentSettledEvent()
-    one, one_async, ten, observed, guarded = EventBus(), EventBus(), EventBus(), EventBus(), EventBus()
+    one, one_async, ten, ten_async, observed, guarded = (EventBus() for _ in range(6))
     one.on("agent_settled", handler)
     one_async.on("agent_settled", async_handler)
     for _ in range(10):
         ten.on("agent_settled", handler)
+        ten_async.on("agent_settled", async_handler)
     observed.observe(handler, ["agent_settled"])
     call = ToolCallEvent(tool_name="t")
     guarded.on("before_tool_call", lambda e: ToolCallEventResult(), phase="guard")
@@ -83,6 +85,7 @@ def measured() -> dict[str, Loop]:
         "one sync handler": emits(one, event),
         "one async handler": emits(one_async, event),
         "ten sync handlers": emits(ten, event),
+        "ten async handlers": emits(ten_async, event),
         "one observer": emits(observed, event),
         "one guard of a tool call": emits(guarded, call),
         "building an event": build,
@@ -120,11 +123,12 @@ def main() -> int:
     missed = [name for name, most in TARGETS.items() if found[name] >= most]
     if args.json:
         rows = {name: {"ns": round(ns, 1), "ratio": round(ns / unit, 2)} for name, ns in found.items()}
-        print(json.dumps({"results": rows, "targets": TARGETS, "missed": missed}, indent=2))
+        print(json.dumps({"results": rows, "targets": TARGETS, "goals": GOALS, "missed": missed}, indent=2))
     else:
         for name, ns in found.items():
             target = f"   target < {TARGETS[name]:.0f} ns" if name in TARGETS else ""
-            print(f"{name:28} {ns:9.1f} ns   {ns / unit:6.2f} x an empty async call{target}")
+            goal = f"   goal < {GOALS[name]:.0f} ns" if name in GOALS else ""
+            print(f"{name:28} {ns:9.1f} ns   {ns / unit:6.2f} x an empty async call{target}{goal}")
         for name in missed:
             print(f"missed: {name}", file=sys.stderr)
     return 1 if missed else 0

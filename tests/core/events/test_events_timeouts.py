@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
 from bus_calls import emit
 
-from skillkit_core import EventBus, UsageError
+from skillkit_core import EventBus, TurnEndResult, UsageError
+from skillkit_core.events.types import TurnEndEvent
 
 
 def hang(done: list[str] | None = None) -> Any:
@@ -147,3 +150,95 @@ def test_default_timeouts_are_those_of_the_spec() -> None:
     bus.observe(lambda e: None, ["session_shutdown"])
     timeouts = {name: [r.timeout for r in records] for name, records in bus.table.items()}
     assert timeouts == {"turn_end": [30.0], "input": [60.0], "before_tool_call": [60.0], "session_shutdown": [5.0, 5.0]}
+
+
+def test_each_handler_has_a_time_of_its_own_and_a_report_has_none_of_it() -> None:
+    bus, order = EventBus(), []
+
+    async def waits(event: Any) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        order.append("waited")
+
+    async def reported(event: Any) -> None:
+        order.append("report begins")
+        await asyncio.sleep(0.05)  # longer than the handler that failed may take
+        order.append("report ends")
+
+    async def answers(event: Any) -> TurnEndResult:
+        await asyncio.sleep(0)
+        return TurnEndResult(stop=True, reason="enough")
+
+    bus.on("turn_end", waits, timeout=30)
+    bus.on("turn_end", hang(order), timeout=0.01)
+    bus.on("turn_end", waits, timeout=30)
+    bus.on("turn_end", answers, timeout=30)
+    bus.on("handler_error", reported)
+
+    async def main() -> Any:
+        armed, loop = [], asyncio.get_running_loop()
+        original = loop.call_later
+
+        def counting(delay: float, *args: Any, **kwargs: Any) -> Any:
+            armed.append(delay)
+            return original(delay, *args, **kwargs)
+
+        loop.call_later = counting  # type: ignore[method-assign]
+        return await bus.emit("turn_end"), [delay for delay in armed if delay != 0.05]
+
+    result, armed = asyncio.run(main())
+    assert (result.stop, result.reason) == (True, "enough")
+    assert order == ["waited", "cleaned up", "report begins", "report ends", "waited"]
+    assert armed == [30, 0.01, 30, 30, 30], "one for each handler that suspends, and one for the report's own"
+
+
+def test_events_that_wait_at_the_same_time_do_not_disturb_each_other() -> None:
+    bus, seen = EventBus(), []
+
+    async def inner(event: Any) -> None:
+        await asyncio.sleep(0)
+        seen.append("inner")
+
+    async def outer(event: Any) -> None:
+        await bus.emit("agent_settled")
+        await asyncio.sleep(0)
+        seen.append("outer")
+
+    bus.on("agent_settled", inner)
+    bus.on("turn_end", outer)
+
+    async def main() -> None:
+        await asyncio.gather(*(bus.emit("turn_end") for _ in range(20)))
+
+    asyncio.run(main())
+    assert sorted(seen) == ["inner"] * 20 + ["outer"] * 20
+
+
+def test_an_event_is_freed_with_its_last_reference() -> None:
+    class Note(str):
+        """A value whose end can be seen."""
+
+    bus, ends = EventBus(), []
+
+    async def quick(event: Any) -> TurnEndResult:
+        return TurnEndResult(reason=event.message)
+
+    async def slow(event: Any) -> None:
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    async def main() -> None:
+        for handler in (quick, slow):
+            off = bus.on("turn_end", handler)
+            note = Note("said")
+            ends.append(weakref.ref(note))
+            await bus.emit(bus.make(TurnEndEvent, message=note))
+            off()
+            del note
+
+    gc.disable()
+    try:
+        asyncio.run(main())
+        assert [end() for end in ends] == [None, None]
+    finally:
+        gc.enable()
