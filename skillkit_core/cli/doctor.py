@@ -67,7 +67,8 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         name = host.adapters.default()
         if name is None:
             raise SkillKitError("no provider can be asked", hint=host.adapters.way_out())
-        return f"a bare run asks {name!r}"
+        remark = host.adapters.get(name).remark()
+        return f"a bare run asks {name!r}" + (f"; {remark}" if remark else "")
 
     def skills() -> str:
         found = len(host.skills)

@@ -156,5 +156,9 @@ class LLMAdapter(ABC):
         """
         return None
 
+    def remark(self) -> str:
+        """Return what ``skillkit doctor`` adds to the name of the provider. Nothing is sent. The default returns nothing."""
+        return ""
+
     async def close(self) -> None:
         """Close connections. The adapter is not used afterwards."""

@@ -333,3 +333,34 @@ def test_a_server_that_is_not_there_is_named(skillkit_cli, llm_server):
     assert result.exit_code == 1
     assert f"nothing listens at {url.split('/')[2]}" in result.stderr
     assert "start the server" in result.stderr
+
+
+TRACER = """
+import {package}
+
+plain = {package}.{client}.post
+
+
+async def post(self, *args, **named):
+    return await plain(self, *args, **named)
+
+
+{package}.{client}.post = post
+"""
+
+
+@pytest.mark.parametrize(("package", "client"), [("openai", "AsyncOpenAI"), ("anthropic", "AsyncAnthropic")])
+def test_the_doctor_says_when_somebody_wraps_the_sdk(skillkit_cli, install_plugin, tmp_path, package, client):
+    key = {f"{package.upper()}_API_KEY": "sk-loopback-secret"}
+
+    def said():
+        checks = skillkit_cli("doctor", "--json", env=key).ok().json["checks"]
+        return next(row["message"] for row in checks if row["check"] == "provider")
+
+    assert said() == f"a bare run asks '{package}'"
+    module = tmp_path / "tracing_plugin.py"
+    module.write_text(TRACER.format(package=package, client=client))
+    install_plugin("tracing", module)
+    assert said() == (
+        f"a bare run asks '{package}'; {package}: {client}.post was wrapped; each request takes the SDK's own, longer way"
+    )

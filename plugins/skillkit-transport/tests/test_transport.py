@@ -184,6 +184,7 @@ def test_whoever_wraps_the_sdk_sees_each_request(
         monkeypatch.setattr(owner, wrapped, traced)
         for _ in range(3):
             await (await transport.post("/ask", b"hi", {})).aread()
+        assert transport.remark() == f"{kind.package}: {transport.detour}; each request takes the SDK's own, longer way"
         return len(seen), transport.detour
 
     _, (seen, detour) = with_transport(kind, work)

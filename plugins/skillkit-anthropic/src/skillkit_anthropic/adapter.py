@@ -378,6 +378,10 @@ class AnthropicAdapter(LLMAdapter):
         except (ValueError, KeyError, TypeError):
             raise origin.sign(origin.foreign("", body)) from None
 
+    def remark(self) -> str:
+        """Whether each request takes the SDK's own, longer way, and why."""
+        return self._transport.remark()
+
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()

@@ -265,6 +265,10 @@ class OpenAIWire(LLMAdapter):
         except (ValueError, KeyError, TypeError):
             raise origin.sign(origin.foreign("", body)) from None
 
+    def remark(self) -> str:
+        """Whether each request takes the SDK's own, longer way, and why."""
+        return self._client.remark()
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()

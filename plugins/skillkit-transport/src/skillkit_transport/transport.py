@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 
 C = TypeVar("C")  # the SDK's client
 
+_LONGER = "%s: %s; each request takes the SDK's own, longer way"
 _KEPT = 8  # kinds of requests whose headers are remembered: there is one, unless their settings give headers
 
 
@@ -182,8 +183,18 @@ class SDKTransport(ABC, Generic[C]):
     def _look(self, obstacle: str) -> None:
         """Say once what keeps requests from the short way."""
         if obstacle and obstacle != self.detour:
-            _log.warning("%s: %s; each request takes the SDK's own, longer way", self.package, obstacle)
+            _log.warning(_LONGER, self.package, obstacle)
         self.detour = obstacle
+
+    def remark(self) -> str:
+        """Why requests would take the SDK's own, longer way, in words for ``skillkit doctor``; empty: they would not.
+
+        Nothing is sent. The SDK is imported.
+        """
+        from .prepared import obstacle
+
+        found = obstacle(self.make(), self.package)
+        return _LONGER % (self.package, found) if found else ""
 
     def _watched(self) -> bool:
         """Whether somebody wants the log of the SDK or of its HTTP client, which only they themselves can write."""
