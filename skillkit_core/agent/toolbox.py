@@ -124,8 +124,8 @@ class Toolbox(Part):
 
     def permits(self, name: str) -> bool:
         """Return whether ``only_tools`` of the agent and of all its ancestors allow a tool."""
-        self.tools()
-        return all(only is None or name in only for only in self._only)
+        limits = (self._only_own,) if self._nesting.parent is None else self._nesting.only_tools()
+        return all(only is None or name in only for only in limits)
 
     def source(self, name: str) -> str | None:
         """Return the plugin that registered a tool; ``None`` for a tool of the agent."""

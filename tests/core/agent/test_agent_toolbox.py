@@ -135,3 +135,20 @@ def test_keywords_that_nobody_checks_are_told_once_with_tool_and_plugin(kit: Any
         ]
 
     go(main)
+
+
+def test_whether_a_tool_is_permitted_is_said_without_asking_the_tool_sets(kit: Any, go: Any) -> None:
+    asked: list[Any] = []
+
+    class Plugin:
+        @hookimpl
+        def register_tools(self, register: Any) -> None:
+            register(ToolSet("counting", lambda agent: asked.append(agent) or ()))
+
+    async def main() -> list[bool]:
+        agent = kit.agent(host=kit.host(("p", Plugin())), only_tools=frozenset({"read"}))
+        assert agent.toolbox.tools() == () and len(asked) == 1
+        return [agent.toolbox.permits(name) for name in ("read", "write")]
+
+    assert go(main()) == [True, False]
+    assert len(asked) == 1
