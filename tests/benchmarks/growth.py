@@ -4,9 +4,9 @@ Run it with the Python of an environment that has SkillKit and its plugins insta
 
     python tests/benchmarks/growth.py [ROW ...] [--rounds N] [--json]
 
-``bend`` is the cost of the second half over that of the first half: 1 on a straight line, 3 where it is quadratic. The sizes of a
-row take turns, with an empty Python between them, and the least of all rounds counts: ratios hold on a busy machine, too.
-A new row is a function that prepares one size and returns its measurement, and a line in :data:`ROWS`.
+``bend`` is what one more costs in the second half over what it costs in the first: 1 on a straight line, 3 where it is
+quadratic. The sizes of a row take turns, with an empty Python between them, and the least of all rounds counts: ratios hold on a
+busy machine, too. A new row is a function that prepares one size and returns its measurement, and a line in :data:`ROWS`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from startup import EMPTY, START, cpu
@@ -103,10 +104,19 @@ SESSIONS = (
     + """
 async def main():
     host = Host(discover=False)
+    host.freeze()
+    everybody, here = asyncio.Event(), []
+    async def wait(args, ctx):
+        here.append(ctx)
+        if len(here) == size:
+            everybody.set()
+        await everybody.wait()
+        return "1"
+    tool = Tool("wait", "Wait for all sessions.", wait, {"type": "object"})
     async def one():
-        async with AgentRunner(host=host) as agent:
-            agent.set_adapter(ScriptedModel(["one", "two", "three"]))
-            for _ in range(3):
+        async with AgentRunner(AgentConfig(tools=(tool,)), host=host) as agent:
+            agent.set_adapter(ScriptedModel([Reply(calls=[Call("wait")]), "two", "three"]))
+            for _ in range(2):
                 await agent.chat("go")
     await asyncio.gather(*(one() for _ in range(size)))
 asyncio.run(main())
@@ -125,6 +135,64 @@ async def main():
 asyncio.run(main())
 """
 )
+# Without the fields that no client reads; the server is this program, too.
+CALLS = (
+    BEGIN
+    + """
+import json
+from skillkit_core import LLMRequest, ModelDefinition, ToolCall
+from skillkit_core.stream import MessageBuilder
+
+def chat():
+    call = lambda at, **more: {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": at, **more}]}}]}
+    for at in range(size):
+        yield call(at, id=f"c{at}", function={"name": "add", "arguments": ""})
+        yield call(at, function={"arguments": "{}"})
+    yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+
+def responses():
+    item = lambda at: {"type": "function_call", "id": f"f{at}", "call_id": f"c{at}", "name": "add", "arguments": "{}"}
+    for at in range(size):
+        yield {"type": "response.output_item.added", "output_index": at, "item": {**item(at), "arguments": ""}}
+        yield {"type": "response.function_call_arguments.delta", "output_index": at, "delta": "{}"}
+        yield {"type": "response.output_item.done", "output_index": at, "item": item(at)}
+    output = [item(at) for at in range(size)]
+    yield {"type": "response.completed", "response": {"id": "x", "status": "completed", "output": output}}
+
+def messages():
+    yield {"type": "message_start", "message": {"id": "x", "role": "assistant", "content": [], "usage": {}}}
+    for at in range(size):
+        block = {"type": "tool_use", "id": f"c{at}", "name": "add", "input": {}}
+        yield {"type": "content_block_start", "index": at, "content_block": block}
+        yield {"type": "content_block_delta", "index": at, "delta": {"type": "input_json_delta", "partial_json": "{}"}}
+        yield {"type": "content_block_stop", "index": at}
+    yield {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}}
+    yield {"type": "message_stop"}
+
+async def serve(reader, writer):
+    await reader.readuntil(b"\\r\\n\\r\\n")
+    events = {"openai-chat": chat, "openai-responses": responses, "anthropic-messages": messages}[API]()
+    body = b"".join(b"data: %s\\n\\n" % json.dumps(event).encode() for event in events)
+    head = b"HTTP/1.1 200 OK\\r\\ncontent-type: text/event-stream\\r\\nconnection: close\\r\\ncontent-length: %d\\r\\n\\r\\n"
+    writer.write(head % len(body) + body)
+    await writer.drain()
+    writer.close()
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    host = Host()
+    url = "http://127.0.0.1:%d/v1" % server.sockets[0].getsockname()[1]
+    name = "anthropic" if API == "anthropic-messages" else "openai"
+    adapter = host.adapters.resolve(name, API, base_url=url, api_key="x")
+    built = MessageBuilder()
+    async for event in adapter.stream(LLMRequest(ModelDefinition(id="m", provider=name), messages=())):
+        built.add(event)
+    assert built.error is None and len([b for b in built.blocks() if isinstance(b, ToolCall)]) == size, built.error
+    server.close()
+    await host.aclose()
+asyncio.run(main())
+"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +203,7 @@ class Row:
         prepare: makes a folder ready for a size, and returns what measures CPU seconds.
         sizes: none or few, half, all.
         goal: most times that the largest size may cost of the ``yardstick``.
-        yardstick: "empty" is an empty Python, "least" the row's smallest size.
+        yardstick: "empty" is an empty Python, "least" the row's smallest size; "bend": the goal is one of the bend.
     """
 
     prepare: Callable[[int, Path], Measure]
@@ -212,7 +280,11 @@ ROWS = {
     "skills/list": Row(skills, (10, 1000, 2000), 2.0, "least"),
     "steps": Row(partial(program, STEPS), (10, 1000, 2000), 4.0, "least"),
     "entries": Row(partial(program, ENTRIES, fill=FILL), (10, 5000, 10000), 2.0, "least"),
-    "sessions": Row(partial(program, SESSIONS), (10, 500, 1000), 4.0, "least"),
+    **{
+        f"calls/{api}": Row(partial(program, f"API = {api!r}\n{CALLS}"), (10, 5000, 10000), 4.0, "least")
+        for api in ("openai-chat", "openai-responses", "anthropic-messages")
+    },
+    "sessions": Row(partial(program, SESSIONS), (200, 1000, 5000), 1.1, "bend"),
     "handlers": Row(partial(program, HANDLERS), (1, 50, 100), 1.5, "least"),
 }
 
@@ -229,11 +301,12 @@ def grown(row: Row, rounds: int) -> Grown:
         for _ in range(rounds):
             empty = min(empty, cpu(EMPTY, env))
             best = [min(known, measure()) for known, measure in zip(best, measures, strict=True)]
-    few, half, most = best
-    yardstick = {"empty": empty, "least": few}[row.yardstick]
-    bend = (most - half) / (half - few) if half > few else float("nan")
+    few, _, most = best
+    slopes = [(b - a) / (y - x) for (x, a), (y, b) in pairwise(zip(row.sizes, best, strict=True))]
+    bend = slopes[1] / slopes[0] if slopes[0] > 0 else float("nan")
+    figure = {"empty": most / empty, "least": most / few, "bend": bend}[row.yardstick]
     ms = tuple(round(seconds * 1000, 1) for seconds in best)
-    return Grown(row.sizes, ms, round(bend, 2), round(most / yardstick, 2), row.goal, row.yardstick)
+    return Grown(row.sizes, ms, round(bend, 2), round(figure, 2), row.goal, row.yardstick)
 
 
 def main() -> None:

@@ -1,21 +1,22 @@
 """SkillKit in workloads a to e: the default plugins, its session log on the disk, one client as shipped."""
 
+from pathlib import Path
+
 from bench_peer import BASE_URL, PROMPT, SYSTEM, TOOL, BasePeer
 
 
 class Peer(BasePeer):
     DIST = "skillkit-core"
-    NOTE = "default plugins, session file per session"
+    NOTE = "default plugins, session file per session, no tools but that of the workload"
     SESSION = "new"
+    scratch = None
 
     async def setup(self):
-        import tempfile
-        from pathlib import Path
-
         from skillkit_core import AgentConfig, AgentRunner, Host, Tool
 
-        self.home = tempfile.TemporaryDirectory(prefix="skillkit-bench-")
-        self.host = Host(environ={"SKILLKIT_HOME": self.home.name, "OPENAI_API_KEY": "x"}, cwd=Path(self.home.name))
+        home = self.where()
+        home.mkdir(exist_ok=True)
+        self.host = Host(environ={"SKILLKIT_HOME": str(home), "OPENAI_API_KEY": "x"}, cwd=home)
         function = TOOL["function"]
 
         async def add(args, ctx):
@@ -25,14 +26,24 @@ class Peer(BasePeer):
         self.runner, self.config = AgentRunner, AgentConfig
         self.host.load()
 
+    def where(self):
+        """The folder of sessions."""
+        import tempfile
+
+        self.scratch = tempfile.TemporaryDirectory(prefix="skillkit-bench-")
+        return Path(self.scratch.name)
+
+    def tools(self, given):
+        """The tools of an agent, as fields of its configuration."""
+        return {"tools": given, "only_tools": frozenset(t.name for t in given)}
+
     def agent(self, model, *, tools=(), stream=False):
         config = self.config(
             model=model,
             provider="openai",
             base_url=BASE_URL,
             system_prompt=SYSTEM,
-            tools=tools,
-            only_tools=frozenset(t.name for t in tools),
+            **self.tools(tools),
             stream=stream,
             limits=self.limits(),
         )
@@ -67,4 +78,5 @@ class Peer(BasePeer):
 
     async def close(self):
         await self.host.aclose()
-        self.home.cleanup()
+        if self.scratch is not None:
+            self.scratch.cleanup()
