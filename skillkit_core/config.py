@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from .fields import Seconds, check_fields
 from .frozen import EMPTY
+from .values import dataclass, field, fields
 
 if TYPE_CHECKING:
     from .contracts.adapter import ModelSettings
@@ -26,12 +26,14 @@ _Dollars: TypeAlias = Annotated[float | None, "a number of US dollars or None"]
 _Answer: TypeAlias = Annotated[bool | None, "a bool or None"]
 
 
-def _setting(default: Any, description: str, **bounds: int) -> Any:
+def setting(default: Any, description: str, **bounds: int) -> Any:
     """Return a field that is also a setting: the configuration shows ``description``, and refuses values out of ``bounds``.
 
-    Programs may go below them, because a computed budget may be used up. A file that allows nothing is a mistake.
+    Programs may go below them, because a computed budget may be used up. A file that allows nothing is a mistake. The default
+    ``list`` is an empty list.
     """
-    return field(default=default, metadata={"description": description, **bounds})
+    made: Any = {"default_factory": list} if default is list else {"default": default}
+    return field(**made, metadata={"description": description, **bounds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,13 @@ class Limits:
         UsageError: a value is of a wrong type.
     """
 
-    turns: _Count = _setting(200, "most rounds with the model", ge=1)
-    requests: _Count = _setting(None, "most requests, retries included", ge=1)
-    tool_calls: _Count = _setting(None, "most tool calls", ge=0)
-    tokens: _Count = _setting(None, "most tokens, all buckets together, those of nested agents included", ge=1)
-    cost: _Dollars = _setting(None, "most US dollars, those of nested agents included", ge=0)
-    unpriced: _Answer = _setting(None, "under a limit of cost, also ask models whose price is not known")
-    depth: int = _setting(4, "how deep agents may be nested", ge=0)
+    turns: _Count = setting(200, "most rounds with the model", ge=1)
+    requests: _Count = setting(None, "most requests, retries included", ge=1)
+    tool_calls: _Count = setting(None, "most tool calls", ge=0)
+    tokens: _Count = setting(None, "most tokens, all buckets together, those of nested agents included", ge=1)
+    cost: _Dollars = setting(None, "most US dollars, those of nested agents included", ge=0)
+    unpriced: _Answer = setting(None, "under a limit of cost, also ask models whose price is not known")
+    depth: int = setting(4, "how deep agents may be nested", ge=0)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -72,10 +74,10 @@ class RetryPolicy:
         UsageError: a value is of a wrong type.
     """
 
-    attempts: int = _setting(4, "how often one request is made at most", ge=1)
-    base_delay: Seconds = _setting(0.5, "seconds before the second attempt; doubled for each more", ge=0)
-    max_delay: Seconds = _setting(30.0, "most seconds between two attempts", ge=0)
-    max_server_delay: Seconds = _setting(60.0, "most seconds that a server may ask to wait; more fails at once", ge=0)
+    attempts: int = setting(4, "how often one request is made at most", ge=1)
+    base_delay: Seconds = setting(0.5, "seconds before the second attempt; doubled for each more", ge=0)
+    max_delay: Seconds = setting(30.0, "most seconds between two attempts", ge=0)
+    max_server_delay: Seconds = setting(60.0, "most seconds that a server may ask to wait; more fails at once", ge=0)
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -8,7 +8,6 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..errors import AgentError, AsyncHandlerError, NoActiveRun, RunAborted, SkillKitError, UsageError
@@ -16,6 +15,7 @@ from ..events.results import UNSET, Handled, Transform
 from ..events.subscriptions import GuardFailed
 from ..events.types import InputEvent, QueueUpdateEvent
 from ..messages import AgentMessage, AssistantMessage, Block, StopReason, TextBlock, UserMessage, blocks_of, clean
+from ..values import dataclass, field
 from .part import Part
 from .response import AgentResponse
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
@@ -13,6 +12,7 @@ from ..contracts.user_interface import Answers
 from ..errors import SessionCorrupt, UsageError, close_matches
 from ..frozen import copied, freeze, thaw
 from ..messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
+from ..values import asdict, dataclass
 
 if TYPE_CHECKING:
     from ..messages import AgentMessage

@@ -119,10 +119,10 @@ def init(state: Any, project: bool, force: bool) -> None:
 
 
 def _template(host: Host) -> str:
-    from ..settings.schema import CoreSettings
+    from ..settings.schema import CoreSettings, model_of
 
     lines = ["# SkillKit configuration. Remove the '# ' in front of what you want to change.", ""]
-    lines += _section_lines(CoreSettings, 0)
+    lines += _section_lines(model_of(CoreSettings), 0)
     for name, model in host.section_models():
         if own := _section_lines(model, 1):
             lines += ["", f"# {name}:", *own]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ..abort import AbortSignal
@@ -14,6 +13,7 @@ from ..messages import AssistantMessage, LLMMessage
 from ..models import ModelDefinition
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
+from ..values import dataclass, field
 
 __all__ = ["LLMAdapter", "LLMRequest", "ModelSettings", "OnRequest", "OnResponse", "ThinkingLevel"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import UsageError
+from ..values import dataclass
 
 __all__ = ["ApprovalDecision", "ApprovalRequest", "Approver", "Question"]
 

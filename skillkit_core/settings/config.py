@@ -199,8 +199,7 @@ class Config:
         self._valid: dict[str, Any] = {}
         self._checked = False
         self._data: dict[str, Any] | None = None
-        self._limits: dict[Limits | None, Limits] = {}
-        self._retry: RetryPolicy | None = None
+        self._limits: dict[Limits, Limits] = {}
 
     def put_below(self, layers: Sequence[Layer]) -> None:
         """Add layers below the present ones."""
@@ -266,10 +265,11 @@ class Config:
     def core(self) -> Any:
         """The validated :class:`~skillkit_core.settings.schema.CoreSettings`."""
         if "" not in self._valid:
-            from .schema import CoreSettings
+            from .schema import CoreSettings, model_of, values_of
 
             given = {k: v for k, v in self.data.items() if k in CORE_KEYS}
-            self._valid[""] = self._validate(CoreSettings, given, "")
+            valid = values_of(CoreSettings, self._validate(model_of(CoreSettings), given, "")) if given else None
+            self._valid[""] = valid or CoreSettings()
         return self._valid[""]
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -288,19 +288,9 @@ class Config:
         Args:
             own: the agent's limits; ``None``: the agent has none of its own.
         """
-        found = self._limits.get(own)
-        if found is None:
-            from dataclasses import fields
-
-            from ..config import Limits
-
-            settings = self.core.limits
-            if own is None:
-                found = Limits(**{f.name: getattr(settings, f.name) for f in fields(Limits)})
-            else:
-                found = Limits(**{f.name: self._lower(f.name, getattr(own, f.name)) for f in fields(Limits)})
-            self._limits[own] = found
-        return found
+        if own is not None and own not in self._limits:
+            self._limits[own] = type(own)(**{n: self._lower(n, getattr(own, n)) for n in own.__dataclass_fields__})
+        return self.core.limits if own is None else self._limits[own]
 
     def _lower(self, bound: str, own: Any) -> Any:
         """Return the lower one of an agent's own limit and the configured one."""
@@ -309,16 +299,7 @@ class Config:
 
     def retry(self, own: RetryPolicy | None = None) -> RetryPolicy:
         """Return the agent's ``own`` retry policy as a whole, else the configured one."""
-        if own is not None:
-            return own
-        if self._retry is None:
-            from dataclasses import fields
-
-            from ..config import RetryPolicy
-
-            settings = self.core.retry
-            self._retry = RetryPolicy(**{f.name: getattr(settings, f.name) for f in fields(RetryPolicy)})
-        return self._retry
+        return self.core.retry if own is None else own
 
     def check(self) -> list[Diagnostic]:
         """Validate everything: the keys of the core, every section, and that there are no unknown keys.
@@ -400,10 +381,10 @@ class Config:
         yield from sorted(rows, key=lambda r: r[0])
 
     def _rows(self, prefix: str, section: Any) -> Iterator[tuple[str, Any, str]]:
-        for name in type(section).model_fields:
+        for name in _fields(section):
             key = f"{prefix}.{name}" if prefix else name
             value = getattr(section, name)
-            if hasattr(type(value), "model_fields"):
+            if _fields(value):
                 yield from self._rows(key, value)
             else:
                 yield key, value, self.origin(key) or "default"
@@ -421,6 +402,11 @@ def _keys(given: Any, problem: Mapping[str, Any]) -> list[str]:
             continue
         keys.append(str(part))
     return keys
+
+
+def _fields(section: Any) -> Iterable[str]:
+    kind: Any = type(section)  # of a value there are none
+    return [*getattr(kind, "model_fields", ()), *getattr(kind, "__dataclass_fields__", ())]
 
 
 def _field_names(model: Any) -> list[str]:

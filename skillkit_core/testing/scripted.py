@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..contracts.adapter import LLMAdapter, LLMRequest
@@ -14,6 +13,7 @@ from ..errors import ErrorKind, ProviderError
 from ..messages import StopReason
 from ..models import TokenUsage
 from ..stream import StreamEvent
+from ..values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

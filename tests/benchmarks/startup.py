@@ -24,12 +24,36 @@ COUNT = (
     "import sys; from skillkit_core.cli.main import run; code = run(sys.argv[1:]); "
     "print(len(sys.modules), file=sys.stderr); sys.exit(code)"
 )
-# command, most times an empty Python, most modules: "Loading" in the architecture page
+# command, the goal as times an empty Python, most modules
 BUDGETS = [
     (["--help"], 6.0, 135),
     (["plugins", "list"], 6.0, 130),
-    (["skills", "list"], 12.0, 264),
+    (["skills", "list"], 8.0, 248),
+    (["sessions", "list"], 10.0, 325),
+    (["doctor"], 10.0, 458),
+    (["run", "--no-session", "what is 15% of 80"], 18.0, 436),
 ]
+# The first turn of a program, beside the same turn with the bare SDK: the goal is to cost no more.
+ASK = "Please do the work."
+SDK = f"""
+import asyncio, sys
+from openai import AsyncOpenAI
+async def main():
+    async with AsyncOpenAI(base_url=sys.argv[1], api_key="sk-benchmark", max_retries=0) as client:
+        await client.chat.completions.create(model="text-8", messages=[{{"role": "user", "content": {ASK!r}}}])
+asyncio.run(main())
+"""
+LIBRARY = f"""
+import asyncio, sys
+from skillkit_core import AgentConfig, AgentRunner, Host
+async def main():
+    host = Host(plugins=(), discover=True)
+    config = AgentConfig(model="text-8", provider="openai", base_url=sys.argv[1], api_key="sk-benchmark", stream=False)
+    async with AgentRunner(config, host=host) as agent:
+        await agent.chat({ASK!r})
+    await host.aclose()
+asyncio.run(main())
+"""
 FLOORS = {"import click": ["-c", "import click"], "import click, pluggy": ["-c", "import click, pluggy"]}
 
 
@@ -56,6 +80,23 @@ def modules(arguments: list[str], env: dict[str, str]) -> int:
     return int(done.stderr.split()[-1])
 
 
+def first_turn(env: dict[str, str], rounds: int) -> float | None:
+    """How many times the bare SDK a first turn costs, imports included; ``None`` without the SDK or the provider."""
+    command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "provider_server.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+            programs = [["-c", SDK, url], ["-c", LIBRARY, url]]
+            for program in programs:
+                if subprocess.run([sys.executable, *program], env=env, capture_output=True).returncode:
+                    return None
+            pairs = [(cpu(programs[0], env), cpu(programs[1], env)) for _ in range(rounds)]
+        finally:
+            server.terminate()
+    return min(pair[1] for pair in pairs) / min(pair[0] for pair in pairs)
+
+
 def measure(rounds: int) -> dict[str, dict[str, float]]:
     """Ratio and count of every command that is there, and what the libraries alone cost."""
     with tempfile.TemporaryDirectory() as home:
@@ -68,9 +109,11 @@ def measure(rounds: int) -> dict[str, dict[str, float]]:
             asked = ["-c", START, *command]
             if subprocess.run([sys.executable, *asked], env=env, capture_output=True).returncode:
                 continue  # the plugin that has the command is not installed
-            out["skillkit " + " ".join(command)] = {
+            out[" ".join(["skillkit", *command[:2]]).removesuffix(" --no-session")] = {
                 "ratio": ratio(asked, env, rounds), "most": most, "modules": modules(command, env), "most_modules": count,
             }  # fmt: skip
+        if (turn := first_turn(env, rounds)) is not None:
+            out["first turn, of the SDK's"] = {"ratio": turn, "most": 1.0}
         return out
 
 
@@ -84,7 +127,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(found, indent=1))
         return
-    print(f"{'':24} {'x empty':>8} {'budget':>7} {'modules':>8} {'budget':>7}")
+    print(f"{'':24} {'x empty':>8} {'goal':>7} {'modules':>8} {'budget':>7}")
     for name, row in found.items():
         most, count, limit = row.get("most", ""), row.get("modules", ""), row.get("most_modules", "")
         print(f"{name:24} {row['ratio']:8.2f} {most:>7} {count:>8} {limit:>7}")

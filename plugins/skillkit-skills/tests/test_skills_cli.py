@@ -142,7 +142,8 @@ light = set(sys.modules) - before
 from skillkit_skills.loader import SkillFolderLoader
 config = SimpleNamespace(raw=lambda key: None, data={{}})
 host = SimpleNamespace(skills=SkillRegistry(), skill_sources=Registry(), skill_problems=[], trusted=True, config=config,
-    environ={{'PATH': '/bin:/usr/bin'}}, entries=(), cwd=Path({str(tmp_path)!r}), config_dir=Path({str(tmp_path / "config")!r}),
+    environ={{'PATH': '/bin:/usr/bin'}}, entries=(), cwd=Path({str(tmp_path)!r}),
+    cache_dir=Path({str(tmp_path / "cache")!r}), config_dir=Path({str(tmp_path / "config")!r}),
     secret=lambda name: None, kinds=(), impls=lambda hook: [])
 sources = []
 plugin.register_skill_sources(sources.append, host)

@@ -203,7 +203,9 @@ def loaded(host, tmp_path):
 def parsed(monkeypatch):
     names = []
     original = skillkit_skills.loader.read
-    monkeypatch.setattr(skillkit_skills.loader, "read", lambda data, name: names.append(name) or original(data, name))
+    monkeypatch.setattr(
+        skillkit_skills.loader, "read", lambda data, name, *how: names.append(name) or original(data, name, *how)
+    )
     return names
 
 
@@ -275,7 +277,7 @@ def test_few_skills_are_read_without_sqlite(tmp_path):
     put(tmp_path / "few", 3)
     code = (
         "import sys; from pathlib import Path; from types import SimpleNamespace; from skillkit_core import SkillSource; "
-        "from skillkit_skills import SkillFolderLoader; host = SimpleNamespace(cache_dir=Path('cache')); "
+        f"from skillkit_skills import SkillFolderLoader; host = SimpleNamespace(cache_dir=Path({str(tmp_path / 'cache')!r})); "
         f"SkillFolderLoader(host).load(SkillSource('a', 'user', Path({str(tmp_path / 'few')!r}))); "
         "print('sqlite3' in sys.modules)"
     )

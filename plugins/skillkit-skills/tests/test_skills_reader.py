@@ -82,7 +82,7 @@ def test_the_pure_python_yaml_reads_the_same():
     code = (
         "import sys; sys.modules['yaml._yaml'] = None\n"
         "from skillkit_skills.reader import parse\n"
-        "from skillkit_skills.reader.yamltext import CParser\n"
+        "from skillkit_skills.reader.composing import CParser\n"
         "assert CParser is None\n"
         "print(parse(b'---\\nname: a\\ndescription: b: c\\nversion: 1.10\\nmetadata: {x: [1, no]}\\n---\\nhi', 'a'))"
     )

@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 import pytest
+from pydantic import create_model
 
 from skillkit_core import (
     AgentConfig,
@@ -80,7 +81,7 @@ class Full:
 
     @hookimpl
     def register_config(self, register: Any) -> None:
-        register(ConfigSection(self.name, "skillkit_core.settings.schema:SessionSettings"))
+        register(ConfigSection(self.name, create_model("Section")))
 
     @hookimpl
     def register_context_providers(self, register: Any) -> None:

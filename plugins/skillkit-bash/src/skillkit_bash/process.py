@@ -10,22 +10,21 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from skillkit_core.errors import ToolError
+from skillkit_core.values import dataclass
 
 __all__ = ["Started", "misses_terminal", "start"]
 
 PIPE_SIZE = 1 << 20
 # What the kernel says of a terminal that is not there (ENXIO, ENOTTY), and what programs say that looked for one themselves.
-_NO_TERMINAL = re.compile(
+_NO_TERMINAL = (  # compiled when a command failed
     r"/dev/tty|inappropriate ioctl for device|could not read (?:username|password)|EOF when reading a line|"
     r"(?<!because stdin is )\bnot (?:from |to )?an? (?:tty|terminal)\b|\bno tty\b|\b(?:failed|non) tty\b|"
     r"\bterminal is (?:required|dumb|not fully functional)\b|error opening terminal|needs? (?:a|an interactive) terminal|"
-    r"must be run (?:from|in) an? (?:interactive )?terminal|raw mode is not supported",
-    re.I,
+    r"must be run (?:from|in) an? (?:interactive )?terminal|raw mode is not supported"
 )
 _HARMLESS = re.compile(r"^.*(?:no job control in this shell|cannot set terminal process group).*$", re.M)
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
@@ -79,7 +78,7 @@ def start(argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], stdi
 
 def misses_terminal(text: str) -> bool:
     """Whether the last words of a command that failed say that it wanted a terminal, or somebody who types."""
-    return _NO_TERMINAL.search(_HARMLESS.sub("", text[-4000:])) is not None
+    return re.search(_NO_TERMINAL, _HARMLESS.sub("", text[-4000:]), re.I) is not None
 
 
 def _pipe(fds: list[int], size: int | None) -> tuple[int, int]:

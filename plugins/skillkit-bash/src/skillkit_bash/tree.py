@@ -19,7 +19,8 @@ import contextlib
 import os
 import signal
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from skillkit_core.values import dataclass
 
 __all__ = ["Tree"]
 

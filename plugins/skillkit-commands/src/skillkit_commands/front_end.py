@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -15,6 +14,7 @@ from skillkit_core.cli.sessions import latest_session
 from skillkit_core.errors import UsageError
 from skillkit_core.host.plugins import check_required
 from skillkit_core.host.skills import TYPE, kept_folders, unused_folders
+from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from skillkit_core import AgentConfig, AgentRunner, ApprovalRequest, AssistantMessage, Host

@@ -7,8 +7,10 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from skillkit_core.values import dataclass
 
 from .folder import MAX_BYTES, FileError, Folder, Snapshot, digest_of, shown, write_all
 from .text import Text, decode

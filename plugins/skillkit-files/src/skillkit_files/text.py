@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from skillkit_core.values import dataclass
 
 from .folder import FileError, shown
 

@@ -90,7 +90,9 @@ class OfflineAdapter(LLMAdapter):
         cwd: Path | str | None = getattr(self.host, "cwd", None)
         folder = None if cwd is None else Path(cwd)
         near = self._near(text, tools)
-        choice = choose(text, near, folder, required=required)
+        kept: Path | None = getattr(self.host, "cache_dir", None)
+        cache = "" if kept is None or len(tools) > MANY else str(kept / "offline" / "terms.json")
+        choice = choose(text, near, folder, required=required, cache=cache)
         if choice.verdict is Verdict.no_fit and near is not tools:
             choice = choose(text, tools, folder, required=required)  # numbers and files are in no index
         return choice

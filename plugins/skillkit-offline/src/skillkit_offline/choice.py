@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from skillkit_core.tools import Tool
+from skillkit_core.values import dataclass
 
 from .descriptors import arguments_of, prominence, skill_of, texts
 from .filling import Filled, content, fill
@@ -43,14 +43,17 @@ class Choice:
     unused: tuple[str, ...] = ()
 
 
-def choose(request_text: str, tools: Sequence[Tool], cwd: Path | None = None, *, required: bool = False) -> Choice:
+def choose(
+    request_text: str, tools: Sequence[Tool], cwd: Path | None = None, *, required: bool = False, cache: str = ""
+) -> Choice:
     """Choose the action that ``request_text`` asks for and read its arguments.
 
     An action runs only if a word of its own is said, every word of the request that restricts anything is used (as a value
     or by a word that the action declares), every required argument is stated, and no action of another skill fits as well.
-    ``cwd`` is the workspace. ``required``: some action has to be called, words that it has no use for do not matter.
+    ``cwd`` is the workspace. ``required``: some action has to be called, words that it has no use for do not matter. ``cache``
+    names the file of :func:`rank`.
     """
-    ranked = rank(request_text, tools)
+    ranked = rank(request_text, tools, cache)
     near = tuple(c for c in ranked[:8] if c.score >= ranked[0].score / 3)
     read = [(c, fill(request_text, c.tool, cwd)) for c in ranked[:_LOOKED_AT]]
     meant = [(c, f) for c, f in read if required or _meant(request_text, c, f)]

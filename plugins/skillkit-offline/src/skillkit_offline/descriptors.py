@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from skillkit_core.tools import Tool
+from skillkit_core.values import dataclass
 
 from .request import parse, tokens
 from .words import FUNCTION, normal, split_words, stem, word_set
@@ -202,7 +203,13 @@ def _values(facts: Mapping[str, Any]) -> tuple[tuple[Phrase, Any], ...]:
 
 
 def _phrases(said: Iterable[str], form: Callable[[str], str] = str) -> tuple[Phrase, ...]:
-    return tuple(p for p in (tuple(form(t) for t in tokens(parse(text)) if t) for text in said) if p)
+    return tuple(p for p in (tuple(form(t) for t in _spelled(text) if t) for text in said) if p)
+
+
+def _spelled(text: str) -> list[str]:
+    """The words of a text. Most texts are one word, which needs no taking apart, unless it is a date."""
+    one = text.isascii() and text.isalpha() and text.lower() not in ("today", "yesterday")
+    return [text.lower()] if one else tokens(parse(text))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

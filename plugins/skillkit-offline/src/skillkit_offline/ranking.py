@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from skillkit_skills import WordIndex
 
 from skillkit_core.tools import Tool
+from skillkit_core.values import dataclass
 
-from .descriptors import examples_of, is_action, skill_of, texts
+from .descriptors import is_action, skill_of, texts
+from .documents import Document, Documents
 from .request import Kind, Request, clean, parse
 from .words import FUNCTION, normal, split_words, stem, word_set
 
@@ -51,12 +52,13 @@ class Candidate:
     exact: bool = False
 
 
-def rank(request_text: str, tools: Sequence[Tool]) -> list[Candidate]:
+def rank(request_text: str, tools: Sequence[Tool], cache: str = "") -> list[Candidate]:
     """The skill actions among ``tools`` that share anything with the request, best first.
 
-    Pure and deterministic: equal scores are ordered by the tool's name. Tools that belong to no skill are never listed.
+    Deterministic: equal scores are ordered by the tool's name. Tools that belong to no skill are never listed. ``cache`` names
+    a file that keeps what the tools say of themselves, taken apart.
     """
-    index, request = _index_of(tools), parse(request_text)
+    index, request = _index_of(tools, cache), parse(request_text)
     terms = _terms(request)
     whole = sum(index.idf(t) * w for t, w in terms.items()) or 1.0
     scores: dict[int, float] = defaultdict(float)
@@ -78,10 +80,13 @@ def rank(request_text: str, tools: Sequence[Tool]) -> list[Candidate]:
 class _Index:
     """An immutable index of the skill actions among ``tools``."""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+    def __init__(self, tools: Sequence[Tool], cache: str) -> None:
         self.tools = tuple(t for t in tools if is_action(t))
-        self._examples: dict[str, list[dict[str, float]]] = {}
-        self.postings = WordIndex([*_WORDED.values(), _DESCRIBED, _DESCRIBED], map(_document, self.tools)).postings
+        known = Documents(cache)
+        self._documents = [_document(tool, known) for tool in self.tools]
+        known.save()
+        rows = [document.fields for document in self._documents]
+        self.postings = WordIndex([*_WORDED.values(), _DESCRIBED, _DESCRIBED], rows).postings
         owners = {t: {skill_of(self.tools[n]) for n, _ in found} for t, found in self.postings.items()}
         skills = len({skill_of(t) for t in self.tools}) + _BACKGROUND
         self._idf = {t: math.log(1 + (skills - len(n) + 0.5) / (len(n) + 0.5)) for t, n in owners.items()}
@@ -93,14 +98,8 @@ class _Index:
 
     def likeness(self, number: int, terms: dict[str, float]) -> float:
         """Return the likeness to the most similar example of the action's skill, from 0 to 1."""
-        skill = skill_of(self.tools[number])
-        if skill not in self._examples:
-            self._examples[skill] = [_terms(parse(e)) for e in examples_of(self.tools[number])]
-        mine = self._weight(terms, terms)
-        return max(
-            (2 * self._weight(terms, e) / (mine + self._weight(e, e) or 1.0) for e in self._examples[skill]),
-            default=0.0,
-        )
+        mine, examples = self._weight(terms, terms), self._documents[number].examples
+        return max((2 * self._weight(terms, e) / (mine + self._weight(e, e) or 1.0) for e in examples), default=0.0)
 
     def _weight(self, terms: dict[str, float], among: dict[str, float]) -> float:
         return sum(self.idf(t) * weight for t, weight in terms.items() if t in among)
@@ -123,23 +122,27 @@ def _terms(request: Request) -> dict[str, float]:
     return out
 
 
-def _document(tool: Tool) -> list[Iterable[str]]:
-    """The terms of what the action says of itself, by field."""
-    notes = tool.annotations
-    out: list[Iterable[str]] = [[t for text in texts(notes.get(f)) for t in _terms(parse(text))] for f in _WORDED]
-    for said in (texts(notes.get("skill_description")), [tool.description]):
-        words = (w for text in said for w in split_words(clean(text[:_LONGEST_FIELD])))
-        out.append([stem(w) for w in words if w not in FUNCTION or w in _ASKING])
-    return out
+def _document(tool: Tool, known: Documents) -> Document:
+    """The terms of what the action says of itself, by field, and of its examples."""
+    said = {field: texts(tool.annotations.get(field)) for field in (*_WORDED, "skill_description")}
+    described = (said.pop("skill_description"), [tool.description])
+
+    def read() -> Document:
+        terms = {field: [_terms(parse(text)) for text in found] for field, found in said.items()}
+        words = ((w for text in of for w in split_words(clean(text[:_LONGEST_FIELD]))) for of in described)
+        stems = [[stem(w) for w in each if w not in FUNCTION or w in _ASKING] for each in words]
+        return Document([*([t for each in found for t in each] for found in terms.values()), *stems], terms["examples"])
+
+    return known.of([*said.values(), *described], read)
 
 
 _recent: list[tuple[Sequence[Tool], _Index]] = []
 
 
-def _index_of(tools: Sequence[Tool]) -> _Index:
+def _index_of(tools: Sequence[Tool], cache: str) -> _Index:
     """The index of ``tools``, kept for the last few tuples: the same set of tools is the identical tuple."""
     found = next((index for known, index in list(_recent) if known is tools and isinstance(tools, tuple)), None)
     if found is None:
-        found = _Index(tools)
+        found = _Index(tools, cache)
         _recent[:] = [(tools, found), *_recent[:3]]
     return found

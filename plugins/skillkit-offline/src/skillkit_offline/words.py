@@ -40,7 +40,7 @@ _SAME = {word: s.split(":")[0].strip() for s in _SPELLINGS.split(";") for word i
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")  # scripts written without spaces
+_UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+"  # scripts written without spaces
 _VOWEL = re.compile(r"[aeiouy]")
 
 
@@ -59,8 +59,8 @@ def split_words(text: str) -> list[str]:
         word = word.replace("’", "'")
         if word.endswith("'s"):
             word = word[:-2]
-        if _UNSPACED.search(word):
-            for run in _UNSPACED.findall(word):
+        if not word.isascii() and (runs := re.findall(_UNSPACED, word)):
+            for run in runs:
                 out.extend([run[i : i + 2] for i in range(len(run) - 1)] or [run])
         elif word:
             out.append(word)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import ConfigSection, Provider
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
 
 CHAT = "skillkit_openai.chat:OpenAIAdapter"
 RESPONSES = "skillkit_openai.responses:OpenAIResponsesAdapter"
@@ -54,8 +57,10 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
 
 
 @hookimpl
-def register_adapters(register: Callable[[Provider], None], config: Any) -> None:
+def register_adapters(register: Callable[[Provider], None], host: Host) -> None:
     """OpenAI first, then everybody who speaks its wires, then the servers of the configuration."""
+    # Its model is slow to import, and says nothing while nobody set anything.
+    config = None if host.config.raw("openai") is None else host.config.section("openai")
     common: dict[str, Any] = {} if config is None else config.options()
     servers: Mapping[str, Any] = {} if config is None else config.servers
     for provider in (*_openai(common), *_others(common)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from .memory import REMEMBER_DAYS
 from .request import Mode
 from .rules import parse_rule
 
@@ -22,7 +23,9 @@ class PermissionsConfig(BaseModel):
     ask: tuple[str, ...] = Field(default=(), description="rules of calls that ask, in every mode")
     deny: tuple[str, ...] = Field(default=(), description="rules of calls that never run")
     roots: tuple[str, ...] = Field(default=(), description="folders beside the project that are open like it")
-    remember_days: float = Field(default=30, gt=0, description="days after which a remembered answer is forgotten")
+    remember_days: float = Field(
+        default=REMEMBER_DAYS, gt=0, description="days after which a remembered answer is forgotten"
+    )
 
     @field_validator("allow", "ask", "deny")
     @classmethod

@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from skillkit_core.values import dataclass
 
 from .options import is_option, unruly
 from .programs import SPEAKERS, VERSIONED, program_of, table_of, words_of

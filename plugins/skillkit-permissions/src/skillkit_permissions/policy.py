@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from skillkit_core.tools import Tool
+from skillkit_core.values import dataclass
 
-from .memory import Memory
+from .memory import REMEMBER_DAYS, Memory
 from .paths import Place
 from .request import MODES, Mode, Request
 from .rules import Rules, canonical, parse_rule
@@ -64,10 +64,10 @@ def policy_of(host: Host) -> Policy:
 
 
 def _read(host: Host, memory: Memory) -> Policy:
-    from .config import PermissionsConfig
-
     config = host.config
-    section: PermissionsConfig = config.section("permissions") or PermissionsConfig()
+    # The model of the section is slow to import, and says nothing while nobody set anything.
+    section = config.section("permissions") if config.raw("permissions") is not None else None
+    days = REMEMBER_DAYS if section is None else section.remember_days
     rules, mode, origin = Rules(), "ask", "default"
     roots: list[str] = []
     ignored: list[str] = []
@@ -92,7 +92,7 @@ def _read(host: Host, memory: Memory) -> Policy:
                 ignored.append(f"{where}: only a person turns bypass on")
             else:
                 mode, origin = str(wanted), where
-    return Policy(config, rules, mode, origin, tuple(roots), section.remember_days, memory, tuple(ignored))  # type: ignore[arg-type]
+    return Policy(config, rules, mode, origin, tuple(roots), days, memory, tuple(ignored))  # type: ignore[arg-type]
 
 
 def _texts(value: Any) -> list[str]:

@@ -10,9 +10,11 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
+
+from skillkit_core.values import dataclass
 
 __all__ = ["LONGEST", "Command", "Line", "Redirect", "Word", "odd_characters", "parse"]
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .place import FLUSH_INTERVAL, FSYNC
+
 __all__ = ["SessionsConfig"]
 
 
@@ -26,5 +28,5 @@ class SessionsConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     directory: Path | None = None
-    fsync: Literal["auto", "always", "never"] = "auto"
-    flush_interval: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    fsync: Literal["auto", "always", "never"] = FSYNC
+    flush_interval: float = Field(default=FLUSH_INTERVAL, ge=0, allow_inf_nan=False)

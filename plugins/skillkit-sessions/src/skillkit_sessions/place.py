@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from skillkit_core.errors import SessionError
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["Place", "check_id", "exists", "place_of"]
+__all__ = ["FLUSH_INTERVAL", "FSYNC", "Place", "check_id", "exists", "place_of"]
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}\Z")
+FSYNC: Literal["auto", "always", "never"] = "auto"
+FLUSH_INTERVAL = 1.0
 
 
 class Place(NamedTuple):
@@ -30,16 +32,16 @@ def place_of(host: Host | None, directory: Path | None, fsync: str | None) -> Pl
     Raises:
         SessionError: neither a host nor a directory was given.
     """
-    config = host.config.section("sessions") if host is not None else None
-    if config is None:  # pydantic, with which the section is read, takes longer to import than a session to write
-        policy, interval = "auto", 1.0
-    else:
-        directory, policy, interval = directory or config.directory, config.fsync, config.flush_interval
+    # The model of the section is slow to import, and says nothing while nobody set anything.
+    given = host is not None and host.config.raw("sessions") is not None
+    config = host.config.section("sessions") if host is not None and given else None
+    directory = directory or (config.directory if config else None)
     if directory is None:
         if host is None:
             raise SessionError("the session store has no place", hint="give it a host or a directory")
         directory = host.data_dir / "sessions"
-    return Place(directory.expanduser(), fsync or policy, interval)
+    fsync = fsync or (config.fsync if config else FSYNC)
+    return Place(directory.expanduser(), fsync, config.flush_interval if config else FLUSH_INTERVAL)
 
 
 def check_id(session_id: str) -> str:

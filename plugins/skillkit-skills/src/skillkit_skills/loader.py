@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from binascii import crc32
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from errno import EINVAL
 from pathlib import Path
@@ -17,7 +18,9 @@ from skillkit_core.skills import Skill, SkillProblem
 from .format import build_skill
 from .problems import problems_of, severity_of
 from .reader import read
+from .reader.blocks import Blocks
 from .reader.text import MAX_BYTES
+from .reader.yamltext import Parsed, parse_text
 from .scanner import FoundSkill, scan
 
 if TYPE_CHECKING:
@@ -89,8 +92,12 @@ class SkillFolderLoader(SkillLoader):
 
     def _read(self, root: str, source: SkillSource, problems: list[SkillProblem]) -> Iterator[tuple[FoundSkill, Skill]]:
         """The skills below ``root``. Of many, those whose files did not change come from the index, and the others go there."""
+        blocks = None
         if self._host is None or not _many(root):
             found, kept = scan(root), None
+            if self._host is not None:
+                name = f"{crc32(os.fsencode(root)):08x}.json"
+                blocks = Blocks(os.path.join(self._host.cache_dir, "skills", name))  # noqa: PTH118
         else:
             from .index import index_of
             from .records import Kept
@@ -104,13 +111,17 @@ class SkillFolderLoader(SkillLoader):
                 if (data := _data_of(one, problems)) is None:
                     continue
                 skill = kept.same(one, data) if kept is not None else None
-                skill = skill or load_folder(one, source, problems, data)
+                skill = skill or load_folder(
+                    one, source, problems, data, blocks.parse if blocks is not None else parse_text
+                )
                 if kept is not None and skill is not None:
                     kept.add(one, skill, data)
             if skill is not None:
                 yield one, skill
         if kept is not None:
             kept.save(found.skills)
+        if blocks is not None:
+            blocks.save()
 
 
 def _many(root: str) -> bool:
@@ -138,10 +149,16 @@ _REFUSED = {
 }
 
 
-def load_folder(found: FoundSkill, source: SkillSource, problems: list[SkillProblem], data: bytes) -> Skill | None:
+def load_folder(
+    found: FoundSkill,
+    source: SkillSource,
+    problems: list[SkillProblem],
+    data: bytes,
+    parse_block: Callable[[str], Parsed] = parse_text,
+) -> Skill | None:
     """The skill in one folder, whose file holds ``data``; a folder that gives none is a problem."""
     dir_name = os.path.basename(found.folder) or Path(found.folder).resolve().name  # noqa: PTH119
-    skill = read(data, dir_name)
+    skill = read(data, dir_name, parse_block)
     skill.diagnostics[:0] = found.notes
     if skill.status == "rejected" or skill.fields is None:
         codes = [c for c in skill.diagnostics if severity_of(c) == "error" and c != "description-missing"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from stat import S_ISREG
 from types import MappingProxyType
+
+from skillkit_core.values import dataclass
 
 __all__ = ["FILE", "FoundSkill", "Scan", "scan", "skill_file"]
 

@@ -39,19 +39,19 @@ _EVERYWHERE = frozenset(
     )
 )
 _WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")  # scripts written without spaces
+_UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # scripts written without spaces
 
 
 def spaced(text: str) -> str:
     """``text`` with blanks around each letter of a script that is written without them."""
-    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
+    return text if text.isascii() else re.sub(_UNSPACED, r" \g<0> ", text)
 
 
 def terms(request: str) -> list[str]:
     """The words to look for, each once: at most 48. Letters without blanks between them give phrases of two."""
     found: dict[str, None] = {}
     for word in _WORD.findall(request.lower()):
-        if _UNSPACED.search(word):
+        if not word.isascii() and re.search(_UNSPACED, word):
             parts = spaced(word).split()
             found.update(dict.fromkeys(" ".join(pair) for pair in pairwise(parts)))
             if len(parts) == 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -41,11 +40,13 @@ CONSTANTS = {"pi": math.pi, "tau": math.tau, "e": math.e}
 DEGREES = ("degrees", "degree", "deg", "°")
 
 
-@dataclass(frozen=True, slots=True)
 class Percent:
     """A number written with a per cent sign: ``80 + 15%`` adds 15% of 80."""
 
-    amount: Number
+    __slots__ = ("amount",)
+
+    def __init__(self, amount: Number) -> None:
+        self.amount = amount
 
     @property
     def portion(self) -> Number:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -195,6 +194,12 @@ def _total(*values: Number) -> Number:
     return total
 
 
+def _median(*values: Number) -> Number:
+    from statistics import median  # slow to import, and few ask for one
+
+    return median(values)
+
+
 def _mean(*values: Number) -> Number:
     return divide(_total(*values), Fraction(len(values)))
 
@@ -213,7 +218,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "mean": _mean,
     "average": _mean,
     "avg": _mean,
-    "median": lambda *values: statistics.median(values),
+    "median": _median,
     "gcd": _whole_numbers(math.gcd),
     "lcm": _whole_numbers(math.lcm),
     "ln": lambda value: _logarithm(value, math.e),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
 from arithmetic import evaluate, plain
 from command import Problem, Result
 from operations import as_json, finite, written
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pint import Unit, UnitRegistry
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
+
+from skillkit_core.values import dataclass
 
 from .codes import REPAIRS
 from .fields import Fields, Gating, read_fields
@@ -38,7 +39,7 @@ class ReadSkill:
     duplicates: list[str]
 
 
-def read(data: bytes, dir_name: str) -> ReadSkill:
+def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] = parse_text) -> ReadSkill:
     """Read the bytes of a SKILL.md; ``dir_name`` is the name of its directory. Never raises."""
     found = split(data)
     diagnostics = found.diagnostics
@@ -46,7 +47,7 @@ def read(data: bytes, dir_name: str) -> ReadSkill:
         return ReadSkill("rejected", None, None, "", diagnostics, [])
     values: Mapping[str, Any] | None = None
     duplicates: list[str] = []
-    if found.block is not None and (parsed := _parse(found.block, diagnostics)) is not None:
+    if found.block is not None and (parsed := _parse(found.block, diagnostics, parse_block)) is not None:
         duplicates = parsed.duplicates
         diagnostics += (f"duplicate-key:{key}" for key in dict.fromkeys(duplicates))
         if parsed.aliases:
@@ -66,9 +67,9 @@ def read(data: bytes, dir_name: str) -> ReadSkill:
     return ReadSkill(status, values, fields, found.body, diagnostics, duplicates)
 
 
-def _parse(block: str, diagnostics: list[str]) -> Parsed | None:
+def _parse(block: str, diagnostics: list[str], parse_block: Callable[[str], Parsed]) -> Parsed | None:
     try:
-        return parse_text(block)
+        return parse_block(block)
     except TextYAMLError:
         from .repair import repair_block
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from skillkit_core.values import dataclass
 
 from ..allowed_tools import tokens
 from .yamltext import TextYAMLError, parse_text

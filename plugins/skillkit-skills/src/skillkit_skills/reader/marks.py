@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from skillkit_core.values import dataclass
+
+from .composing import compose, convert
 from .repair import KEY, same_lines, segments
-from .yamltext import Parsed, TextYAMLError, compose, parse_text
+from .yamltext import Parsed, TextYAMLError, parse_text
 
 __all__ = ["Mark", "error_line", "mark_block", "mark_text"]
 
@@ -53,9 +56,9 @@ class Mark:
     def value(self) -> Any:
         """What the reader makes of it."""
         parsed = Parsed()
-        parsed._seen = set()
+        parsed.seen = set()
         try:
-            return parsed.convert(self.node) if self.node is not None else None
+            return convert(parsed, self.node) if self.node is not None else None
         except TextYAMLError:
             return None
 

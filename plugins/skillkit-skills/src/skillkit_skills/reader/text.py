@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from skillkit_core.values import dataclass
 
 __all__ = ["MAX_BYTES", "Split", "decode", "split"]
 

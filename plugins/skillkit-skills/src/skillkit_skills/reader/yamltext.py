@@ -4,26 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from yaml import YAMLError
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode
-
-from skillkit_core.settings.documents import nested_too_deeply
-
-CParser: type[Any] | None = None
-try:
-    from yaml import _yaml
-
-    CParser = _yaml.CParser
-except ImportError:  # PyYAML without libyaml
-    pass
-
-__all__ = ["Parsed", "TextYAMLError", "compose", "parse_text"]
-
-_TEXT, _NULL = "text", "null"
-_NULL_TAGS = (_NULL, "tag:yaml.org,2002:null")
-_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
-_STANDARD = ("null", "str", "int", "float", "bool", "timestamp", "binary", "seq", "map", "set")
-_TAGS = frozenset((_TEXT, _NULL, *(f"tag:yaml.org,2002:{name}" for name in _STANDARD)))
+__all__ = ["Parsed", "TextYAMLError", "parse_text"]
 
 
 class TextYAMLError(ValueError):
@@ -34,83 +15,16 @@ class TextYAMLError(ValueError):
         self.line = line
 
 
-class _Resolve:
-    """What the composers of PyYAML ask for: the tag of a node without an explicit one."""
-
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
-        if kind is ScalarNode and implicit[0] and value in _NULLS:
-            return _NULL
-        return _TEXT
-
-    def descend_resolver(self, parent: Any, index: Any) -> None:
-        """Nothing depends on where a node is."""
-
-    def ascend_resolver(self) -> None:
-        """See :meth:`descend_resolver`."""
-
-
-def _composer() -> type[Any]:
-    if CParser is not None:
-        return type("_Fast", (_Resolve, CParser), {})
-    from yaml.composer import Composer
-    from yaml.parser import Parser
-    from yaml.reader import Reader
-    from yaml.scanner import Scanner
-
-    class Slow(Reader, Scanner, Parser, Composer, _Resolve):
-        def __init__(self, text: str) -> None:
-            Reader.__init__(self, text)
-            Scanner.__init__(self)
-            Parser.__init__(self)
-            Composer.__init__(self)
-
-    return Slow
-
-
-_Composer = _composer()
-
-
 class Parsed:
     """A parsed text: ``value`` (str, None, list, dict), keys given twice, and whether there were aliases."""
 
-    __slots__ = ("_seen", "aliases", "duplicates", "value")
+    __slots__ = ("aliases", "duplicates", "seen", "value")
 
     def __init__(self) -> None:
         self.value: Any = None
         self.duplicates: list[str] = []
         self.aliases = False
-        self._seen: set[int] | None = None
-
-    def convert(self, node: Any) -> Any:
-        """The value of ``node``; a node that was met before is an alias and gives nothing but text."""
-        tag = node.tag
-        if tag not in _TAGS:
-            raise TextYAMLError(f"tag {tag!r}", node.start_mark.line + 1)
-        seen = self._seen
-        if seen is not None:
-            if id(node) in seen:
-                self.aliases = True
-                return node.value if type(node) is ScalarNode else None
-            seen.add(id(node))
-        kind = type(node)
-        if kind is ScalarNode:
-            return None if tag in _NULL_TAGS else node.value
-        if kind is SequenceNode:
-            convert = self.convert
-            return [convert(n) for n in node.value]
-        out: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            if type(key_node) is not ScalarNode:
-                raise TextYAMLError("a key that is not text", key_node.start_mark.line + 1)
-            key = key_node.value
-            if key in out:
-                self.duplicates.append(key)
-                del out[key]
-            if type(value_node) is ScalarNode and seen is None and value_node.tag == _TEXT:
-                out[key] = value_node.value
-            else:
-                out[key] = self.convert(value_node)
-        return out
+        self.seen: set[int] | None = None
 
 
 def parse_text(text: str) -> Parsed:
@@ -122,36 +36,21 @@ def parse_text(text: str) -> Parsed:
     Raises:
         TextYAMLError: not YAML, an unknown tag, or nested too deeply.
     """
+    from .composing import compose, convert  # slow to import, and what is known already needs no YAML
+
     parsed = Parsed()
     if "*" in text:
-        parsed._seen = set()
+        parsed.seen = set()
     node = compose(text)
     if node is None:
         return parsed
     try:
-        value = parsed.convert(node)
+        value = convert(parsed, node)
     except (RecursionError, ValueError, UnicodeError) as e:
         if isinstance(e, TextYAMLError):
             raise
         raise TextYAMLError(str(e)) from None
-    if parsed.aliases and type(node) is MappingNode:
+    if parsed.aliases and isinstance(value, dict):
         value = {k: v for k, v in value.items() if type(v) is str}
     parsed.value = value
     return parsed
-
-
-def compose(text: str) -> Any:
-    """The root node of one document, with the marks of where everything stands; ``None``: there is nothing.
-
-    Raises:
-        TextYAMLError: not YAML, or nested too deeply.
-    """
-    if nested_too_deeply(text):
-        raise TextYAMLError("nested too deeply")
-    try:
-        return _Composer(text).get_single_node()
-    except YAMLError as e:
-        mark = getattr(e, "problem_mark", None)
-        raise TextYAMLError(str(getattr(e, "problem", None) or e), mark.line + 1 if mark else 0) from None
-    except (RecursionError, ValueError, UnicodeError) as e:
-        raise TextYAMLError(str(e)) from None
