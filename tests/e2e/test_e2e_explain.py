@@ -1,5 +1,8 @@
 """``skillkit run --explain``: which skill is chosen and why, with the stand-in and with a model; nothing runs."""
 
+import json
+import re
+
 from skillkit_testkit.turns import Call, Reply
 
 
@@ -31,6 +34,35 @@ def test_the_stand_in_says_why_it_chooses_and_what_else_is_near(skillkit_cli, sk
         "offline calls text-stats__stats(file='notes.txt')\n\noffline: text-stats stats\n  every word"
     )
     assert not skillkit_cli("sessions", "list", "--json").ok().json, "nothing is kept"
+
+
+def test_it_says_what_decided_against_an_action_with_a_higher_score(skillkit_cli, skillkit_home):
+    (skillkit_home.cwd / "notes.txt").write_text("one\n\ntwo\n")
+    block = {
+        "keywords": ["lines", "count"],
+        "examples": ["how many lines does notes.txt have"],
+        "actions": [{"name": "count", "run": "wc -l {file}", "args": {"file": "file"}, "confirm": "never"}],
+    }
+    put(skillkit_home, "line-count", f"metadata: {{skillkit: {json.dumps(block)}}}\n")
+    offline = explained(skillkit_cli, "how many lines does notes.txt have").ok().json["explanations"][0]
+    assert offline["chosen"] == "line-count count"
+    scores = {one["name"]: one["score"] for one in offline["near"]}
+    assert scores["text-stats stats"] > scores["line-count count"]
+    assert all(one["why"] for one in offline["near"])
+    reason = "the request is an example of line-count"
+    assert {one["name"]: one["why"] for one in offline["near"]}["text-stats stats"] == reason
+    assert f"text-stats stats has a higher score, but {reason}" in offline["why"]
+    assert "fits as well" not in str(offline)
+
+
+def test_an_example_is_of_the_action_that_it_stands_with(skillkit_cli):
+    """What a request is refused with can be asked for."""
+    said = skillkit_cli("run", "zebra price of things in unknown").stderr
+    shown = re.findall(r"^- (\S+ \S+): .*\n  For example: (.+)$", said, re.M)
+    assert {name for name, _ in shown} == {"csv-stats count", "csv-stats rows", "csv-stats summary"}
+    for name, example in shown:
+        offline = explained(skillkit_cli, example).json["explanations"][0]
+        assert offline["near"] and name in (offline["chosen"], offline["near"][0]["name"]), (name, example)
 
 
 def test_where_nothing_fits_it_says_what_is_missing(skillkit_cli):

@@ -63,7 +63,11 @@ def test_a_session_goes_on_where_it_was(workspace, skillkit_cli):
     [
         (["run"], 2, ["no request"]),
         (["run", "--skill", "calculat", "evaluate"], 2, ["unknown skill", "calculate"]),
-        (["run", "--skill", "csv-stats", "sumary", "sales.csv"], 2, ["unknown action", "summary"]),
+        (
+            ["run", "--skill", "csv-stats", "sumary", "sales.csv"],
+            2,
+            ["skill 'csv-stats' has no action 'sumary'; did you mean 'summary'?"],
+        ),
         (["run", "--skill", "csv-stats", "summary"], 2, ["'file' is missing"]),
         (["run", "--skill", "csv-stats", "rows", "sales.csv", "--limit", "many"], 2, ["limit", "whole number"]),
         (["run", "--skill", "csv-stats", "summary", "sales.csv", "--colum", "x"], 2, ["--column"]),

@@ -120,6 +120,68 @@ def test_the_lines_of_a_file_that_had_to_be_repaired(skillkit_cli, tmp_path, tex
     assert expected.items() <= lines.items(), lines
 
 
+COUNTS = """\
+---
+name: counts
+description: Count lines.
+metadata:
+  skillkit:
+    keywords: [lines, count]
+    actions:
+      - name: count
+        description: Count the lines
+        run: wc -l {file}
+        args: {file: file}
+---
+Body.
+"""
+SECTION = COUNTS[COUNTS.index("\n  skillkit") : COUNTS.index("\n---\nB")]
+LOST = {  # an edit that loses all of metadata, with the line where it breaks
+    "bracket": (("count]", "count"), 6),
+    "quote": (("Count the lines\n", '"Count the lines\n'), 9),
+    "indentation": (("        run", "       run"), 10),
+    "text": ((SECTION, " words"), 4),
+    "list": (("metadata:\n  skillkit:", "metadata:\n- skillkit:"), 4),
+    "json": ((SECTION, ' {"skillkit": {"actions": [,]}}'), 4),
+    "block": ((SECTION, "\n  skillkit: '{\"actions\": ['"), 5),
+}
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_metadata_that_cannot_be_read_is_an_error_with_its_line_and_is_not_mended(skillkit_cli, tmp_path, kind):
+    (old, new), line = LOST[kind]
+    file = tmp_path / "counts" / "SKILL.md"
+    file.parent.mkdir()
+    assert COUNTS.count(old) == 1
+    file.write_text(COUNTS.replace(old, new))
+    done = skillkit_cli("skills", "check", "--fix", tmp_path)
+    said = [text for text in done.stdout.splitlines() if text.startswith("  error ")]
+    assert done.exit_code == 1 and len(said) == 1 and "is ignored" in said[0], done.stdout
+    assert said[0].endswith(f"(SKILL.md:{line})"), said
+    assert file.read_text() == COUNTS.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("  skillkit:", "  skilkit:", 5, "did you mean 'skillkit'?"),
+        ("metadata:", "metdata:", 4, "did you mean 'metadata'?"),
+        ("metadata:\n  skillkit:", "metadata:\nskillkit:", 5, "indent it below metadata"),
+        ("    actions:", "    action:", 7, "did you mean 'actions'?"),
+    ],
+)
+def test_a_misspelt_section_is_a_warning_that_names_the_right_one(skillkit_cli, tmp_path, old, new, line, said):
+    file = tmp_path / "counts" / "SKILL.md"
+    file.parent.mkdir()
+    file.write_text(COUNTS.replace(old, new))
+    shown = skillkit_cli("skills", "check", tmp_path).ok().stdout
+    (text,) = [text for text in shown.splitlines() if text.startswith("  warning")]
+    assert said in text and text.endswith(f"(SKILL.md:{line})"), text
+    foreign = "  skills: [a]\n  skillKey: b\n  skill: c\n  sidebar: d\n  skillkit:"
+    file.write_text(COUNTS.replace("  skillkit:", foreign))
+    assert skillkit_cli("skills", "check", tmp_path).ok().stdout == "1 skill, 1 without a remark.\n"
+
+
 def test_every_remark_about_the_files_of_the_corpus_is_a_sentence_about_a_line_that_is_there(shared):
     counted, named = 0, 0
     for kind in ("skills_quirky", "skills_invalid"):

@@ -145,6 +145,14 @@ def test_a_broken_edit_leaves_the_last_good_version_and_says_why(host):
         file.write_text("---\nname: one\n---\nNo description any more.\n")
         level, line = await person.hear()
         assert level == "warning" and "skill 'one' stays as it was: there is no description" in line
+        file.write_text("---\nname: one\ndescription: New.\nmetadata:\n  skillkit:\n    keywords: [a, b\n---\n")
+        level, line = await person.hear()
+        assert level == "warning" and "skill 'one' stays as it was: metadata cannot be read" in line
+        assert line.endswith(f"({file}:6)")
+        assert host.skills.get("one").description == "First."
+        put(skills, "new", "New.\nmetadata: {skillkit: [,]}")
+        level, line = await person.hear()
+        assert level == "warning" and "1 skill reloaded: new (new); metadata cannot be read" in line and ":4)" in line
         put(skills, "one", "Mended.")
         assert await person.hear() == ("info", "1 skill reloaded: one")
         assert host.skills.get("one").description == "Mended."
@@ -314,8 +322,18 @@ def test_development_shows_problems_with_their_lines_and_runs_the_tests_again(sk
         assert "       text is 'bye Ana', not 'hello Ana'" in lines
         (skill / "evals/tests.yaml").write_text("actions:\n  - action: hello\n    agrs: {}\n")
         assert shown()[1] == "changed: greet/evals/tests.yaml"
+        (skill / "evals/tests.yaml").write_text(yaml.safe_dump(cases))
+        shown()
+        (skill / "SKILL.md").write_text(f"---\n{yaml.safe_dump(head | {'name': 'greeet'})}---\nUse hello.\n")
+        assert any("name-dir-mismatch" in line for line in shown())
+        del head["description"]
+        head["metadata"]["skillkit"]["actions"] = [{"name": "hello"}]  # type: ignore[index]
+        (skill / "SKILL.md").write_text(f"---\n{yaml.safe_dump(head)}---\nUse hello.\n")
+        lines = shown()
+        assert lines[2] == "greet: 2 problems" and "tests wait until the errors are mended" in lines, lines
+        assert not any("name-dir-mismatch" in line or "stays as it was" in line or "FAILED" in line for line in lines)
         (skill / "SKILL.md").write_text("")
-        assert any("stays as it was: the file is empty" in line for line in shown())
+        assert any("file-empty: the file is empty (greet/SKILL.md)" in line for line in shown())
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
         assert "tests.yaml:3: actions.0.agrs: Extra inputs are not permitted" in process.stderr.read()

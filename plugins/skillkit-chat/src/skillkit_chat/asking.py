@@ -109,7 +109,8 @@ def _action(host: Host, options: Options) -> SkillAction | None:
         return None  # a request in quotes
     action = skill.action(first)
     if action is None or not action.user_callable:
-        raise UnknownName(f"action of skill {skill.name!r}", first, names)
+        hint = UnknownName("action", first, names).hint
+        raise UsageError(f"skill {skill.name!r} has no action {first!r}", hint=hint)
     return action
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from skillkit_core.messages import ToolResultMessage
 from skillkit_core.tools import Tool
 
-from .choice import Choice, Verdict
+from .choice import Choice, Verdict, choose
 from .descriptors import action_of, arguments_of, examples_of, is_action, label, skill_of
 from .request import visible
 
@@ -26,7 +26,7 @@ def refusal_of(choice: Choice, tools: Sequence[Tool]) -> str:
         return _incomplete(choice)
     if choice.verdict is Verdict.tie:
         first = "Several skills fit this request alike, so nothing ran. Say which one, or use one of its own words:"
-        return "\n".join([first, *_listed([c.tool for c in choice.candidates])]).rstrip()
+        return "\n".join([first, *_listed([c.tool for c in choice.candidates], tools)]).rstrip()
     first = f"No skill fits this request, so nothing ran{_not_understood(choice)}."
     actions = [t for t in tools if is_action(t)]
     if not actions:
@@ -35,7 +35,7 @@ def refusal_of(choice: Choice, tools: Sequence[Tool]) -> str:
     heading = "The nearest are:" if near else "Offline, these can be asked for:"
     shown = near or list({skill_of(t): t for t in reversed(actions)}.values())[::-1]  # the first of each skill
     more = "Offline, skills are chosen by their words; a model (`--model`, `--provider`) understands more."
-    return "\n".join([first, heading, *_listed(shown), more])
+    return "\n".join([first, heading, *_listed(shown, tools), more])
 
 
 def _not_understood(choice: Choice) -> str:
@@ -45,16 +45,25 @@ def _not_understood(choice: Choice) -> str:
     return f": not understood{by}: {words}" if words else ""
 
 
-def _listed(tools: Sequence[Tool]) -> list[str]:
-    """Return a list that reads as well as Markdown, which a conversation shows."""
+def _listed(tools: Sequence[Tool], among: Sequence[Tool]) -> list[str]:
+    """Return a list that reads as well as Markdown, which a conversation shows. ``among``: all that can be called."""
     lines = [""]
     for tool in tools[:_MOST_LISTED]:
         purpose = visible(tool.description.split(". ")[0].strip().rstrip("."), 160) or "(no description)"
         lines.append(f"- {visible(label(tool))}: {purpose}.")
-        lines += [f"  For example: {visible(example)}" for example in examples_of(tool)[:1]]
+        lines += [f"  For example: {visible(example)}" for example in _example(tool, among)]
     if len(tools) > _MOST_LISTED:
         lines.append(f"- and {len(tools) - _MOST_LISTED} more: skillkit skills list")
     return [*lines, ""]
+
+
+def _example(tool: Tool, among: Sequence[Tool]) -> list[str]:
+    """Return an example of the skill that this action answers; none where other actions answer them all."""
+    for example in examples_of(tool):
+        choice = choose(example, among)
+        if choice.verdict is Verdict.run and choice.candidate is not None and choice.candidate.tool is tool:
+            return [example]
+    return []
 
 
 def _incomplete(choice: Choice) -> str:

@@ -14,7 +14,7 @@ from .filling import Filled, content, fill
 from .ranking import Candidate, rank
 from .request import Kind, parse
 
-__all__ = ["Choice", "Verdict", "choose"]
+__all__ = ["Choice", "Verdict", "choose", "is_meant", "standing"]
 
 SKILL_MARGIN = 0.08  # another skill's score within this share of the best is a tie
 _LOOKED_AT = 16
@@ -56,14 +56,14 @@ def choose(
     ranked = rank(request_text, tools, cache)
     near = tuple(c for c in ranked[:8] if c.score >= ranked[0].score / 3)
     read = [(c, fill(request_text, c.tool, cwd)) for c in ranked[:_LOOKED_AT]]
-    meant = [(c, f) for c, f in read if required or _meant(request_text, c, f)]
-    meant.sort(key=lambda it: (*_rank(*it), -it[0].score, it[0].tool.name))
+    meant = [(c, f) for c, f in read if required or is_meant(request_text, c, f)]
+    meant.sort(key=lambda it: (*standing(*it), -it[0].score, it[0].tool.name))
     if not meant or (meant[0][1].unused and not required):
         nearest, nearly = min(meant or read, key=lambda it: len(it[1].unused), default=(None, None))
         unused = (nearly.unused if nearly else ()) or content(request_text)
         return Choice(Verdict.no_fit, nearest if meant else None, nearly, near, unused)
     best, filled = meant[0]
-    equal = [c for c, f in meant if _rank(c, f) == _rank(best, filled)]
+    equal = [c for c, f in meant if standing(c, f) == standing(best, filled)]
     rivals = [c for c in equal if skill_of(c.tool) != skill_of(best.tool) and c.score > best.score * (1 - SKILL_MARGIN)]
     if rivals and not (best.named and not any(c.named for c in rivals)):
         return Choice(Verdict.tie, candidates=(best, *rivals))
@@ -71,14 +71,14 @@ def choose(
     return Choice(Verdict.run if filled.complete else Verdict.incomplete, best, filled, near)
 
 
-def _rank(candidate: Candidate, filled: Filled) -> tuple[int, bool, bool, int, int]:
+def standing(candidate: Candidate, filled: Filled) -> tuple[int, bool, bool, int, int]:
     """What the action leaves unused, whether it can run, what it takes unread, and what its own words account for; less first."""
     unread = filled.weak if filled.complete else 0
     unused = len(filled.unused) + filled.weak - unread
     return unused, not filled.complete, not candidate.exact, unread, -filled.strong
 
 
-def _meant(text: str, candidate: Candidate, filled: Filled) -> bool:
+def is_meant(text: str, candidate: Candidate, filled: Filled) -> bool:
     """Whether a word that speaks for it is said; one that takes any request whole has to know half of it."""
     arguments = arguments_of(candidate.tool)
     if any(a.fill == "request" and a.required for a in arguments) and not any(a.file for a in arguments):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillkit_skills.explaining import Explanation, Near
 
-from .choice import Choice, Verdict
-from .descriptors import label
-from .filling import fill
+from .choice import Choice, Verdict, is_meant, standing
+from .descriptors import label, skill_of
+from .filling import Filled, fill
 from .ranking import Candidate
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["OfflineExplains"]
 
 _VERDICTS = {
-    Verdict.run: "every word of the request has a use, all that is required is stated, and no other skill fits as well",
+    Verdict.run: "every word of the request has a use, and all that is required is stated",
     Verdict.incomplete: "it is meant, but cannot run with what the request states",
     Verdict.tie: "several skills fit alike",
     Verdict.no_fit: "no action has a use for every word of the request",
@@ -36,8 +36,12 @@ class OfflineExplains:
 
         choice = OfflineAdapter(self._host).choice(request, agent.toolbox.tools())
         chosen = choice.candidate if choice.verdict is Verdict.run else None
-        near = [Near(label(c.tool), round(c.score, 3), self._why(request, c, chosen)) for c in choice.candidates]
-        return Explanation("offline", label(chosen.tool) if chosen else None, tuple(self._reasons(choice)), near)
+        near = [Near(label(c.tool), round(c.score, 3), self._why(request, c, choice)) for c in choice.candidates]
+        why = self._reasons(choice)
+        if chosen is not None:
+            above = [one for c, one in zip(choice.candidates, near, strict=True) if c.score > chosen.score]
+            why += [f"{one.name} has a higher score, but {one.why}" for one in above]
+        return Explanation("offline", label(chosen.tool) if chosen else None, tuple(why), near)
 
     def _reasons(self, choice: Choice) -> list[str]:
         said = [_VERDICTS[choice.verdict]]
@@ -57,11 +61,29 @@ class OfflineExplains:
             said += list(filled.problems)
         return said
 
-    def _why(self, request: str, candidate: Candidate, chosen: Candidate | None) -> str:
+    def _why(self, request: str, candidate: Candidate, choice: Choice) -> str:
+        chosen = choice.candidate if choice.verdict is Verdict.run else None
         if candidate is chosen:
             return "chosen"
-        filled: Any = fill(request, candidate.tool, self._host.cwd)
+        filled = fill(request, candidate.tool, self._host.cwd)
         against = [f"has no use for {', '.join(filled.unused)}"] if filled.unused else []
         against += [f"misses {', '.join(filled.missing)}"] if filled.missing else []
-        against += [] if filled.anchored or candidate.alike else ["no word of its own is said"]
-        return "; ".join((*against, *filled.problems))
+        against += [] if is_meant(request, candidate, filled) else ["no word of its own is said"]
+        against += filled.problems
+        if not against and chosen is not None and choice.filled is not None:
+            against = [_decided(candidate, filled, chosen, choice.filled)]
+        return "; ".join(against)
+
+
+def _decided(candidate: Candidate, filled: Filled, chosen: Candidate, taken: Filled) -> str:
+    """Why an action that could run, too, is not the chosen one: the first part of their standing that differs."""
+    its, best = standing(candidate, filled), standing(chosen, taken)
+    part = next((i for i, (one, other) in enumerate(zip(its, best, strict=True)) if one != other), None)
+    skill = skill_of(chosen.tool)
+    if part is None:
+        if skill_of(candidate.tool) == skill:
+            return f"it fits alike, and {label(chosen.tool)} is before it in the skill"
+        named = chosen.named and not candidate.named
+        return f"the request names {skill}" if named else f"it fits less well by its words than {skill}"
+    reasons = {2: f"the request is an example of {skill}", 3: "it takes more of the request unread"}
+    return reasons.get(part, "its own words account for less of the request")

@@ -26,7 +26,12 @@ _SAFE = frozenset(
         *("yaml-control-chars", "yaml-tabs", "yaml-unquoted-scalar", "metadata-json-repaired", "file-name-case"),
     )
 )
-_LOSES = frozenset(("encoding-invalid-utf8", "merge-conflict-markers", "yaml-stray-lines", "yaml-value-dropped"))
+_LOSES = frozenset(
+    (
+        *("encoding-invalid-utf8", "merge-conflict-markers", "metadata-unparseable", "yaml-stray-lines"),
+        "yaml-value-dropped",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)

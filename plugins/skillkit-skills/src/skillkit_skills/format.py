@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
-from skillkit_core.errors import SkillKitError
+from skillkit_core.errors import SkillKitError, close_matches
 from skillkit_core.frozen import freeze
 from skillkit_core.skills import Requirements, Skill, SkillAction
 
@@ -29,7 +29,9 @@ RESERVED = frozenset(
     )
 )
 _SAID_ELSEWHERE = ("frontmatter", "file", "metadata-value-not-string")
+_REPEATS = ("metadata-not-mapping", "metadata-string", "yaml-unquoted-scalar")  # metadata-unparseable says it better
 _CODE_KINDS = ("bundled", "plugin")
+_CLOSE = 0.85  # likeness from which a key is taken for a misspelt one
 
 
 _SPECIAL = frozenset(("schema", "requires", "install", "actions", "hooks", "evals"))
@@ -54,7 +56,28 @@ def _pick(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
     return {names[k]: v for k, v in values.items() if k in names and v is not None} if values else {}
 
 
-def _block(value: Any, where: str, codes: list[str]) -> dict[str, Any]:
+def _misspelt(key: str, where: str, known: Iterable[str], told: list[tuple[str, str]]) -> bool:
+    """Whether ``key`` is nearly one of ``known``; then that is told."""
+    meant = close_matches(key.lower(), known, 1, _CLOSE)
+    if meant:
+        text = f"the key {key!r} {where} is not read, with all that is in it: did you mean {meant[0]!r}?"
+        told.append((f"misspelt-key:{key}", text))
+    return bool(meant)
+
+
+def _misspelt_sections(values: Mapping[str, Any], metadata: Mapping[str, Any], told: list[tuple[str, str]]) -> None:
+    """Tell of ``metadata`` and ``skillkit`` under a name that is nearly theirs; all other foreign keys are foreign."""
+    for key in values:
+        if key == "skillkit":
+            told.append((f"misspelt-key:{key}", "the key 'skillkit' is not read here: indent it below metadata"))
+        elif key != "metadata" and key[:1] in "mM":
+            _misspelt(key, "at the top level", ("metadata",), told)
+    for key in metadata:
+        if key != "skillkit" and key[:1] in "sS":
+            _misspelt(key, "of metadata", ("skillkit",), told)
+
+
+def _block(value: Any, where: str, codes: list[str], told: list[tuple[str, str]]) -> dict[str, Any]:
     """A SkillKit block: a mapping, or the same as JSON or YAML text."""
     if isinstance(value, (str, bytes)):
         try:
@@ -72,7 +95,8 @@ def _block(value: Any, where: str, codes: list[str]) -> dict[str, Any]:
         codes.append(f"schema-newer:{schema}")
         return {}
     for key in value:
-        if key not in KEYS and key not in _SPECIAL and not key.startswith("x-"):
+        known = key in KEYS or key in _SPECIAL or key.startswith("x-")
+        if not known and not _misspelt(key, "of the SkillKit block", (*KEYS, *_SPECIAL), told):
             codes.append(f"unknown-key:{key}")
     return {k: v for k, v in value.items() if v is not None}
 
@@ -130,10 +154,14 @@ def build_skill(
     assert fields is not None
     values = read.values or {}
     codes = list(read.diagnostics)
+    told: list[tuple[str, str]] = []  # codes with a sentence of their own
     metadata = fields.metadata
+    if "metadata" in read.dropped:
+        codes.append("metadata-unparseable")
+    _misspelt_sections(values, metadata, told)
     carriers = (
-        _block(sidecar, "agents/skillkit.yaml", codes),
-        _block(metadata.get("skillkit"), "metadata.skillkit", codes),
+        _block(sidecar, "agents/skillkit.yaml", codes, told),
+        _block(metadata.get("skillkit"), "metadata.skillkit", codes, told),
         _pick(values, _TOP),
         _pick(fields.block, _OPENCLAW),
         _pick(metadata, _PLAIN),
@@ -149,9 +177,8 @@ def build_skill(
                     codes.append(f"invalid-value:{key}")
     found.setdefault("allowed_tools", tuple(fields.allowed_tools))
     _apply_gating(found, fields.primary_env, carriers, fields.requires, codes)
-    broken: list[tuple[str, str]] = []
     confirm = "always" if flag(values.get("require-confirmation", values.get("require_confirmation")), False) else None
-    found["actions"] = _actions(carriers, folder, confirm, found, codes, broken)
+    found["actions"] = _actions(carriers, folder, confirm, found, codes, told)
     found["hooks"] = _hooks(carriers, trusted, codes)
     if kind not in _CODE_KINDS:
         _refuse_code(found, codes)
@@ -160,6 +187,8 @@ def build_skill(
 
     errors = spec_errors(values, dir_name, read.diagnostics, read.duplicates)
     codes += (code for code in errors if code not in _SAID_ELSEWHERE)  # problems_of leaves out what was said before
+    if "metadata-unparseable" in codes:
+        codes = [code for code in codes if code not in _REPEATS]
     found |= {
         "name": name,
         "description": fields.description or "",
@@ -167,7 +196,7 @@ def build_skill(
         "path": folder,
         "source": source,
         "status": read.status,
-        "problems": tuple(problems_of([*codes, *broken], f"{folder}/SKILL.md" if folder else None)),
+        "problems": tuple(problems_of([*codes, *told], f"{folder}/SKILL.md" if folder else None)),
         "license": _optional(values.get("license")),
         "compatibility": _optional(values.get("compatibility")),
         "metadata": {**metadata, "homepage": fields.homepage} if fields.homepage else metadata,
@@ -263,7 +292,7 @@ def _actions(
     confirm: str | None,
     found: dict[str, Any],
     codes: list[str],
-    broken: list[tuple[str, str]],
+    told: list[tuple[str, str]],
 ) -> tuple[SkillAction, ...]:
     value = next((c["actions"] for c in carriers if "actions" in c), None)
     if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
@@ -279,7 +308,7 @@ def _actions(
     for action, notes in read_actions(value, folder, confirm=confirm):
         codes += notes
         if isinstance(action, ActionError):
-            broken.append((action.code, action.message))
+            told.append((action.code, action.message))
         else:
             actions.append(action)
     return tuple(actions)

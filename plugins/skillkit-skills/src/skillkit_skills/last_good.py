@@ -30,9 +30,12 @@ def settle(before: LoadedSkills, now: LoadedSkills) -> LoadedSkills:
     if not broken:
         return now
     kept = {folder: good[folder] for folder in broken}
+    from .lines import located
+
     problems = [*now.problems]
-    for folder, errors in broken.items():
-        problems += [p for p in errors if p not in now.problems]
+    for folder, found in broken.items():
+        errors = located(found)
+        problems += [new for old, new in zip(found, errors, strict=True) if old not in now.problems]
         text = f"skill {kept[folder].name!r} stays as it was: {errors[0].message}"
         problems.append(SkillProblem(KEPT, text, "warning", errors[0].path, errors[0].line))
     return LoadedSkills(tuple({**{str(s.path): s for s in now.skills}, **kept}.values()), tuple(problems))

@@ -38,6 +38,7 @@ _IN_BLOCKS: dict[str, tuple[tuple[str, ...], ...]] = {  # "": what the code says
     "requires-not-mapping": (("requires",),),
     "requires-unknown-key": (("requires", ""),),
     "schema-newer": (("schema",),),
+    "misspelt-key": (("",),),
     "unknown-key": (("",),),
 }
 _PATTERNS = {"merge-conflict-markers": CONFLICT, "yaml-control-chars": FORBIDDEN, "yaml-tabs": INDENT_TABS}

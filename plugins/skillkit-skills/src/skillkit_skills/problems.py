@@ -17,6 +17,10 @@ _ERRORS = frozenset(
         "description-missing",
         "file-empty",
         "file-too-large",
+        "invalid-value:agents/skillkit.yaml",
+        "invalid-value:metadata.skillkit",
+        "metadata-not-mapping",
+        "metadata-unparseable",
         "no-file",
         "scan-limit",
         "symlink-escape",
@@ -77,9 +81,10 @@ _TEXTS = {
     "metadata-json-repaired": "the JSON of metadata was broken and has been mended",
     "metadata-legacy-namespace": "metadata.{0} is an older name of metadata.openclaw",
     "metadata-multiple-namespaces": "metadata has several blocks of one kind, the first of them counts: {0}",
-    "metadata-not-mapping": "metadata is no mapping and is ignored",
+    "metadata-not-mapping": "metadata is no mapping and is ignored, with all that is in it",
     "metadata-string": "metadata is written as text: write a mapping",
-    "metadata-unparseable": "metadata is text that is no mapping either, and is ignored",
+    "metadata-unparseable": "metadata cannot be read and is ignored, with all keys and actions in it: mend its brackets, "
+    "quotes or indentation",
     "name-dir-mismatch": "the name differs from the name of the folder",
     "name-double-hyphen": "the name has two hyphens in a row: strict readers refuse that",
     "name-edge-hyphen": "the name begins or ends with a hyphen: strict readers refuse that",
@@ -111,19 +116,19 @@ _TEXTS = {
 
 
 def severity_of(code: str) -> Severity:
-    """How bad a code is: error (no skill, or a hidden one), warning (something was mended or ignored), info."""
+    """How bad a code is: error (no skill, a hidden one, or one that lost its keys), warning (mended or ignored), info."""
     bare = code.partition(":")[0]
-    if bare in _ERRORS:
+    if bare in _ERRORS or code in _ERRORS:
         return "error"
     return "info" if bare in _INFO else "warning"
 
 
 def problems_of(codes: Iterable[str | tuple[str, str]], path: str | None = None) -> list[SkillProblem]:
-    """A problem for each code, each code once; a pair brings its own sentence."""
+    """A problem for each code, each code once; a pair brings its own sentence, and is an error if an action is wrong."""
     return [
         SkillProblem(code, _text(code), severity_of(code), path)
         if isinstance(code, str)
-        else SkillProblem(code[0], code[1], "error", path)
+        else SkillProblem(*code, "error" if code[0].startswith("action-") else severity_of(code[0]), path)
         for code in dict.fromkeys(codes)
     ]
 

@@ -34,12 +34,10 @@ class _Development:
     """What is shown of the skills in a folder."""
 
     def __init__(self, host: Host, folder: Path, model: str | None, provider: str | None) -> None:
-        from skillkit_skills import SkillFolderLoader
         from skillkit_skills.cli.testing import asked, host_options
 
         self._host, self._folder = host, folder
         self._config, self._options = asked(model, provider), host_options(host)
-        self._loader = SkillFolderLoader()
 
     async def work(self) -> None:
         """Show the skills now, and again after each change."""
@@ -62,13 +60,15 @@ class _Development:
 
     async def _show(self, changed: list[str]) -> None:
         """Show what is wrong with the skills, and run the tests of those that ``changed`` belongs to; empty: of all."""
+        from skillkit_skills import SkillFolderLoader
         from skillkit_skills.cli.printing import print_problems
         from skillkit_skills.lines import located
 
         from skillkit_core.cli.output import echo
         from skillkit_core.contracts.skill_loader import SkillSource
 
-        found = self._loader.load(SkillSource("dev", "extra", self._folder))
+        # a loader of its own each time: one that read before would keep the last good version, which is not what is tested
+        found = SkillFolderLoader().load(SkillSource("dev", "extra", self._folder))
         if found.problems:
             print_problems(located(found.problems), folder=self._folder)
         for skill in found.skills:
@@ -90,6 +90,9 @@ class _Development:
         problems = located([*skill.problems, *audit(skill)])
         echo(f"{style(skill.name, bold=True)}: {len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'}")
         print_problems(problems, folder=skill.path)
+        if any(p.severity == "error" and p.code != "description-missing" for p in problems):
+            echo("tests wait until the errors are mended")
+            return
         try:
             outcomes: list[Any] = await run_tests(SkillTester(skill, self._config, **self._options))
         except SkillKitError as error:

@@ -22,7 +22,8 @@ class Reload:
 
     Attributes:
         added, changed, removed: names of skills.
-        problems: what keeps skills from being used as they are on the disk now, and did not do so before.
+        problems: what keeps skills from being used as they are on the disk now, and did not do so before; the errors of
+            skills that were added or changed.
     """
 
     added: Sequence[str] = ()
@@ -63,12 +64,10 @@ class Reloads:
         told = {p.path for p in kept}
         failed = [p for p in new if p.severity == "error" and p.path not in told]
         self._skills, self._problems = now, found
-        return Reload(
-            [n for n in now if n not in before],
-            [n for n, skill in now.items() if n in before and before[n] != skill],
-            [n for n in before if n not in now],
-            located([*kept, *failed]),
-        )
+        added = [n for n in now if n not in before]
+        changed = [n for n, skill in now.items() if n in before and before[n] != skill]
+        wrong = [p for name in (*added, *changed) for p in now[name].problems if p.severity == "error"]
+        return Reload(added, changed, [n for n in before if n not in now], located([*kept, *failed, *wrong]))
 
 
 def reload_skills(host: Host) -> Reload:

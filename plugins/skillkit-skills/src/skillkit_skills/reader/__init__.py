@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from skillkit_core.values import dataclass
@@ -29,6 +29,7 @@ class ReadSkill:
         body: the Markdown after the frontmatter, stripped.
         diagnostics: codes, some with ``:detail``, in the order they were found.
         duplicates: keys that were given twice.
+        dropped: keys whose value could not be read and was left out.
     """
 
     status: Status
@@ -37,6 +38,7 @@ class ReadSkill:
     body: str
     diagnostics: list[str]
     duplicates: list[str]
+    dropped: Sequence[str] = ()
 
 
 def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] = parse_text) -> ReadSkill:
@@ -47,8 +49,9 @@ def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] = pars
         return ReadSkill("rejected", None, None, "", diagnostics, [])
     values: Mapping[str, Any] | None = None
     duplicates: list[str] = []
+    dropped: list[str] = []
     if found.block is not None and (parsed := _parse(found.block, diagnostics, parse_block)) is not None:
-        duplicates = parsed.duplicates
+        duplicates, dropped = parsed.duplicates, parsed.dropped
         diagnostics += (f"duplicate-key:{key}" for key in dict.fromkeys(duplicates))
         if parsed.aliases:
             diagnostics.append("yaml-alias")
@@ -64,7 +67,7 @@ def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] = pars
         status = "unlisted"
     elif not REPAIRS.isdisjoint(diagnostics):
         status = "repaired"
-    return ReadSkill(status, values, fields, found.body, diagnostics, duplicates)
+    return ReadSkill(status, values, fields, found.body, diagnostics, duplicates, dropped)
 
 
 def _parse(block: str, diagnostics: list[str], parse_block: Callable[[str], Parsed]) -> Parsed | None:

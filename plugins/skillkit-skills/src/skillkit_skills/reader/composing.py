@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from yaml import YAMLError
@@ -106,7 +107,8 @@ def compose(text: str) -> Any:
     try:
         return _Composer(text).get_single_node()
     except YAMLError as e:
-        mark = getattr(e, "problem_mark", None)
+        opens = re.search("flow|quoted", getattr(e, "context", None) or "")
+        mark = getattr(e, "context_mark" if opens else "problem_mark", None)
         raise TextYAMLError(str(getattr(e, "problem", None) or e), mark.line + 1 if mark else 0) from None
     except (RecursionError, ValueError, UnicodeError) as e:
         raise TextYAMLError(str(e)) from None

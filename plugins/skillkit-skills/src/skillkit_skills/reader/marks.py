@@ -22,7 +22,7 @@ class Mark:
     """A value where it stands.
 
     Attributes:
-        line: of the file, from 1; that of its key, if it has one.
+        line: of the file, from 1; that of its key, if it has one. Of a value that does not parse, the one where it breaks.
         pairs: its keys in order, also those given twice. items: what is in a list.
         node: as the parser gave it; ``None``: it does not parse.
     """
@@ -99,7 +99,8 @@ def mark_block(block: str, first: int) -> tuple[Mark, list[tuple[int, str]]]:
         text, line = "\n".join(lines), first + number
         if (mark := mark_text(text, line)) is not None:
             whole.pairs += mark.pairs
-        elif match := KEY.match(text):
+        elif match := KEY.match(lines[0]):
+            line = min(error_line(text, line) or line, line + len(lines) - 1)  # not behind its end
             broken.append((line, text[match.end() :].strip()))
             whole.pairs.append((match[1].strip("\"'"), Mark(line)))
     return whole, broken

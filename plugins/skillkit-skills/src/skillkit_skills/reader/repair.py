@@ -94,6 +94,7 @@ def _by_key(block: str, diagnostics: list[str]) -> Parsed | None:
     for _, lines in found:
         parsed = _try("\n".join(lines)) or _mend(lines, codes)
         if parsed is None or not isinstance(parsed.value, dict):
+            merged.dropped.append(lines[0].partition(":")[0].strip(" \t\"'"))
             continue
         merged.aliases = merged.aliases or parsed.aliases
         merged.duplicates += parsed.duplicates

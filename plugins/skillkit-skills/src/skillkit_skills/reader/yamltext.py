@@ -8,7 +8,9 @@ __all__ = ["Parsed", "TextYAMLError", "parse_text"]
 
 
 class TextYAMLError(ValueError):
-    """The text is not YAML that we accept; ``line`` counts from 1 inside the text, 0 when unknown."""
+    """The text is not YAML that we accept; ``line`` counts from 1 inside the text, 0 when unknown: of a bracket or quote
+    that is not closed the line on which it opens.
+    """
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
@@ -16,13 +18,14 @@ class TextYAMLError(ValueError):
 
 
 class Parsed:
-    """A parsed text: ``value`` (str, None, list, dict), keys given twice, and whether there were aliases."""
+    """A parsed text: ``value`` (str, None, list, dict), keys given twice, keys left out, and whether there were aliases."""
 
-    __slots__ = ("aliases", "duplicates", "seen", "value")
+    __slots__ = ("aliases", "dropped", "duplicates", "seen", "value")
 
     def __init__(self) -> None:
         self.value: Any = None
         self.duplicates: list[str] = []
+        self.dropped: list[str] = []
         self.aliases = False
         self.seen: set[int] | None = None
 
