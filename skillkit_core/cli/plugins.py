@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import UnknownName
+from ..errors import UnknownName, close_matches
+from ..hookspecs.markers import EXTRAS
 from .output import echo, fields, json_option, print_json, short_path, style, table, warning
 
 if TYPE_CHECKING:
@@ -22,13 +23,9 @@ def plugins() -> None:
 def _row(decision: Decision) -> dict[str, Any]:
     entry = decision.entry
     return {
-        "name": decision.name,
-        "distribution": entry.distribution,
-        "version": entry.version,
-        "enabled": decision.enabled,
-        "reason": decision.reason,
-        "duplicate": decision.duplicate_of is not None,
-    }
+        "name": decision.name, "distribution": entry.distribution, "version": entry.version, "enabled": decision.enabled,
+        "reason": decision.reason, "duplicate": decision.duplicate_of is not None,
+    }  # fmt: skip
 
 
 @plugins.command("list")
@@ -42,20 +39,16 @@ def list_(state: Any, as_json: bool) -> None:
     host: Host = state.host
     rows = [_row(d) for d in host.decisions]
     if as_json:
-        found = host.distribution
+        name = host.distribution.name if host.distribution else None
         problems = [p.to_dict() for p in host.plan.malformed]
-        print_json(
-            {"distribution": found.name if found else None, "checked": False, "plugins": rows, "problems": problems}
-        )
+        print_json({"distribution": name, "checked": False, "plugins": rows, "problems": problems})
         return
     if not rows:
         echo("No plugins are installed.")
+    states = {True: "enabled", False: "disabled"}
     table(
         ["plugin", "version", "state", "distribution", "why"],
-        [
-            [r["name"], r["version"], "enabled" if r["enabled"] else "disabled", r["distribution"], r["reason"]]
-            for r in rows
-        ],
+        [[r["name"], r["version"], states[r["enabled"]], r["distribution"], r["reason"]] for r in rows],
         styles=lambda i, cell: (
             {"bold": True} if i == 0 else {"fg": "green" if cell == "enabled" else "yellow"} if i == 2 else {}
         ),
@@ -119,19 +112,28 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     """
     host: Host = ctx.obj.host
     host.collect_all()
+    _note_unknown_tools(host)
     errors = [p for p in host.problems if p.severity == "error"]
     if as_json:
-        print_json(
-            {
-                "ok": not errors,
-                "loaded": list(host.plugins),
-                "disabled": [d.name for d in host.decisions if not d.enabled],
-                "problems": [p.to_dict() for p in host.problems],
-            }
-        )
+        disabled = [d.name for d in host.decisions if not d.enabled]
+        problems = [p.to_dict() for p in host.problems]
+        print_json({"ok": not errors, "loaded": list(host.plugins), "disabled": disabled, "problems": problems})
     else:
         report(host, tracebacks=ctx.obj.debug)
     ctx.exit(1 if errors else 0)
+
+
+def _note_unknown_tools(host: Host) -> None:
+    """Note handlers of tools that no plugin registers. Those of servers and of actions (``A__B``) come with an agent."""
+    known = {entry.name for entry in host.tools.entries()}
+    for hook in sorted({hook for plugin in host.plugins.values() for hook in plugin.hooks}):
+        for impl in host.impls(hook):
+            tools = (getattr(impl.function, EXTRAS, None) or {}).get("tools") or ()
+            for name in (tools,) if isinstance(tools, str) else tools:
+                if name not in known and "__" not in name:
+                    close = close_matches(name, known, 1, 0.6)
+                    hint = f"did you mean {close[0]!r}?" if close else "ignore this if the tool comes with an agent"
+                    host.note(impl.plugin_name, f"no plugin registers the tool {name!r}", stage=hook, remedy=hint)
 
 
 def report(host: Host, tracebacks: bool) -> None:

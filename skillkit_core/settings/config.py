@@ -359,6 +359,8 @@ class Config:
             close = close_matches(name, _field_names(model), 1)
             hint = f"did you mean {close[0]!r}?" if close else None
             return ConfigError(f"unknown setting {name!r}", where=where, hint=hint)
+        if problem["type"] == "value_error":  # of a validator, which says what is wrong
+            return ConfigError(problem["msg"].removeprefix("Value error, "), where=where)
         message = problem["msg"][:1].lower() + problem["msg"][1:]
         shown = repr(given)
         return ConfigError(f"{message}, not {shown if len(shown) < 60 else shown[:57] + '...'}", where=where)

@@ -27,6 +27,24 @@ def test_a_model_calls_a_server_in_a_run_of_the_command_line(skillkit_cli, skill
     llm_server.check()
 
 
+def test_a_server_that_cannot_start_is_named_on_stderr(skillkit_cli, skillkit_home, llm_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
+    skillkit_home.write_config(
+        "mcp: {servers: {bad: {command: nope-xyz}, worse: {command: x, args: ['${MISSING}']}}}\n"
+    )
+    llm_server.script(Reply(text="Hello."))
+    result = skillkit_cli(
+        "run", "--provider", "openai", "--base-url", llm_server.openai_url, "--model", "m", "hello"
+    ).ok()
+    assert "Hello." in result.stdout
+    bad, worse = (line for line in result.stderr.splitlines() if "the MCP server" in line)
+    assert "'worse' cannot be used: it needs the variable MISSING" in worse + bad
+    assert "'bad' cannot be used: 'nope-xyz' cannot be started" in worse + bad
+    assert "see 'skillkit mcp show bad'" in worse + bad
+    states = {row["name"]: row["state"] for row in skillkit_cli("mcp", "list", "--json").ok().json}
+    assert states["bad"] == "not found"
+
+
 def test_a_call_that_nobody_approves_does_not_run(skillkit_cli, skillkit_home, llm_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
     configure(skillkit_home)

@@ -54,6 +54,36 @@ def test_an_unknown_mode_is_said(skillkit_cli, workspace):
     assert result.exit_code == 2 and "permissions.mode" in result.stderr and "'bypass'" in result.stderr
 
 
+def test_a_file_that_may_not_be_read_is_kept_from_actions_and_git(ask, workspace, skillkit_cli, skillkit_home):
+    (workspace / ".env").write_text("SECRET=1\n")
+    skillkit_home.write_config("permissions: {deny: ['Read(.env)']}\n")
+    told = ask(
+        Call("text-stats__occurrences", {"file": ".env", "word": "SECRET"}),
+        Call("csv-stats__rows", {"file": "./.env"}),
+        Call("text-stats__stats", {"file": "README.md"}),
+        Call("disk-usage__usage", {}),
+        "git grep --no-index SECRET",
+        options=["--permit", "Bash(git:*)"],
+    )
+    assert all(text.startswith("Blocked: permissions: a rule forbids") for text in told[:2])
+    assert '"words"' in told[2] and not any("SECRET=1" in text for text in told)
+    assert all("a rule forbids something below .: Read(.env)" in text for text in told[3:])
+    # the stand-in for a model has the same guard
+    alone = skillkit_cli("run", 'how often does "SECRET" occur in .env')
+    assert "a rule forbids .env: Read(.env)" in alone.stdout + alone.stderr and "SECRET=1" not in alone.stdout
+    # a check says what these calls got
+    for call, decision in (
+        (("text-stats__stats", '{"file": ".env"}'), "deny"), (("text-stats__stats", "README.md"), "allow"),
+        (("disk-usage__usage", "{}"), "ask"), (("Bash", "git grep --no-index SECRET"), "ask"),
+    ):  # fmt: skip
+        assert skillkit_cli("permissions", "check", *call, "--json").ok().json["decision"] == decision
+    few = {"SKILLKIT_SKILLS__EXPOSE_ACTIONS": "activated"}
+    found = skillkit_cli("permissions", "check", "text-stats__stats", ".env", env=few).ok().stdout
+    assert found.startswith("deny: a rule forbids .env: Read(.env)")
+    unknown = skillkit_cli("permissions", "check", "bsh", "ls")
+    assert unknown.exit_code == 2 and unknown.stderr == "Error: unknown tool 'bsh'; did you mean 'bash'?\n"
+
+
 SKILL = """---
 name: tidy
 description: Tidies up. Use when somebody wants to tidy up.
@@ -63,6 +93,23 @@ disallowed-tools: Bash(rm:*)
 
 Count, and remove nothing.
 """
+
+
+ACTIONS = """metadata:
+  skillkit:
+    actions:
+      - {name: show, description: Shows, run: [cat, "{file}"], confirm: always, args: {file: {type: file, default: .env}}}
+"""
+
+
+def test_check_says_that_an_action_asks_itself_and_reads_its_default(skillkit_cli, skillkit_home, workspace, tmp_path):
+    skill = tmp_path / "my skills" / "tidy"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(SKILL.replace("allowed-tools", f"{ACTIONS}allowed-tools", 1))
+    skillkit_home.write_config(f"skills: {{dirs: ['{skill.parent}']}}\npermissions: {{deny: ['Read(.env)']}}\n")
+    said = skillkit_cli("permissions", "check", "tidy__show", "README.md").ok().stdout
+    assert said == "ask: the action asks itself (confirm: always)\n"
+    assert skillkit_cli("permissions", "check", "tidy__show", "{}", "--json").ok().json["rule"] == "Read(.env)"
 
 
 def test_an_active_skill_approves_its_tools_and_forbids_others(ask, workspace, tmp_path):

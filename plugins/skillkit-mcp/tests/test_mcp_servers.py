@@ -11,7 +11,7 @@ import skillkit_commands.plugin
 import skillkit_mcp.plugin
 from skillkit_commands import SlashCommands
 
-from skillkit_core import AgentRunner, UsageError
+from skillkit_core import AgentRunner, UsageError, UserInterface
 from skillkit_core.testing import user
 
 
@@ -55,6 +55,36 @@ async def test_the_file_of_a_folder_counts_once_the_folder_is_trusted(connect, o
     client = connect({})
     assert "mcp__odd__ok" in await client.tools()
     assert any("'odd': no effect here: fancy" in text for text in problems(client.host))
+    await client.host.aclose()
+
+
+class Listens(UserInterface):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    async def ask(self, survey):
+        return None
+
+    async def notify(self, text, level="info"):
+        self.told.append((text, level))
+
+
+async def test_whoever_talks_with_an_agent_is_told_once_of_each_server_that_cannot_be_used(connect, odd_server):
+    person = Listens()
+    servers = {"bad": {"command": "nope-xyz"}, "poor": {"command": "x", "args": ["${MISSING}"]}, "odd": odd_server("")}
+    client = connect(servers, ui=person)
+    for _ in range(2):
+        assert "mcp__odd__ok" in await client.tools()
+    told = dict(sorted(person.told))
+    assert len(person.told) == 2 and set(told.values()) == {"warning"}
+    bad, poor = told
+    assert bad.startswith("the MCP server 'bad' cannot be used: 'nope-xyz' cannot be started: ")
+    assert bad.endswith("; see 'skillkit mcp show bad'")
+    assert poor.startswith(
+        "the MCP server 'poor' cannot be used: it needs the variable MISSING; add MISSING to mcp.variables"
+    )
     await client.host.aclose()
 
 

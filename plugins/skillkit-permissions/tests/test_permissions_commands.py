@@ -30,6 +30,18 @@ def test_what_the_parser_cannot_read_asks(skillkit_cli, here):
     assert said == "ask: a file that is not known before it runs\n"  # who asks adds the question
 
 
+def test_check_knows_the_tools_of_a_run_and_no_others(skillkit_cli, skillkit_home, here):
+    skillkit_home.write_config("permissions: {deny: ['Raed(.env)']}\n")
+    result = skillkit_cli("permissions", "check", "bsh", "ls")
+    assert result.stderr.endswith("the rule Raed(.env) cannot be read: Raed takes nothing in parentheses\n")
+    skillkit_home.write_config("")
+    result = skillkit_cli("permissions", "check", "rd", "{}")
+    assert result.exit_code == 2 and result.stderr.startswith("Error: unknown tool 'rd'")
+    assert (
+        skillkit_cli("permissions", "check", "mcp__files__list", "{}").ok().stdout.startswith("ask: no rule names it")
+    )
+
+
 def test_list_shows_rules_of_every_layer_with_their_place(skillkit_cli, skillkit_home, here):
     skillkit_home.write_config("permissions: {mode: accept-edits, allow: [Read]}\n")
     (here / ".skillkit").mkdir()

@@ -24,7 +24,7 @@ class Tools:
     name = "acme"
 
     def __init__(self):
-        self.calls = []
+        self.calls, self.more = [], []
 
     def tool(self, name, parameters, opt_in=False, **annotations):
         async def execute(args, ctx):
@@ -43,6 +43,8 @@ class Tools:
         register(self.tool("think", ANY, mutates="none"))
         register(self.tool("calc__add", ANY, skill="calc", action="add"))
         register(self.tool("mcp__files__list", ANY, mutates="none"))
+        for tool in self.more:
+            register(tool)
 
 
 class Person(Approver):
@@ -132,6 +134,24 @@ def test_modes_decide_where_no_rule_does(desk):
     assert outcomes(desk.run(host, *calls, mode="read-only")) == ["blocked", "blocked", "blocked", "ok"]
     assert outcomes(desk.run(host, *calls, mode="bypass")) == ["ok", "ok", "ok", "ok"]
     assert outcomes(desk.run(host, Call("edit", {"path": "secret"}), mode="bypass")) == ["blocked"]
+
+
+def test_rules_hold_for_files_that_a_tool_of_any_kind_is_given(desk):
+    (desk.folder / "sub").mkdir()
+    (desk.folder / "sub" / ".env").write_text("SECRET=1")
+    files = {"file": None, "folder": "."}
+    action = desk.tools.tool("calc__count", ANY, skill="calc", action="count", paths=files)
+    desk.tools.more = [action]
+    calls = [Call("calc__count", {"file": f, "folder": "other"}) for f in ("a", "sub/../sub/.ENV", "kept", "seen")]
+    calls += [Call("calc__count", {"file": "a"}), Call("calc__count", {"file": "a", "folder": "sub"})]
+    host = desk.host(deny=["Read(.env)", "Edit(kept)", "Edit"], ask=["Read(seen)"], mode="bypass")
+    ended = desk.run(host, *calls)
+    # nobody knows whether an action changes a file or looks into all of a folder: that is asked
+    assert outcomes(ended) == ["ok", "blocked", "denied", "denied", "denied", "denied"]
+    assert "calc__count may change kept, which a rule forbids: Edit(kept)" in ended[2][1]
+    assert "a rule forbids something below .: Read(.env)" in ended[4][1]
+    assert outcomes(desk.run(desk.host(deny=["Read"]), calls[0])) == ["blocked"]
+    assert outcomes(desk.run(desk.host(), *calls)) == ["ok"] * 6
 
 
 def test_a_person_is_asked_and_an_answer_holds_for_the_call(desk):

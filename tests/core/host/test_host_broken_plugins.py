@@ -121,6 +121,20 @@ def test_doctor_names_the_keywords_of_a_tool_that_nobody_checks(site: Any) -> No
     assert problem["message"] == "tool 'act': nobody checks 'unevaluatedProperties' in its parameters"
 
 
+def test_doctor_warns_of_a_handler_for_a_tool_that_no_plugin_registers(site: Any) -> None:
+    names = ("greet", "gret", "rocket", "mcp__files__list", "calc__add")
+    site.plugin("good", GOOD)
+    site.plugin("late", f"@hookimpl(phase='guard', tools={names})\ndef before_tool_call(event): ...")
+    done = site.run("plugins", "doctor", "--json")
+    assert done.code == 0 and done.json["ok"] is True
+    found = [(p["plugin"], p["stage"], p["severity"], p["message"], p["remedy"]) for p in done.json["problems"]]
+    says = ("late", "before_tool_call", "warning")
+    assert found == [
+        (*says, "no plugin registers the tool 'gret'", "did you mean 'greet'?"),
+        (*says, "no plugin registers the tool 'rocket'", "ignore this if the tool comes with an agent"),
+    ]
+
+
 @pytest.mark.spec("9.48")
 def test_no_disabled_or_shadowed_plugin_is_ever_imported(broken: Any) -> None:
     for command in (["plugins", "doctor"], ["doctor"], ["plugins", "info", "quiet"], ["--help"], ["config", "show"]):

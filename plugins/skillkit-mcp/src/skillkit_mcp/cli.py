@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,11 +39,11 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
     host: Host = ctx.obj.host
     found = configured_servers(host)
     if as_json:
-        print_json([_facts(one) for one in found])
+        print_json([_facts(host, one) for one in found])
         return
     table(
         ["server", "state", "from", "reached by"],
-        [[one.name, _state(one), one.origin, _reached(one)] for one in found],
+        [[one.name, _state(host, one), one.origin, _reached(one)] for one in found],
         styles=lambda i, cell: {"bold": True} if i == 0 else {},
     )
     for one in found:
@@ -54,8 +55,14 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
         echo("The .mcp.json of this folder does not count: it is not trusted. Try: skillkit config trust", err=True)
 
 
-def _state(one: Configured) -> str:
-    return "broken" if one.config is None else "disabled" if one.config.disabled else "on"
+def _state(host: Host, one: Configured) -> str:
+    """Return whether a server is used; ``not found``: there is no such program."""
+    if one.config is None or one.config.disabled:
+        return "broken" if one.config is None else "disabled"
+    command = one.config.command or ""
+    # a server may bring a PATH of its own, and a path starts in its folder
+    looked_for = command and "/" not in command and "$" not in command and "PATH" not in one.config.env
+    return "not found" if looked_for and which(command, path=host.environ.get("PATH")) is None else "on"
 
 
 def _reached(one: Configured) -> str:
@@ -64,13 +71,13 @@ def _reached(one: Configured) -> str:
     return one.config.url or " ".join([one.config.command or "", *one.config.args])
 
 
-def _facts(one: Configured) -> dict[str, Any]:
+def _facts(host: Host, one: Configured) -> dict[str, Any]:
     """Return a server as JSON, without values of variables and headers."""
     config = one.config
     found: dict[str, Any] = {
         "name": one.name,
         "tools_named": f"mcp__{one.short}__",
-        "state": _state(one),
+        "state": _state(host, one),
         "origin": one.origin,
         "path": one.path,
         "problems": list(one.problems),
@@ -97,7 +104,7 @@ def show(ctx: click.Context, name: str, as_json: bool = False) -> None:
         try:
             made = await connections.connection(one)
             await made.client()
-            return {**_facts(one), **await _offered(made)}
+            return {**_facts(host, one), **await _offered(made)}
         finally:
             await host.aclose()
 

@@ -30,6 +30,7 @@ class Connections:
     Attributes:
         configured: every server, also those that cannot be used.
         problems: why a server was not even tried, by name.
+        untold: what to tell whoever talks with an agent: a line for every server that failed.
         version: grows when a server comes or goes.
     """
 
@@ -37,11 +38,13 @@ class Connections:
         self.host = host
         self.loop = asyncio.get_running_loop()
         self.config: McpConfig = host.config.section("mcp")
+        self.untold: list[str] = []
         try:
             self.configured = configured_servers(host)
         except UsageError as error:
             host.note("mcp", str(error), stage="mcp", remedy=error.hint or "")
             self.configured = []
+            self.untold.append(str(error))
         self.problems: dict[str, str] = {}
         self.version = 0
         self._made: dict[str, Connection] = {}
@@ -57,6 +60,11 @@ class Connections:
         if text not in self._said:
             self._said.add(text)
             self.host.note("mcp", text, stage="mcp")
+
+    def _failed(self, name: str, problem: str) -> None:
+        """Tell of a server that cannot be used."""
+        self.say(name, problem)
+        self.untold.append(f"the MCP server {name!r} cannot be used: {problem}; see 'skillkit mcp show {name}'")
 
     def named(self, name: str) -> Configured:
         """Return a server.
@@ -121,8 +129,10 @@ class Connections:
             try:
                 made = await self.connection(one)
             except UsageError as error:
+                told = self.problems.get(one.name) == str(error)
                 self.problems[one.name] = str(error)
-                self.say(one.name, f"{error.message}" + (f"; {error.hint}" if error.hint else ""))
+                if not told:
+                    self._failed(one.name, error.message + (f"; {error.hint}" if error.hint else ""))
                 continue
             if made.state == "idle":
                 made.start().add_done_callback(partial(self._arrived, made))
@@ -134,7 +144,7 @@ class Connections:
         """Say what a server that has started lacks, or why it failed."""
         name = made.server.name
         if made.state == "failed":
-            self.say(name, made.problem or "it failed")
+            self._failed(name, made.problem or "it failed")
         for tool, why in made.messages.left_out.items():
             self.say(name, f"{tool} is left out: {why}")
         for tool, keywords in made.messages.unchecked.items():

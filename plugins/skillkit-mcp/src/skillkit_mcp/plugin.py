@@ -67,7 +67,7 @@ async def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) 
     from . import starting
 
     if ctx.agent is not None and starting.any_server(ctx.agent.host):
-        await starting.start(ctx.agent.host)
+        await starting.start(ctx.agent)
 
 
 @hookimpl(phase="guard")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from logging import getLogger
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -31,14 +32,26 @@ def any_server(host: Host) -> bool:
     return host.trusted and (host.cwd / ".mcp.json").exists()
 
 
-async def start(host: Host) -> None:
-    """Start the servers of a host and wait until each is ready or has failed, at most ``mcp.wait`` seconds."""
+async def start(agent: AgentRunner) -> None:
+    """Start the servers of an agent's host and wait until each is ready or has failed, at most ``mcp.wait`` seconds.
+
+    Whoever talks with the agent is told once of each server that has failed.
+    """
     from .manager import connections_of
 
+    host = agent.host
     try:
-        await connections_of(host).start()
+        connections = connections_of(host)
+        await connections.start()
     except UsageError as error:
         host.note("mcp", str(error), stage="mcp")
+        return
+    untold, connections.untold = connections.untold, []
+    for line in untold:
+        if agent.ui is not None:
+            await agent.ui.notify(line, "warning")
+        else:
+            getLogger("skillkit").warning("%s", line)
 
 
 def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:

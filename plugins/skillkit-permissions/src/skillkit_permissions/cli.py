@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +88,7 @@ def check(state: Any, tool: str, arguments: str | None, mode: Any, as_json: bool
     skillkit permissions check mcp__github__get_issue '{"number": 1}'
     """
     state.host.check_config()
-    found = check_call(state.host, tool, arguments, mode)
+    found = asyncio.run(check_call(state.host, tool, arguments, mode))
     if as_json:
         print_json({
             "decision": found.outcome, "reason": found.reason, "rule": found.rule or None, "origin": found.origin or None,

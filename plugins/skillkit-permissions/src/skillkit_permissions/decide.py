@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .paths import Place
@@ -47,6 +48,8 @@ def decide_request(rules: Rules, request: Request) -> Decision:
         found = _decide_host(rules, request)
     else:
         found = _decide_name(rules, request)
+    if request.names_files:
+        found = max([found, *_named_files(rules, request)], key=lambda d: _RANK[d.outcome])
     asked = _bare(rules.ask, request)
     if asked is not None and found.outcome == "allow":
         return Decision("ask", "a rule asks", asked.text, asked.origin)
@@ -91,6 +94,22 @@ def _decide_files(rules: Rules, request: Request) -> Decision:
 
     found = [decide_file(rules, p, request.place, request.mode, writes=request.edits, tool=request.name) for p in paths]
     return max(found, key=lambda d: _RANK[d.outcome])
+
+
+def _named_files(rules: Rules, request: Request) -> Iterator[Decision]:
+    """Yield what rules say of the files that a tool of any kind is given; nobody knows whether it changes them."""
+    from .files import decide_file
+
+    reading = Rules(rules.deny, rules.ask)
+    # a rule about every edit is about tools that change files and do nothing else
+    editing = Rules(*(tuple(r for r in kind if r.spec is not None) for kind in (rules.deny, rules.ask)))
+    for path in request.paths:
+        # as for a program of a shell line: what is below a folder counts
+        yield decide_file(reading, path, request.place, "bypass", writes=False, deep=True)
+        found = decide_file(editing, path, request.place, "bypass", writes=True, deep=True)
+        if found.outcome == "deny":
+            found = replace(found, outcome="ask", reason=f"{request.tool} may change {path}, which a rule forbids")
+        yield found
 
 
 def _decide_host(rules: Rules, request: Request) -> Decision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from skillkit_core.values import dataclass
 
@@ -178,18 +179,7 @@ def files_of(words: Sequence[Word]) -> Iterator[Operand]:
     elif name in ("curl", "wget"):
         yield from _fetched(name, args)
     elif name in _PATTERN_FIRST:
-        plain = list(_plain(args, _GREP_VALUES))
-        given = any(
-            is_option(w.text, "-e") or is_option(w.text, "-f") or w.text.startswith(("--regexp", "--file"))
-            for w in args
-        )
-        for at, word in enumerate(args):
-            if word.text in ("-f", "--file") and at + 1 < len(args):
-                yield Operand(args[at + 1])
-        plain = plain if given else plain[1:]
-        if not plain and (name in ("rg", "ag", "ack") or recursive):
-            plain = [Word(".")]
-        yield from (Operand(w, deep=deep) for w in plain)
+        yield from _searched(args, deep, here=name in ("rg", "ag", "ack") or recursive)
     elif name in ("find", "gfind"):
         return
     elif name == "tree":
@@ -205,13 +195,77 @@ def files_of(words: Sequence[Word]) -> Iterator[Operand]:
             yield from (Operand(w, writes=True) for w in _values(args, "-o", "--output"))
     elif name in ("tar", "gtar", "bsdtar", "zip", "7z"):
         yield from (Operand(w, deep=True) for w in _plain(args, frozenset()))
-    elif name == "git" and args and (args[0].text == "diff" or any(w.text == "--no-index" for w in args)):
-        # files outside of a repository are compared, too
-        yield from (Operand(w) for w in _plain(args[1:], frozenset()))
-    elif name == "git" and args and args[0].text in ("rm", "mv", "checkout", "restore", "clean"):
+    elif name == "git":
+        yield from _git_files(args)
+
+
+def _searched(args: Sequence[Word], deep: bool, here: bool) -> Iterator[Operand]:
+    """Yield the files that a program like grep looks in; ``here``: without any in the working folder."""
+    plain = list(_plain(args, _GREP_VALUES))
+    given = any(
+        is_option(w.text, "-e") or is_option(w.text, "-f") or w.text.startswith(("--regexp", "--file")) for w in args
+    )
+    for at, word in enumerate(args):
+        if word.text in ("-f", "--file") and at + 1 < len(args):
+            yield Operand(args[at + 1])
+    plain = plain if given else plain[1:]
+    yield from (Operand(w, deep=deep) for w in (plain or [Word(".")] * here))
+
+
+_GIT_VALUED = words_of("""
+    -C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source
+""")
+_GIT_SHOWS = words_of("""
+    annotate blame cat-file diff difftool show
+""")
+_GIT_PATCHES = ("-L", "-p", "-u", "-U", "--patch", "--unified")
+# a pattern of git, or its magic: any file may be meant
+_GIT_PATTERN = re.compile(r"[*?\[]|\A:[(!^/]")
+
+
+def _git_files(args: Sequence[Word]) -> Iterator[Operand]:
+    """Yield the files that git reads or changes, in the folder that ``-C`` names."""
+    at, folder = 0, ""
+    while at < len(args) and args[at].text.startswith("-"):
+        option, joined, value = args[at].text.partition("=")
+        if option in _GIT_VALUED and not joined:
+            at += 1
+            value = args[at].text if at < len(args) else ""
+        if option in ("-C", "--work-tree"):
+            folder = posixpath.join(folder, value)
+        at += 1
+    for operand in _git_operands(args[at].text, args[at + 1 :]) if at < len(args) else ():
+        word = operand.word
+        yield replace(operand, word=_part(word, posixpath.join(folder, word.text))) if folder else operand
+
+
+def _git_operands(subcommand: str, args: Sequence[Word]) -> Iterator[Operand]:
+    if subcommand == "grep":
+        # in front of "--" a revision may stand, whose files are all looked in
+        named = any(w.text == "--" for w in args)
+        yield from ([] if named else [Operand(Word("."), deep=True)])
+        yield from (_git_pathspec(o) for o in _searched(args, True, here=named))
+    elif subcommand in ("rm", "mv", "checkout", "restore", "clean"):
         yield from (
-            Operand(w, writes=True, deep=True) for w in _plain(args[1:], frozenset()) if w.text not in ("HEAD", ".")
+            Operand(w, writes=True, deep=True) for w in _plain(args, frozenset()) if w.text not in ("HEAD", ".")
         )
+    elif subcommand in _GIT_SHOWS or (
+        subcommand in ("log", "whatchanged") and any(w.text.startswith(_GIT_PATCHES) for w in args)
+    ):
+        # files outside of a repository are compared, too
+        yield from (_git_pathspec(Operand(w, deep=True)) for w in _plain(args, frozenset()))
+        # -L1,5:FILE
+        yield from (Operand(_part(w, w.text.rpartition(":")[2])) for w in args if re.match(r"-L.*:", w.text))
+    elif any(w.text == "--no-index" for w in args):
+        yield from (Operand(w) for w in _plain(args, frozenset()))
+
+
+def _git_pathspec(operand: Operand) -> Operand:
+    """Return the file of a word as git reads it: ``REVISION:FILE``, a pattern that no shell has filled in, or a path."""
+    word = operand.word
+    if word.known and not word.glob and _GIT_PATTERN.search(word.text):
+        return replace(operand, word=Word("."), deep=True)
+    return replace(operand, word=_part(word, word.text.rpartition(":")[2] or ".")) if ":" in word.text else operand
 
 
 def _part(word: Word, text: str) -> Word:

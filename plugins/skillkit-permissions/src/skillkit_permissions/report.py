@@ -7,14 +7,15 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.errors import UsageError
+from skillkit_core import AgentConfig, AgentRunner
+from skillkit_core.errors import UnknownName, UsageError
 from skillkit_core.tools import Tool
 
 from .decide import decide_request
 from .memory import Answer
-from .policy import Policy, policy_of, request_for
+from .policy import Policy, mode_of, policy_of, request_for, rules_of
 from .request import Decision, Mode
-from .rules import EDITS, READS, Rules, canonical
+from .rules import EDITS, NAMES, READS, canonical
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -67,11 +68,44 @@ def arguments_of(tool: str, text: str | None, annotations: Mapping[str, Any]) ->
     return {str(key): text}
 
 
-def check(host: Host, tool: str, text: str | None, mode: Mode | None = None) -> Decision:
-    """Return what a call would get now, outside of any session."""
+async def check(
+    host: Host, tool: str, text: str | None, mode: Mode | None = None, *, skills: tuple[str, ...] = ()
+) -> Decision:
+    """Return what a call would get now, at the start of a session with these active skills.
+
+    Raises:
+        UsageError: there is no such tool, or the arguments are not those of the tool.
+    """
     policy = policy_of(host)
-    known = host.tools.get(tool) if tool in host.tools else None
-    annotations = known.annotations if isinstance(known, Tool) else {}
-    request = request_for(host, tool, arguments_of(tool, text, annotations), annotations, mode or policy.mode, host.cwd)
-    remembered: Rules = policy.memory.rules(str(host.cwd.resolve()), None)
-    return decide_request(policy.rules + remembered, request)
+    async with AgentRunner(AgentConfig(skills=skills), host=host) as agent:
+        try:
+            annotations = _annotations_of(agent, tool)
+        except UnknownName:
+            # with many skills there are only the actions of those that are active
+            skill = tool.partition("__")[0]
+            if skills or not host.skills.has(skill):
+                raise
+            return await check(host, tool, text, mode, skills=(skill,))
+        args = arguments_of(tool, text, annotations)
+        request = request_for(host, tool, args, annotations, mode or mode_of(agent, policy), agent.cwd)
+        found = decide_request(rules_of(agent, policy), request)
+    if found.outcome == "allow" and annotations.get("confirm") in ("first", "always"):
+        return Decision("ask", f"the action asks itself (confirm: {annotations['confirm']})")
+    return found
+
+
+def _annotations_of(agent: AgentRunner, tool: str) -> Mapping[str, Any]:
+    """Return what is known of a tool; nothing of one of an MCP server, which nobody asks now.
+
+    Raises:
+        UnknownName: there is no such tool.
+    """
+    registered = {t.name: t for t in agent.host.tools.items() if isinstance(t, Tool)}
+    known = {**registered, **{t.name: t for t in agent.tools}}
+    # a tool of Claude Code stands for the tool that does the same
+    name = tool if tool in known else tool.lower()
+    if name in known and canonical(name) == canonical(tool):
+        return known[name].annotations
+    if tool.startswith("mcp__") or tool in NAMES:
+        return {}
+    raise UnknownName("tool", tool, known)

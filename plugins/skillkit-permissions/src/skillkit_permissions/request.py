@@ -85,6 +85,11 @@ class Request:
         return self.name in READS or (self.harmless and "paths" in self.annotations)
 
     @property
+    def names_files(self) -> bool:
+        """Whether arguments of a tool that may do anything are declared as files, as those of an action are."""
+        return "paths" in self.annotations and not (self.edits or self.reads or self._foreign)
+
+    @property
     def harmless(self) -> bool:
         """Whether the tool changes nothing."""
         return self._mutates == "none" and not self._foreign
@@ -106,6 +111,8 @@ class Request:
     def paths(self) -> tuple[str, ...]:
         """The paths among the arguments; ``"."`` for a tool that reads the working folder by default.
 
+        Where the annotation ``paths`` is a mapping, its values count for arguments that are not given.
+
         Empty where the function that the annotation ``paths_of`` names cannot read the arguments (a patch with a mistake).
         """
         if (read := self.annotations.get("paths_of")) is not None and not self._foreign:
@@ -114,9 +121,11 @@ class Request:
             except SkillKitError:
                 return ()
         keys = self.annotations.get("paths", _PATHS)
+        usual = keys if isinstance(keys, Mapping) else {}
         found: list[str] = []
         for key in (keys,) if isinstance(keys, str) else keys:
             value = self.args.get(key)
+            value = usual.get(key) if value is None else value
             found += (
                 [_text(v) for v in value]
                 if isinstance(value, (list, tuple))

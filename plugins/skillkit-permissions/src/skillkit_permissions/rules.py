@@ -11,7 +11,7 @@ from typing import Literal
 
 from skillkit_core.values import dataclass
 
-__all__ = ["EDITS", "READS", "CommandPattern", "Rule", "Rules", "canonical", "parse_rule"]
+__all__ = ["EDITS", "NAMES", "READS", "CommandPattern", "Rule", "Rules", "canonical", "parse_rule"]
 
 Kind = Literal["deny", "ask", "allow"]
 
@@ -26,6 +26,10 @@ EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 READS = frozenset({"Read", "Grep", "Glob", "LS"})
 _RULE = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*\Z", re.S)
 _TOOL = re.compile(r"[A-Za-z0-9_.*?@-]+\Z")
+
+
+NAMES = frozenset({*_NAMES, *_NAMES.values(), *EDITS, *READS})
+"""The names of tools that a rule may say whether or not the tool is there."""
 
 
 def canonical(tool: str) -> str:

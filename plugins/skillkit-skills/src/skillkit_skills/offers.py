@@ -320,6 +320,8 @@ class AgentSkills:
                 "examples": skill.examples,
                 "order": order,
                 "confirm": action.confirm,
+                # with what counts where they are not given
+                "paths": {a.name: a.default for a in action.args if a.type == "file"},
                 "args": {
                     a.name: {"type": a.type, "required": a.required, "position": a.position, "secret": a.secret}
                     | dict(a.extra)
