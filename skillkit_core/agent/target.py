@@ -278,7 +278,7 @@ class TargetSelection(Part):
             head = model.partition("/")[0]
             known = host.models.get(model)
             named = head if head in host.adapters else known.provider if known is not None else None
-        elif named is None and model is not None:
+        elif named is None and isinstance(model, ModelDefinition):
             named = model.provider or None
         home = host.config.get("provider")
         if home is None and named is not None and host.config.get("base_url") is not None:
