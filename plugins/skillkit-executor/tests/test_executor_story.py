@@ -48,8 +48,7 @@ async def until(condition):
 @pytest.mark.parametrize("transport", [None, "local", "stdio", "http"])
 async def test_an_agent_works_the_same_with_every_transport(transport, work, make_host, llm_server):
     settings = {
-        "tools.allow": ["bash"],
-        "permissions.mode": "bypass",
+        "permissions.allow": ["Bash", "Edit"],  # a rule offers the tool, as in most configurations
         "permissions.deny": ["Read(secret.txt)", "Bash(rm:*)"],
     }
     if transport is not None:

@@ -192,6 +192,16 @@ def test_the_proxy_is_the_only_way_out_and_leads_to_the_domains_of_the_policy(tm
     ], done.stderr
 
 
+@pytest.mark.parametrize("policy", ["project", "read-only"])
+def test_the_keys_and_sessions_of_skillkit_are_hidden_wherever_they_lie(host, tmp_path, policy):
+    secrets = host.data_dir / "keyring" / "secrets.json"
+    secrets.parent.mkdir(parents=True)
+    secrets.write_text("sk-own")
+    box = Sandboxes(host).open(policy, host.cwd)
+    done = box.run(["cat", str(secrets)], cwd=host.cwd, capture_output=True, text=True)
+    assert done.returncode != 0 and "sk-own" not in done.stdout + done.stderr
+
+
 def test_a_single_file_is_written_in_place_and_cannot_be_replaced(tmp_path):
     policy = {"write_files": ["plan.md", "never.md"]}
     done = sh(policy, tmp_path, "echo plan > plan.md; echo x > other; mv plan.md y; rm plan.md; cat plan.md")

@@ -66,10 +66,13 @@ class Place(NamedTuple):
 
 
 def place_of(tool: Tool, host: Host, source: str | None) -> Place:
-    """Return where a tool of the plugin ``source`` runs, and why."""
+    """Return where a tool that the plugin ``source`` offers runs, and why. Rules offer tools of other plugins, which bring them."""
     fact = tool.annotations.get("remote")
     if not fact:
         return Place(False, "it does not declare 'remote'")
+    for entry in host.tools.entries():
+        if isinstance(entry.item, Tool) and (entry.item.name, entry.item.execute) == (tool.name, tool.execute):
+            source = entry.source
     carrier = fact if isinstance(fact, str) else None
     loaded = host.plugins.get(source) if source is not None else None
     module = loaded.plugin.__name__ if loaded is not None and isinstance(loaded.plugin, ModuleType) else None

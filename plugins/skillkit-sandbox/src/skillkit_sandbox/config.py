@@ -79,7 +79,8 @@ def settings_of(host: Host) -> Settings:
         UnknownName: ``sandbox.commands`` names no policy.
     """
     wanted = commands_of(host)
-    policies: dict[str, tuple[SandboxPolicy, ...]] = {name: (policy,) for name, policy in BUILT_IN.items()}
+    own = (str(host.config_dir / "config.yaml"), str(host.data_dir))  # keys, logins, sessions
+    policies = {name: (policy.model_copy(update={"hide": (*policy.hide, *own)}),) for name, policy in BUILT_IN.items()}
     project: Mapping[str, Any] = {}
     backend, accepted = "auto", False
     for layer, given in _sections(host):

@@ -24,7 +24,7 @@ PROTECT = (
 )  # fmt: skip
 _SECRETS = (
     "~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials", "~/.npmrc", "~/.pypirc",
-    "~/.password-store", "~/.config/gcloud", "~/.config/gh", "~/.config/skillkit", "~/.local/share/skillkit",
+    "~/.password-store", "~/.config/gcloud", "~/.config/gh", "~/.config/skillkit/config.yaml", "~/.local/share/skillkit",
     "~/.local/share/keyrings", "~/.mozilla", "~/.config/google-chrome", "~/.config/chromium", "~/.bash_history",
 )  # fmt: skip
 
