@@ -102,6 +102,13 @@ def test_what_can_be_asked_without_a_key_is_a_list(open_chat):
         assert chat.leave() == 0
 
 
+def test_the_lines_of_a_plain_table_stay_lines(open_chat, llm_server):
+    llm_server.script(Reply(text="region  rows\neast       2\nwest      10"))
+    with open_chat("Rows by region?") as chat:
+        chat.expect("region  rows\neast       2\nwest      10")
+        assert chat.leave() == 0
+
+
 def test_an_answer_is_shown_as_it_streams_and_finished_blocks_are_printed_once(open_chat, llm_server):
     gate = Gate(after_deltas=3)
     llm_server.script(Reply(text=["# Title\n\n", "- one\n- **two**\n\n", "last wo", "rds"], gate=gate))

@@ -69,6 +69,12 @@ class _PlainHeading(Heading):
 class _Markdown(Markdown):
     elements: ClassVar[dict[str, Any]] = {**Markdown.elements, "heading_open": _PlainHeading}
 
+    def __init__(self, text: str, **options: Any) -> None:
+        """Keep the ends of lines: tools and people write plain tables and lists, too, which must not become one line."""
+        super().__init__(text, **options)
+        for part in (part for token in self.parsed for part in token.children or ()):
+            part.type = "hardbreak" if part.type == "softbreak" else part.type
+
 
 def markdown(text: str) -> Markdown:
     """Return Markdown to be drawn. ``text`` holds nothing that a terminal obeys: see ``skillkit_core.cli.output.printable``."""
