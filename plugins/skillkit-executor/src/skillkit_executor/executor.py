@@ -66,7 +66,7 @@ class Place(NamedTuple):
 
 
 def place_of(tool: Tool, host: Host, source: str | None) -> Place:
-    """Return where a tool that the plugin ``source`` offers runs, and why. Rules offer tools of other plugins, which bring them."""
+    """Return where a tool that ``source`` offers runs, and why. Rules offer tools that another plugin brings."""
     fact = tool.annotations.get("remote")
     if not fact:
         return Place(False, "it does not declare 'remote'")
