@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UnknownName, close_matches
-from ..hookspecs.markers import EXTRAS
 from .output import echo, fields, json_option, print_json, short_path, style, table, warning
 
 if TYPE_CHECKING:
@@ -125,6 +124,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 
 def _note_unknown_tools(host: Host) -> None:
     """Note handlers of tools that no plugin registers. Those of servers and of actions (``A__B``) come with an agent."""
+    from ..hookspecs.markers import EXTRAS
+
     known = {entry.name for entry in host.tools.entries()}
     for hook in sorted({hook for plugin in host.plugins.values() for hook in plugin.hooks}):
         for impl in host.impls(hook):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter, plugin
 
+from skillkit_core import Host
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import ErrorKind, ProviderError, UsageError
@@ -225,7 +226,7 @@ def test_what_is_not_there_is_the_model_or_the_path(body: Any, words: str, loopb
 def test_a_refused_key_is_looked_for_in_its_variable(loopback: Any) -> None:
     body = {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}}
     found: dict[str, Any] = {}
-    plugin.register_adapters(lambda p: found.__setitem__(p.name, p), None)
+    plugin.register_adapters(lambda p: found.__setitem__(p.name, p), Host(discover=False))
     for name in ("openai", "groq", "openrouter", "azure", "ollama"):
         provider = found[name]
 

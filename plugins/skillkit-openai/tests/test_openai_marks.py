@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -250,7 +251,8 @@ def test_a_history_that_is_rewritten_is_marked_anew() -> None:
 
 def providers(section: OpenAISection) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    plugin.register_adapters(lambda p: found.__setitem__(p.name, p), section)
+    host = SimpleNamespace(config=SimpleNamespace(raw=lambda name: section, section=lambda name: section))
+    plugin.register_adapters(lambda p: found.__setitem__(p.name, p), host)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from skillkit_core.errors import UsageError
 
 def providers(config: Any = None) -> dict[str, Provider]:
     found: dict[str, Provider] = {}
-    plugin.register_adapters(lambda p: found.__setitem__(p.name, p), config)
+    host = SimpleNamespace(config=SimpleNamespace(raw=lambda name: config, section=lambda name: config))
+    plugin.register_adapters(lambda p: found.__setitem__(p.name, p), host)
     return found
 
 

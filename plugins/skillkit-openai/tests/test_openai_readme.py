@@ -12,6 +12,8 @@ import yaml
 from skillkit_openai import plugin
 from skillkit_openai.config import OpenAISection, Server
 
+from skillkit_core import Host
+
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -33,7 +35,7 @@ def test_the_coverage_table_is_that_of_the_recordings(index: list[dict[str, Any]
 def test_every_provider_is_in_the_readme_with_its_endpoint_and_variables() -> None:
     text = README.read_text(encoding="utf-8")
     found: list[Any] = []
-    plugin.register_adapters(found.append, None)
+    plugin.register_adapters(found.append, Host(discover=False))
     for p in found:
         (row,) = [line for line in text.splitlines() if line.startswith(f"| `{p.name}` |")]
         for part in (p.base_url, p.base_url_env, *p.api_key_env):

@@ -94,6 +94,7 @@ class SmallStore(SessionStore):
             titles = [e.data["title"] for e in entries if e.type == "session_info"]
             title = titles[-1] if titles else header.title
             shown = {"id": header.id, "created": header.created, "cwd": header.cwd, "title": title}
+            shown |= {"parent_session": header.parent_session, "nested": header.nested}
             said = sum(e.type == "message" for e in entries)
             waits = suspended_at_end(reversed(entries))
             about = {"updated": path.stat().st_mtime, "messages": said, "suspended": waits, "location": str(path)}
