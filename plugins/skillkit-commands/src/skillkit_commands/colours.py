@@ -78,4 +78,4 @@ class _Markdown(Markdown):
 
 def markdown(text: str) -> Markdown:
     """Return Markdown to be drawn. ``text`` holds nothing that a terminal obeys: see ``skillkit_core.cli.output.printable``."""
-    return _Markdown(text, code_theme=_CODE, hyperlinks=False)  # type: ignore[arg-type]
+    return _Markdown(text, code_theme=_CODE, hyperlinks=False)
