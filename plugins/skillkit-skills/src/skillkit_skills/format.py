@@ -209,7 +209,7 @@ DEFAULTS = {
     f.name: f.default_factory() if f.default_factory is not MISSING else f.default if f.default is not MISSING else ""
     for f in dataclass_fields(Skill)
 }
-_FIELDS = [(name, Skill.__dict__[name].__set__, default) for name, default in DEFAULTS.items()]
+_SETTERS = [Skill.__dict__[name].__set__ for name in DEFAULTS]
 _MAPPINGS = [name for name, default in DEFAULTS.items() if isinstance(default, Mapping)]
 
 
@@ -222,8 +222,8 @@ def skill_of(values: dict[str, Any]) -> Skill:
         if name in values:
             values[name] = freeze(values[name])
     skill: Skill = object.__new__(Skill)
-    for name, set_, default in _FIELDS:
-        set_(skill, values.get(name, default))
+    for set_, value in zip(_SETTERS, {**DEFAULTS, **values}.values(), strict=True):  # in the order of the fields
+        set_(skill, value)
     return skill
 
 
