@@ -152,7 +152,7 @@ class PersonAnswers(UserInterface):
 
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
         """Print."""
-        self.screen.print(note(text, _LEVELS[level]))
+        self.screen.print(Text(), note(text, _LEVELS[level]))
 
     async def _answer(self, question: SurveyQuestion) -> Any:
         """Return an answer that fits the question, ``None`` for none."""

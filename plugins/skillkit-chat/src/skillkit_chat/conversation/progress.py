@@ -241,7 +241,7 @@ class Progress:
         self.say(text)
 
     def _note(self, text: str, style: str = "dim") -> None:
-        self._screen.print(note(text, style))
+        self._screen.print(Text(), note(text, style))
 
     def _print_text(self, text: str) -> None:
         if text.strip():
