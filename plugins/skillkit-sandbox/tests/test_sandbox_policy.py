@@ -86,7 +86,9 @@ def host_of(tmp_path, monkeypatch):
 
 
 def test_a_project_only_narrows(host_of, tmp_path):
-    user = "sandbox: {policies: {mine: {write: [src], network: proxy, domains: [packages.example.org]}}, commands: mine}"
+    user = (
+        "sandbox: {policies: {mine: {write: [src], network: proxy, domains: [packages.example.org]}}, commands: mine}"
+    )
     project = (
         "sandbox: {policies: {mine: {write: [.], network: on}, wide: {write: [/], network: on}}, commands: wide, "
         "accept_degraded: true, backend: landlock}"
@@ -95,7 +97,11 @@ def test_a_project_only_narrows(host_of, tmp_path):
     settings = settings_of(host)
     maker = Sandboxes(host)
     mine, wide = maker.policy("mine"), maker.policy("wide")
-    assert (mine.write, mine.network, mine.domains) == ((str(tmp_path / "work" / "src"),), "proxy", ("packages.example.org",))
+    assert (mine.write, mine.network, mine.domains) == (
+        (str(tmp_path / "work" / "src"),),
+        "proxy",
+        ("packages.example.org",),
+    )
     assert (wide.write, wide.network) == ((str(tmp_path / "work"),), "off")
     assert (settings.backend, settings.accept_degraded, len(settings.ignored)) == ("auto", False, 2)
     assert settings.commands == ("mine", "wide")
