@@ -136,6 +136,23 @@ async def test_the_process_gets_no_key_and_asks_the_person_for_a_secret(work, ma
     await host.aclose()
 
 
+@pytest.mark.parametrize("first", ["write", "bash"])
+async def test_whichever_tool_is_called_first_all_plugins_are_there_with_their_settings(first, work, make_host):
+    from skillkit_core.testing import Call, Reply, ScriptedModel
+
+    host = make_host(*PLUGINS, cwd=work, settings={
+        "tools.executor": "stdio", "tools.allow": ["bash"], "permissions.mode": "bypass", "bash.max_output": 100,
+    })  # fmt: skip
+    calls = [Call("write", {"path": "new.txt", "content": "x"}), Call("bash", {"command": "seq 1000"})]
+    async with AgentRunner(AgentConfig(), host=host) as agent:
+        agent.set_adapter(ScriptedModel([Reply(calls=calls if first == "write" else calls[::-1]), "done"]))
+        await agent.chat("go")
+        results = {m.tool_name: m for m in agent.messages if isinstance(m, ToolResultMessage)}
+    await host.aclose()
+    assert not results["write"].is_error, results["write"].text
+    assert "\n500\n" not in results["bash"].text
+
+
 def test_the_command_says_which_tool_runs_where_and_what_is_missing(skillkit_cli, skillkit_home):
     (skillkit_home.config_dir / "config.yaml").write_text("tools: {executor: stdio, allow: [bash]}\n")
     plugins = ("--plugins", "bash,files,executor,web-tools")

@@ -110,23 +110,22 @@ class RemoteExecutor(ToolExecutor):
         alive = [one.pid for one in self._connections.values() if not one.gone.is_set()]
         return alive[-1] if alive else None
 
-    def holds(self, agent: AgentRunner) -> str | None:
+    def holds(self, agent: AgentRunner, tool: Tool | None = None) -> str | None:
         """Return the name of the sandbox in which an agent's tools that declare ``remote`` run now; ``None``: in none.
+
+        Args:
+            tool: return ``None`` for a tool that runs in this process.
 
         Raises:
             SkillKitError: the sandbox that is asked for does not hold here.
         """
+        if tool is not None and not place_of(tool, self.host, agent.toolbox.source(tool.name)).remote:
+            return None
         held = self.sandboxed.now(agent)
         return held.name if held is not None else None
 
     async def list_tools(self) -> list[str] | None:
         """Return the names of the tools that plugins registered for the other process; those of tool sets are not among them."""
-        for loaded in self.host.plugins.values():
-            for entry in self.host.tools.entries():
-                if entry.source == loaded.name and isinstance(entry.item, Tool):
-                    place = place_of(entry.item, self.host, loaded.name)
-                    if place.remote and place.plugin is not None:
-                        self._plugins.setdefault(*place.plugin)
         connection = await self._connected(self.sandboxed.now())
         assert connection.client is not None
         return [tool.name for tool in (await connection.client.list_tools()).tools]
@@ -243,8 +242,10 @@ class RemoteExecutor(ToolExecutor):
         return self.host.config.section("executor") or ExecutorConfig.model_validate({})
 
     def _about(self, config: ExecutorConfig, held: Held | None) -> dict[str, Any]:
-        """Return what the process is told: its plugins and their settings."""
-        plugins = dict(self._plugins)
+        """Return what the process is told: its plugins and their settings, those of tools that may be called later, too."""
+        tools = ((entry.item, entry.source) for entry in self.host.tools.entries() if isinstance(entry.item, Tool))
+        places = (place_of(tool, self.host, source) for tool, source in tools)
+        plugins = self._plugins | dict(place.plugin for place in places if place.remote and place.plugin is not None)
         for name in config.plugins:
             plugins[name] = self._module(name, "executor.plugins names")
         settings: dict[str, Any] = {}

@@ -209,10 +209,10 @@ class ToolServer:
         Raises:
             ToolError: this process does not have it.
         """
-        if call.get("run"):
+        plugin, module = call.get("plugin") or (None, "")
+        problem = self._add(plugin, module) if self._given is None and plugin is not None else None
+        if call.get("run") and problem is None:
             return Tool(name, "", call["run"])
-        plugin, module = call["plugin"]
-        problem = self._add(plugin, module) if self._given is None else None
         found = self._registered().get(name)
         if found is None:
             raise ToolError(problem or f"the plugin {plugin!r} offers no tool {name!r} in the process that runs tools")
