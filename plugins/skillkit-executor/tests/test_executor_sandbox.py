@@ -187,6 +187,15 @@ async def test_what_no_sandbox_holds_is_refused_and_nothing_runs(settings, words
             assert "tools.executor: stdio" in results(agent)[0].text
 
 
+def test_a_policy_that_nobody_defined_is_named_with_its_line(skillkit_cli, skillkit_home):
+    config = skillkit_home.config_dir / "config.yaml"
+    config.write_text("tools:\n  executor: stdio\nexecutor:\n  sandbox: nosuch\n")
+    refused = skillkit_cli("--plugins", "bash,executor,sandbox", "executor", "status")
+    assert refused.exit_code == 1
+    assert "config.yaml:4: executor.sandbox: unknown sandbox policy 'nosuch'" in refused.stderr
+    assert "config.yaml:4: executor.sandbox" in skillkit_cli("--plugins", "bash,executor", "executor", "status").stderr
+
+
 async def test_what_holds_for_commands_holds_in_the_other_process(agent_in, work, outside):
     settings = {"executor.sandbox": None, "sandbox.commands": "mine"}
     async with agent_in(Reply(calls=[bash(f"touch in; touch {outside}/out")]), "done", **settings) as agent:

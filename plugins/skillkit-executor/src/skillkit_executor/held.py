@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillkit_core import SkillKitError, UsageError
+from skillkit_core.errors import UnknownName
 
 from .config import ExecutorConfig
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
+    from skillkit_core.settings.config import Layer
+
+    Rules = Sequence[tuple[str, str | Mapping[str, Any]]]
 
 __all__ = ["Held", "Sandboxed", "users"]
 
@@ -26,11 +30,18 @@ _PRIVATE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - empty in a sandbox, 
 
 def users(host: Host, key: str) -> Any:
     """Return a setting as the user, the application or the distribution says: no project changes it."""
-    for layer in reversed(host.config.layers):
+    layer = _users_layer(host, key)
+    if layer is None:
+        return ExecutorConfig.model_fields[key].default
+    return ExecutorConfig.model_validate({key: layer.data["executor"][key]}).model_dump()[key]
+
+
+def _users_layer(host: Host, key: str) -> Layer | None:
+    def says(layer: Layer) -> bool:
         section = layer.data.get("executor")
-        if layer.name != "project" and isinstance(section, Mapping) and key in section:
-            return ExecutorConfig.model_validate({key: section[key]}).model_dump()[key]
-    return ExecutorConfig.model_fields[key].default
+        return layer.name != "project" and isinstance(section, Mapping) and key in section
+
+    return next(filter(says, reversed(host.config.layers)), None)
 
 
 class Held(NamedTuple):
@@ -83,15 +94,15 @@ class Sandboxed:
     def now(self, agent: AgentRunner | None = None) -> Held | None:
         """Return the sandbox in which tools of an agent run now; ``None``: none is asked for.
 
-        ``executor.sandbox``, ``sandbox.commands`` and the rules of the moment hold together. Where only rules ask and no sandbox
-        holds them here, there is none: the plugins that bring the rules do without.
+        ``executor.sandbox``, ``sandbox.commands`` and the rules of the moment hold together. Where only data of rules ask and no
+        sandbox holds them here, there is none: the plugins that bring the rules do without.
 
         Raises:
             UsageError: no sandbox is installed, or the transport does not go with it.
             SkillKitError: no sandbox holds the policy here.
         """
         maker = self._maker()
-        rules: dict[str, Mapping[str, Any]] = maker.rules(agent) if maker is not None and agent is not None else {}
+        rules: Rules = maker.rules(agent) if maker is not None and agent is not None else ()
         if self._config is not self._host.config:
             self._config, self._found = self._host.config, {}
         key = json.dumps(rules, sort_keys=True, default=str) if rules else ""
@@ -107,10 +118,10 @@ class Sandboxed:
         """
         maker = self._maker()
         if maker is None:
-            raise self._missing("executor.escalate", name)
-        policy = maker.policy(name, self._host.cwd)
-        for data in maker.rules(agent).values():
-            policy = policy.narrow(data, self._host.cwd)
+            raise self._missing(name, "escalate")
+        policy = self._policy(maker, name, "escalate")
+        for _, rule in maker.rules(agent):
+            policy = policy.narrow(maker.policy(rule, self._host.cwd), self._host.cwd)
         return self._open(maker, name, policy)
 
     @property
@@ -122,33 +133,46 @@ class Sandboxed:
     def _maker(self) -> Any:
         return self._host.registry("sandboxes").get("sandbox") if "sandboxes" in self._host.kinds else None
 
-    def _together(self, maker: Any, rules: Mapping[str, Mapping[str, Any]]) -> Held | None:
+    def _policy(self, maker: Any, name: str, key: str) -> Any:
+        """Return the policy that a setting of the section names; an error says where the setting stands."""
+        try:
+            return maker.policy(name, self._host.cwd)
+        except UnknownName as error:
+            error.where = self._where(key)
+            raise
+
+    def _where(self, key: str) -> str:
+        """Return the place of a setting of the section."""
+        layer = _users_layer(self._host, key)
+        return layer.where(f"executor.{key}") if layer is not None else f"executor.{key}"
+
+    def _together(self, maker: Any, rules: Rules) -> Held | None:
         named: str | None = users(self._host, "sandbox")
-        if named is not None and self._transport == "local":
+        must = [name for name in (named, *(rule for _, rule in rules)) if isinstance(name, str)]
+        if must and self._transport == "local":
             raise UsageError(
-                f"executor.sandbox names the policy {named!r}, and tools.executor: local runs tools in this process, which no "
-                "sandbox holds",
+                f"the policy {must[0]!r} must hold, and tools.executor: local runs tools in this process, which no sandbox holds",
                 hint="tools.executor: stdio",
             )
         if maker is None:
             if named is not None:
-                raise self._missing("executor.sandbox", named)
+                raise self._missing(named, "sandbox")
             return None
         if self._transport == "local":
             return None
         cwd = self._host.cwd
-        given = {} if named is None else {named: maker.policy(named, cwd)}
+        given = [] if named is None else [(named, self._policy(maker, named, "sandbox"))]
         if (commands := maker.commands(cwd)) is not None:
-            given["sandbox.commands"] = commands
-        asked = bool(given)
-        given |= {name: maker.policy(data, cwd) for name, data in rules.items()}
+            given.append(("sandbox.commands", commands))
+        asked = bool(given or must)
+        given += [(name, maker.policy(rule, cwd)) for name, rule in rules]
         if not given:
             return None
-        found, *more = given.values()
-        for policy in more:
+        found = given[0][1]
+        for _, policy in given[1:]:
             found = found.narrow(policy, cwd)
         try:
-            return self._open(maker, " and ".join(given), found)
+            return self._open(maker, " and ".join(dict.fromkeys(name for name, _ in given)), found)
         except SkillKitError:
             if asked:
                 raise
@@ -164,11 +188,11 @@ class Sandboxed:
             )
         return Held(name, data := policy.data(), json.dumps(data, sort_keys=True), box)
 
-    @staticmethod
-    def _missing(setting: str, name: str) -> UsageError:
+    def _missing(self, name: str, key: str) -> UsageError:
         return UsageError(
-            f"{setting} names the policy {name!r}, and no plugin brings sandboxes",
-            hint=f"pip install skillkit-sandbox, or take {setting} away",
+            f"it names the policy {name!r}, and no plugin brings sandboxes",
+            where=self._where(key),
+            hint=f"pip install skillkit-sandbox, or take executor.{key} away",
         )
 
 

@@ -328,6 +328,11 @@ class Sandboxes:
 
     def __init__(self, host: Host | None = None) -> None:
         self._host = host
+        self._kept: tuple[Any, Settings] | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the policies."""
+        return tuple(sorted(self._settings().policies))
 
     def policy(
         self, policy: str | SandboxPolicy | Mapping[str, Any], workspace: str | Path | None = None
@@ -353,13 +358,22 @@ class Sandboxes:
             found = found.narrow(self.policy(name, workspace), workspace)
         return found
 
-    def rules(self, agent: AgentRunner) -> dict[str, Mapping[str, Any]]:
-        """Return the data of the policies that hold for an agent at this moment (``register_sandbox_rules``), by their names."""
+    def rules(self, agent: AgentRunner) -> list[tuple[str, str | Mapping[str, Any]]]:
+        """Return what holds for an agent at this moment (``register_sandbox_rules``).
+
+        Each is a name and the data of a policy, or twice the name of a configured policy, which must hold.
+        """
         if self._host is None:
-            return {}
+            return []
         registry = self._host.registry("sandbox_rules")
-        said = ((registry.name_of(entry), registry.get(entry.address)(agent)) for entry in registry.entries())
-        return {name: data for name, data in said if data is not None}
+        found: list[tuple[str, str | Mapping[str, Any]]] = []
+        for entry in registry.entries():
+            said = registry.get(entry.address)(agent)
+            if isinstance(said, Mapping):
+                found.append((registry.name_of(entry), said))
+            else:
+                found += ((name, name) for name in said or ())
+        return found
 
     def open(
         self,
@@ -412,9 +426,11 @@ class Sandboxes:
         from .config import Settings, settings_of
         from .policy import BUILT_IN
 
-        if self._host is not None:
-            return settings_of(self._host)
-        return Settings({name: (policy,) for name, policy in BUILT_IN.items()}, (), "auto", False)
+        if self._host is None:
+            return Settings({name: (policy,) for name, policy in BUILT_IN.items()}, (), "auto", False)
+        if self._kept is None or self._kept[0] is not self._host.config:
+            self._kept = (self._host.config, settings_of(self._host))
+        return self._kept[1]
 
 
 def network_of(host: Host) -> Callable[[AgentRunner], str]:
@@ -429,7 +445,7 @@ def network_of(host: Host) -> Callable[[AgentRunner], str]:
             policies = [maker.policy(name, host.cwd) for name in wanted if name]
             commands = maker.commands(host.cwd)
             known[:] = host.config, lowest(p.network for p in (*policies, *([commands] if commands else [])))
-        rules = maker.rules(agent).values() if elsewhere else ()
-        return f"NET {lowest((known[1], *(data.get('network', 'off') for data in rules)))}"
+        rules = maker.rules(agent) if elsewhere else ()
+        return f"NET {lowest((known[1], *(maker.policy(rule, host.cwd).network for _, rule in rules)))}"
 
     return read

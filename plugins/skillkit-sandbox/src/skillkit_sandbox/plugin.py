@@ -30,8 +30,10 @@ class Hooks:
     def register_sandbox_rules(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
         """Offer policies that depend on the moment: ``register(Factory(name, create))``.
 
-        ``create(host)`` makes a function ``(agent) -> data of a policy | None``. What it returns holds besides every other
-        policy for what the agent's tools do in a process of their own; ``None``: nothing now. It is called for every tool call.
+        ``create(host)`` makes a function ``(agent) -> data of a policy | names of policies | None``. What it returns holds
+        besides every other policy for what the agent's tools do in a process of their own; ``None``: nothing now. It is called
+        for every tool call. Data hold where a sandbox can hold them. Policies that are named must hold: without a sandbox that
+        holds them, the calls are refused.
         """
 
 

@@ -33,6 +33,8 @@ CREWS: WeakKeyDictionary[AgentRunner, Crew] = WeakKeyDictionary()
 """The agents that each agent asked; none before the first is asked."""
 POLICIES: WeakKeyDictionary[AgentRunner, Mapping[str, Any]] = WeakKeyDictionary()
 """What each agent may not do although the agent that asked it may: ``mode``, and rules that ``ask`` or ``deny``."""
+SANDBOXES: WeakKeyDictionary[AgentRunner, Sequence[str]] = WeakKeyDictionary()
+"""Names of the sandbox policies that hold each agent's tools, besides those that hold the tools of the agent that asked it."""
 
 
 def __getattr__(name: str) -> Any:

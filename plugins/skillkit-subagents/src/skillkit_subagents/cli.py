@@ -72,6 +72,7 @@ def show(ctx: click.Context, name: str, as_json: bool = False) -> None:
             ("tools", _shown(file.tools)),
             ("denied", ", ".join(file.denied)),
             ("mode", file.mode or ""),
+            ("sandbox", file.sandbox or ""),
             ("turns", file.turns),
             ("skills", ", ".join(file.skills)),
             ("background", "yes" if file.background else ""),
@@ -86,7 +87,7 @@ def _shown(tools: tuple[str, ...] | None) -> str:
 
 
 def _json(file: AgentFile) -> dict[str, Any]:
-    """``name, path, origin, description, model, tools, denied, mode, turns, background, skills, usable, problems``."""
+    """``name, path, origin, description, model, tools, denied, mode, sandbox, turns, background, skills, usable, problems``."""
     return {
         "name": file.name,
         "path": str(file.path),
@@ -96,6 +97,7 @@ def _json(file: AgentFile) -> dict[str, Any]:
         "tools": None if file.tools is None else list(file.tools),
         "denied": list(file.denied),
         "mode": file.mode,
+        "sandbox": file.sandbox,
         "turns": file.turns,
         "background": file.background,
         "skills": list(file.skills),

@@ -29,7 +29,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,55}\Z")
 _READ = frozenset(
     {
         "name", "description", "tools", "disallowedTools", "model", "maxTurns", "background", "skills", "color",
-        "permissionMode",
+        "permissionMode", "sandbox",
     }
 )  # fmt: skip
 MODES = ("read-only", "ask", "accept-edits")
@@ -51,6 +51,7 @@ class AgentFile:
         denied: names and patterns of tools that the agent does not get.
         model: name of a model; ``None``: that of the asking agent.
         mode: mode of permissions, which can only make that of the asking agent stricter.
+        sandbox: name of a sandbox policy that holds the agent's tools besides what holds those of the asking agent.
         turns: most rounds with the model.
         background: the agent works in the background unless the call says otherwise.
         skills: skills that are active from the start.
@@ -67,6 +68,7 @@ class AgentFile:
     denied: tuple[str, ...] = ()
     model: str | None = None
     mode: str | None = None
+    sandbox: str | None = None
     turns: int | None = None
     background: bool = False
     skills: tuple[str, ...] = ()
@@ -149,12 +151,15 @@ def _made(name: str, path: Path, origin: str, head: dict[str, Any], body: str) -
     if not head.get("description"):
         problems.append("it has no description, so a model cannot know when to ask it")
     turns, model, mode = head.get("maxTurns"), head.get("model"), head.get("permissionMode")
+    sandbox = head.get("sandbox")
     if mode is not None and mode not in _MODES:
         problems.append(f"permissionMode: {mode} has no effect here, because no agent may do more than who asks it")
     if turns is not None and (not isinstance(turns, int) or isinstance(turns, bool) or turns < 1):
         raise ValueError("maxTurns must be a number from 1 on")
     if model is not None and not isinstance(model, str):
         raise ValueError("model must be a text")
+    if "sandbox" in head and not (isinstance(sandbox, str) and sandbox):
+        raise ValueError("sandbox must be the name of a sandbox policy")
     listed, denied = _names(head, "tools"), _names(head, "disallowedTools")
     kept = None if listed is None else tuple(one for one in listed if "(" not in one)
     if kept is not None and len(kept) < len(listed or ()):
@@ -173,6 +178,7 @@ def _made(name: str, path: Path, origin: str, head: dict[str, Any], body: str) -
         denied=tuple(one.partition("(")[0] for one in denied or ()),
         model=None if model in (None, "", "inherit") else model,
         mode=_MODES.get(str(mode)),
+        sandbox=sandbox,
         turns=turns,
         background=head.get("background") is True,
         skills=_names(head, "skills") or (),

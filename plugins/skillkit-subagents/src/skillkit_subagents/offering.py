@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from skillkit_core import Tool
+from skillkit_core import SkillKitError, Tool
 
 from . import DEFAULTS, Settings
 from .definitions import AgentFile, usable
@@ -22,24 +23,19 @@ _ABOUT = (
     "cannot use."
 )
 _RULES = {"type": "array", "items": {"type": "string", "minLength": 1}}
-_POLICY = {
-    "type": "object",
-    "properties": {
-        "mode": {
-            "type": "string",
-            "enum": ["ask", "accept-edits", "read-only"],
-            "description": "read-only: it changes nothing.",
-        },
-        "ask": {**_RULES, "description": "Calls about which a person is asked, as in deny."},
-        "deny": {
-            **_RULES,
-            "description": "Calls that are refused: Bash(git push:*), Edit(docs/**), WebFetch, mcp__git.",
-        },
+_PERMISSIONS = {
+    "mode": {
+        "type": "string",
+        "enum": ["ask", "accept-edits", "read-only"],
+        "description": "read-only: it changes nothing.",
     },
-    "additionalProperties": False,
-    "description": "What the agent may not do although you may. Nothing here allows more than you may do.",
+    "ask": {**_RULES, "description": "Calls about which a person is asked, as in deny."},
+    "deny": {
+        **_RULES,
+        "description": "Calls that are refused: Bash(git push:*), Edit(docs/**), WebFetch, mcp__git.",
+    },
 }
-_TOOLS: WeakKeyDictionary[Host, tuple[tuple[AgentFile, ...], tuple[Tool, ...]]] = WeakKeyDictionary()
+_TOOLS: WeakKeyDictionary[Host, tuple[Any, tuple[Tool, ...]]] = WeakKeyDictionary()
 
 
 def settings_of(host: Host) -> Settings:
@@ -54,14 +50,27 @@ def tools(agent: AgentRunner) -> tuple[Tool, ...]:
     ancestors = list(agent.nesting.ancestors())
     if len(ancestors) > min(settings_of(agent.host).depth, ancestors[-1].limits.depth):
         return ()
-    files = tuple(usable(agent.host).values())
+    files, policy = tuple(usable(agent.host).values()), _policy(agent)
     kept = _TOOLS.get(agent.host)
-    if kept is None or kept[0] != files:
-        kept = _TOOLS[agent.host] = (files, (_tool(files, permissions="permission_rules" in agent.host.kinds),))
+    if kept is None or kept[0] != (files, policy):
+        kept = _TOOLS[agent.host] = ((files, policy), (_tool(files, policy),))
     return kept[1]
 
 
-def _tool(files: tuple[AgentFile, ...], *, permissions: bool) -> Tool:
+def _policy(agent: AgentRunner) -> dict[str, Any]:
+    """Return the properties of a policy, as far as something here holds an agent to it."""
+    found: dict[str, Any] = dict(_PERMISSIONS) if "permission_rules" in agent.host.kinds else {}
+    if "sandboxes" in agent.host.kinds and (agent.config.executor or agent.host.config.get("tools.executor")):
+        try:
+            names = list(agent.host.registry("sandboxes").get("sandbox").names())
+        except SkillKitError:
+            return found  # the executor refuses its calls, and says why
+        about = "Sandbox policy of its commands and file tools, besides the one that holds yours."
+        found["sandbox"] = {"type": "string", "enum": names, "description": about}
+    return found
+
+
+def _tool(files: tuple[AgentFile, ...], policy: Mapping[str, Any]) -> Tool:
     properties: dict[str, Any] = {
         "task": {"type": "string", "minLength": 1, "description": "What the agent is to do, complete in itself."},
         "tools": {
@@ -85,8 +94,13 @@ def _tool(files: tuple[AgentFile, ...], *, permissions: bool) -> Tool:
             "description": "Go on meanwhile. The answer comes as a message when the agent has ended.",
         },
     }
-    if permissions:
-        properties["policy"] = _POLICY
+    if policy:
+        properties["policy"] = {
+            "type": "object",
+            "properties": policy,
+            "additionalProperties": False,
+            "description": "What the agent may not do although you may. Nothing here allows more than you may do.",
+        }
     about = _ABOUT
     if files:
         known = "\n".join(f"- {file.name}: {file.description or 'no description'}" for file in files)

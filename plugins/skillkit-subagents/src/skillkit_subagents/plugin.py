@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
-from . import CREWS, POLICIES
+from . import CREWS, POLICIES, SANDBOXES
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host
@@ -70,6 +70,16 @@ def _policies(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
         return [(f"policy of {one.agent_path[-1]}", policy) for one, policy in given if policy]
 
     return rules
+
+
+@hookimpl(optionalhook=True)
+def register_sandbox_rules(register: Callable[[Factory], None]) -> None:
+    """Add the sandbox policies that an agent was given, where the plugin ``sandbox`` is there."""
+    register(Factory("subagents", _sandboxes))
+
+
+def _sandboxes(host: Host) -> Callable[[AgentRunner], Sequence[str]]:
+    return lambda agent: [name for one in agent.nesting.ancestors() for name in SANDBOXES.get(one, ())]
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import AgentConfig, AgentRunner, Limits, ToolError, ToolOutput, UserInterface
 from skillkit_core.errors import SkillKitError
 
-from . import POLICIES, Settings
+from . import POLICIES, SANDBOXES, Settings
 from .ceiling import allowed, unknown
 from .crew import Subagent, crew_of
 from .definitions import MODES, AgentFile, usable
@@ -74,6 +74,7 @@ class _Request:
     limits: Limits
     only_tools: frozenset[str]
     policy: Mapping[str, Any]
+    sandboxes: tuple[str, ...]
     background: bool
     notes: tuple[str, ...]
 
@@ -92,8 +93,10 @@ def _request(agent: AgentRunner, args: Mapping[str, Any], settings: Settings) ->
     only = allowed(offered, (listed, wanted), file.denied if file is not None else ())
     background = args.get("background", file.background if file is not None else False)
     name = file.name if file is not None else "agent"
-    policy = _policy(agent, args.get("policy") or {}, file)
-    return _Request(name, args["task"], file, args.get("model"), limits, only, policy, bool(background), notes)
+    given = dict(args.get("policy") or {})
+    boxes = tuple(one for one in (file.sandbox if file is not None else None, given.pop("sandbox", None)) if one)
+    policy = _policy(agent, given, file)
+    return _Request(name, args["task"], file, args.get("model"), limits, only, policy, boxes, bool(background), notes)
 
 
 def _policy(agent: AgentRunner, given: Mapping[str, Any], file: AgentFile | None) -> Mapping[str, Any]:
@@ -129,6 +132,9 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Su
     runner = AgentRunner(config, host=agent.host, session="new" if kept else None, name=request.name)
     if request.policy:
         POLICIES[runner] = request.policy
+    if request.sandboxes:
+        SANDBOXES[runner] = request.sandboxes
+        runner.configure(only_tools=request.only_tools & _held(runner, agent))
     identity = runner.agent_path[-1]
     if agent.ui is not None:
         runner.configure(ui=_AsksFor(identity, agent.ui))
@@ -144,6 +150,31 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Su
             runner.configure(model=None, provider=None, api=None, base_url=None, api_key=None)
             notes += (f"the model {file.model!r} of the agent cannot be used here, so yours answered: {error}",)
     return Subagent(runner, identity, request.name, request.task, request.background, agent.session_id, notes)
+
+
+def _held(runner: AgentRunner, agent: AgentRunner) -> frozenset[str]:
+    """Return which tools of the asking agent the sandbox of the new one holds, or can do without.
+
+    A tool that runs in this process is in no sandbox, so it must change nothing and reach no address.
+
+    Raises:
+        ToolError: no sandbox holds the agent.
+    """
+    parent = runner.nesting.parent
+    holds = getattr(parent.run.executor if parent is not None else None, "holds", None)
+    try:
+        if holds is None or holds(runner) is None:
+            raise ToolError(
+                "nothing here holds an agent to a sandbox policy",
+                hint="a person installs skillkit-sandbox and skillkit-executor, and sets tools.executor: stdio",
+            )
+        return frozenset(
+            tool.name
+            for tool in agent.tools
+            if holds(runner, tool) or (tool.annotations.get("mutates") == "none" and "host" not in tool.annotations)
+        )
+    except SkillKitError as error:
+        raise ToolError(f"the agent cannot be held in its sandbox: {error}") from error
 
 
 async def _choose(runner: AgentRunner, agent: AgentRunner, name: str, settings: Settings) -> None:
