@@ -13,6 +13,7 @@ import skillkit_files.plugin
 import skillkit_permissions.plugin
 import skillkit_sandbox.plugin
 from skillkit_sandbox.box import BubblewrapBackend
+from skillkit_testkit import Call as WireCall, Reply as Wire
 
 from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, RunAborted, ToolResultMessage
 from skillkit_core.testing import Call, Reply, ScriptedModel
@@ -274,6 +275,45 @@ async def test_a_decision_that_comes_later_counts_for_the_call_that_was_shown(ag
         assert (outside / "out.txt").read_text() == "out\n"
         assert [n.data["decision"] for n in agent.session.notes("executor.escalation")] == ["defer", "allow"]
     await agent.host.aclose()
+
+
+CONFIG = """
+tools: {executor: stdio, allow: [bash]}
+permissions: {mode: bypass}
+executor: {sandbox: mine, escalate: wide}
+sandbox:
+  policies:
+    mine: {write: [.], read: [/, OUTSIDE]}
+    wide: {write: [., OUTSIDE]}
+"""
+
+
+@pytest.mark.parametrize("answer", ["--allow", "--deny"])
+def test_a_decision_in_another_process_counts_for_the_call_that_was_shown(
+    answer, skillkit_cli, skillkit_home, llm_server, outside
+):
+    (skillkit_home.config_dir / "config.yaml").write_text(CONFIG.replace("OUTSIDE", str(outside)))
+    write = {"command": f"echo out >> {outside}/out.txt"}
+    llm_server.script(
+        Wire(tool_calls=[WireCall("bash", {"command": f"echo other > {outside}/x"})]),
+        Wire(tool_calls=[WireCall("bash", write)]),
+        Wire(tool_calls=[WireCall("escalate", {})]),
+        Wire(tool_calls=[WireCall("escalate", {"call": 1})]),
+        Wire(text="done"),
+    )
+    argv = ["--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any"]
+    env = {"OPENAI_API_KEY": "key-of-the-tests"}
+    waits = skillkit_cli("run", *argv, "--approvals", "defer", "--json", "go", env=env).json
+    assert f"echo out >> {outside}/out.txt" in json.dumps(waits["waiting"]) and list(outside.iterdir()) == []
+    more = [*argv, "--approvals", "deny", "--json"]
+    done = skillkit_cli("sessions", "resume", waits["session"], answer, "all", *more, env=env).ok().json
+    assert done["answer"] == "done"
+    result, later = (request.tool_results[-1].text for request in llm_server.requests[3:])
+    assert "no call with this number failed in the sandbox" in later  # numbers do not outlive the process
+    assert (outside / "out.txt").exists() == (answer == "--allow") and not (outside / "x").exists()
+    assert result.startswith("Denied") == (answer == "--deny") and "Blocked" not in result
+    entries = skillkit_cli("sessions", "show", waits["session"], "--json").ok().stdout
+    assert entries.count('"executor.escalation"') == 2
 
 
 async def test_no_guard_is_missed_and_no_project_names_the_wider_policy(agent_in, work, outside, skillkit_home):

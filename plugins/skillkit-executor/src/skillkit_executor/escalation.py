@@ -16,9 +16,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skillkit_core import TextBlock, Tool, ToolCallEventResult, ToolError, ToolOutput, thaw
+from skillkit_core import AssistantMessage, TextBlock, Tool, ToolCallEventResult, ToolError, ToolOutput, thaw
 from skillkit_core.events.results import UNSET
 from skillkit_core.events.types import ToolCallEvent
+from skillkit_core.messages import message_from_dict
 
 from .held import Held, users
 
@@ -75,6 +76,11 @@ class _Failed(NamedTuple):
         """The call, whole and in one line."""
         return f"{self.tool.name} {json.dumps(thaw(self.args), ensure_ascii=False)}"
 
+    @property
+    def digest(self) -> str:
+        """What the session keeps of name and arguments."""
+        return hashlib.sha256(self.shown.encode()).hexdigest()
+
 
 def tools_of(agent: AgentRunner) -> Sequence[Tool]:
     """Return the tool where tools run elsewhere and the user's configuration names a policy that a person may grant."""
@@ -115,7 +121,7 @@ async def about_to(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventRe
     executor = await _executor(agent)
     wider = executor.sandboxed.wider if executor is not None else None
     failed: Mapping[int, _Failed] = agent.state("executor").get("failed", {})
-    call = failed.get(event.args.get("call", max(failed, default=0)))
+    call = _waiting(agent, event.tool_call_id) or failed.get(event.args.get("call", max(failed, default=0)))
     if wider is None or call is None:
         why = (
             "no policy is named by executor.escalate"
@@ -142,6 +148,21 @@ async def about_to(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventRe
     return ToolCallEventResult(ask="; ".join([text, *(question.text for question in questions)]))
 
 
+def _waiting(agent: AgentRunner, asked_by: str) -> _Failed | None:
+    """Return the call about which a person decides later, as the session has it: the process that asked may be gone."""
+    notes = [note.data for note in agent.session.notes(NOTE) if note.data["asked_by"] == asked_by]
+    if not notes or notes[-1]["decision"] != "defer":
+        return None
+    note = notes[-1]
+    tool = next((tool for tool in agent.toolbox.tools() if tool.name == note["tool"]), None)
+    said = (message_from_dict(thaw(e.data["message"])) for e in agent.session.path() if e.type == "message")
+    made = (call for message in said if isinstance(message, AssistantMessage) for call in message.tool_calls)
+    found = (
+        _Failed(c.id, tool, c.args or {}, note["instead_of"]) for c in made if tool is not None and c.id == note["call"]
+    )
+    return next((call for call in found if call.digest == note["digest"]), None)
+
+
 async def resolved(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
     """Write down what was decided: the policy, the call, and who decided."""
     agent = ctx.agent
@@ -152,7 +173,7 @@ async def resolved(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
     if event.decision != "allow":
         del asked[event.tool_call_id]
     data = {
-        "call": call.id, "tool": call.tool.name, "digest": hashlib.sha256(call.shown.encode()).hexdigest(),
+        "call": call.id, "tool": call.tool.name, "digest": call.digest,
         "policy": wider, "instead_of": call.held, "asked_by": event.tool_call_id, "decision": event.decision,
         "reason": event.reason, "decided_by": _deciders(agent),
     }  # fmt: skip
