@@ -205,6 +205,26 @@ async def test_what_holds_for_commands_holds_in_the_other_process(agent_in, work
         assert (work / "in").exists() and not (outside / "out").exists()
 
 
+async def test_the_model_reads_why_whatever_language_the_person_speaks_and_by_the_names_of_errors(
+    agent_in, work, outside, monkeypatch
+):
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("LANGUAGE", "de")
+    connect = (
+        "import errno, socket\ntry: socket.create_connection(('127.0.0.1', 9))\nexcept OSError as e: print(e.strerror)"
+    )
+    name = f"try: open('{outside}/x', 'w')\nexcept OSError as e: import errno; print('oh:', errno.errorcode[e.errno])"
+    commands = [f"echo $LANGUAGE; touch {outside}/x", f'python3 -c "{name}"', f'python3 -c "{connect}"']
+    async with agent_in(Reply(calls=[bash(c) for c in (*commands, "echo EROFSION; exit 1")]), "done") as agent:
+        await agent.chat("go")
+        said = [r.text for r in results(agent)]
+    assert said[0].startswith("en\n") and "Read-only file system" in said[0] and said[1].startswith("oh: EROFS\n")
+    assert ["[This ran in the sandbox policy mine: " in text for text in said] == [True, True, True, False]
+    async with agent_in(Reply(calls=[bash(commands[2])]), "done", **{"executor.sandbox": "open"}) as agent:
+        await agent.chat("go")
+        assert "sandbox" not in results(agent)[0].text  # the network is on: whoever refused, it was not the sandbox
+
+
 class Person(Approver):
     def __init__(self, decision):
         self.decision = decision

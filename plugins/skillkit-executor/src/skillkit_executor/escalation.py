@@ -39,9 +39,10 @@ _KEPT = 50  # failed calls of one agent
 _WORDS = re.compile(
     r"read-only file system|permission denied|operation not permitted|network is unreachable|device or resource busy"
     r"|name resolution|name or service not known|could not resolve host|not among the domains of the policy"
-    r"|nodename nor servname|is read-only \(mode",
+    r"|nodename nor servname|is read-only \(mode|\b(?:EROFS|EACCES|EPERM|ENETUNREACH|EBUSY|EAI_AGAIN)\b",
     re.IGNORECASE,
 )
+_NO_NETWORK = re.compile(r"connection refused|\bECONNREFUSED\b", re.IGNORECASE)
 _TOOL = Tool(
     NAME,
     "Ask the person to run one tool call again that the sandbox refused, unchanged and with more rights. Call it only where the "
@@ -93,7 +94,9 @@ def explained(
 ) -> ToolOutput:
     """Return the output of a call in a sandbox; where the kernel refused something, the model reads which policy holds."""
     may_be = output.is_error or "command" in tool.annotations  # a file that is read may have such words
-    refused = may_be and any(isinstance(b, TextBlock) and _WORDS.search(b.text) for b in output.blocks)
+    words = [_WORDS] if held.policy["network"] == "on" else [_WORDS, _NO_NETWORK]
+    texts = [block.text for block in output.blocks if isinstance(block, TextBlock)]
+    refused = may_be and any(one.search(text) for one in words for text in texts)
     if not refused and not output.is_error:
         return output
     offer = ""

@@ -226,6 +226,8 @@ class RemoteExecutor(ToolExecutor):
 
     def _process(self, held: Held | None) -> Connection:
         env = environment(self.host)
+        if held is not None:
+            env["LANGUAGE"] = "en"  # what the kernel refuses is found by words
         names = sorted(env)
         return Connection(
             self.transport,
