@@ -195,6 +195,7 @@ def main() -> int:
     paths = None if asked.all or asked.names else changed_paths(asked.base)
     with tempfile.TemporaryDirectory(prefix="skillkit-wheels-") as name:
         work = Path(name)
+        work.chmod(0o755)  # tests of the sandbox run as an ordinary user, too
         if subprocess.run(
             ["uv", "build", "--quiet", "--all-packages", "--wheel", "-o", str(work / "dist")], cwd=ROOT
         ).returncode:

@@ -14,6 +14,7 @@ import skillkit_permissions.plugin
 import skillkit_sandbox.plugin
 from skillkit_sandbox.box import BubblewrapBackend
 from skillkit_testkit import Call as WireCall, Reply as Wire
+from skillkit_testkit.conformance import pass_as_an_ordinary_user
 
 from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, RunAborted, ToolResultMessage
 from skillkit_core.testing import Call, Reply, ScriptedModel
@@ -170,6 +171,14 @@ async def test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why(
         assert "signal 9 ended it" in results(agent)[-1].text
         await until(lambda: not holding("sleep", marker) and not holding("skillkit_executor.child", str(work)))
     await agent.host.aclose()
+
+
+def test_an_ordinary_user_works_inside_as_root_does():
+    pass_as_an_ordinary_user(
+        __file__,
+        "test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why",
+        "test_one_call_runs_with_more_rights_where_a_person_agrees[allow]",
+    )
 
 
 @pytest.mark.parametrize(

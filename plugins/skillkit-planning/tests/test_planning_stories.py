@@ -10,6 +10,7 @@ import pytest
 from skillkit_chat.client import RpcClient
 from skillkit_chat.rpc.protocol import ApproveResult
 from skillkit_testkit import Call, Reply, Terminal
+from skillkit_testkit.conformance import pass_as_an_ordinary_user
 
 PLAN = ".skillkit/plan.md"
 EDITOR = "import pathlib, sys\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text() + '\\n2. say so')\n"
@@ -156,6 +157,10 @@ def test_a_plan_is_made_and_carried_out_through_rpc(skillkit_cli, llm_server, ar
 def test_the_kernel_keeps_a_plan_through_rpc(skillkit_cli, llm_server, argv, env, kernel):
     assert through_rpc(skillkit_cli, llm_server, argv, env, early(skillkit_cli.home.cwd)) == []
     check_kernel(llm_server, skillkit_cli.home.cwd)
+
+
+def test_the_kernel_keeps_a_plan_of_an_ordinary_user(kernel):
+    pass_as_an_ordinary_user(__file__, "test_the_kernel_keeps_a_plan_through_rpc")
 
 
 def through_rpc(skillkit_cli, llm_server, argv, env, *more):

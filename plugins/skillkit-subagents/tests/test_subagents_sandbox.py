@@ -9,6 +9,7 @@ import skillkit_files.plugin
 import skillkit_sandbox.plugin
 from skillkit_sandbox.box import BubblewrapBackend
 from skillkit_testkit import Call, Reply
+from skillkit_testkit.conformance import pass_as_an_ordinary_user
 
 from skillkit_core import ToolResultMessage
 
@@ -95,6 +96,10 @@ async def test_an_agent_runs_in_what_its_policy_and_that_of_its_parent_allow(
     )
     assert all("Read-only file system" in text for who in ("reader", "below") for text in heard[who])
     assert {name for name, _ in own.used} == {"main", "agent", "reader"}  # a tool of this process that changes nothing
+
+
+def test_an_agent_of_an_ordinary_user_runs_in_what_both_policies_allow():
+    pass_as_an_ordinary_user(__file__, "test_an_agent_runs_in_what_its_policy_and_that_of_its_parent_allow")
 
 
 async def test_tools_that_no_sandbox_holds_are_not_offered(agent_with, script, settings):

@@ -24,6 +24,7 @@ _WHERE = {
     "SessionStoreConformance": "session_store",
     "SkillLoaderConformance": "skill_loader",
     "UserInterfaceConformance": "user_interface",
+    "pass_as_an_ordinary_user": "ordinary_user",
 }
 
 
