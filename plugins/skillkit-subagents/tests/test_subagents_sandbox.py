@@ -134,6 +134,16 @@ async def test_tools_that_no_sandbox_holds_are_not_offered(agent_with, script, s
     )
 
 
+def test_the_sandbox_of_an_agent_file_is_shown(skillkit_cli, skillkit_home):
+    folder = skillkit_home.config_dir / "agents"
+    folder.mkdir(parents=True)
+    (folder / "reader.md").write_text("---\ndescription: Reads.\nsandbox: read-only\n---\nRead.")
+    (folder / "broken.md").write_text("---\ndescription: Reads.\nsandbox: [a]\n---\nRead.")
+    assert skillkit_cli("agents", "show", "reader", "--json").ok().json["sandbox"] == "read-only"
+    assert "sandbox" in skillkit_cli("agents", "show", "reader").ok().stdout
+    assert "sandbox must be the name of a sandbox policy" in skillkit_cli("agents").ok().stderr
+
+
 @pytest.mark.parametrize(
     ("changes", "plugins", "words"),
     [
