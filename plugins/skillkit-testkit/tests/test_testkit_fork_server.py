@@ -16,7 +16,7 @@ from skillkit_testkit.home import Home
 
 pytestmark = pytest.mark.skipif(not ForkServer.supported(), reason="this system does not fork safely")
 PLUGIN = """
-import json, os, sys, threading
+import atexit, json, os, sys, threading
 import click
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command
@@ -42,10 +42,35 @@ def die():
     "End without a word."
     os.abort()
 
+class Circle:
+    "What only the collector of garbage ends."
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        print("collected")
+
+def late(ready):
+    ready.wait()
+    print("from a thread")
+
+@click.command()
+def linger():
+    "Leave work for the end."
+    atexit.register(print, "at exit")
+    ready = threading.Event()
+    threading.Thread(target=late, args=(ready,)).start()
+    Circle()
+    print("not flushed")
+    print("neither", file=sys.stderr, end="")
+    ready.set()
+    sys.exit(7)
+
 @hookimpl
 def register_commands(register):
     register(Command("look", f"{__name__}:look", "Show this process."))
     register(Command("wait", f"{__name__}:wait", "Wait for ever."))
+    register(Command("linger", f"{__name__}:linger", "Leave work for the end."))
     register(Command("die", f"{__name__}:die", "End without a word."))
 """
 
@@ -100,6 +125,14 @@ def test_it_ends_as_it_would_alone(forked: CommandLine, site: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         forked("-P", "look", "wait", env={"PYTHONPATH": str(site)}, timeout=0.5)
     assert "Usage" in forked("--help").ok().stdout, "the server goes on"
+
+
+def test_what_a_command_leaves_for_the_end_happens_as_it_would_alone(forked: CommandLine, site: Path) -> None:
+    fresh = CommandLine(forked.home)
+    here, there = (cli("-P", "look", "linger", env={"PYTHONPATH": str(site)}) for cli in (forked, fresh))
+    assert (here.exit_code, here.stderr) == (there.exit_code, there.stderr) == (7, "neither")
+    assert sorted(here.stdout.splitlines()) == sorted(there.stdout.splitlines())
+    assert {"from a thread", "at exit", "not flushed"} <= {*here.stdout.splitlines()}
 
 
 @pytest.mark.parametrize("variable", ["PYTHONUTF8", "LC_ALL", "TZ"])
