@@ -23,6 +23,7 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,16 +104,17 @@ def changed_paths(base: str | None) -> list[str] | None:
 
 
 class Trial:
-    """A member's wheel in an environment of its own; whatever is printed goes to ``log``."""
+    """A member's wheel in an environment of its own, made at ``place``; whatever is printed goes to ``log``."""
 
-    def __init__(self, member: Member, work: Path, log: IO[bytes]) -> None:
-        self.member, self.work, self.log = member, work, log
-        self.python = work / member.name / "bin" / "python"
+    def __init__(self, member: Member, work: Path, place: Path, log: IO[bytes]) -> None:
+        self.member, self.work, self.place, self.log = member, work, place, log
+        self.python = place / "bin" / "python"
         self.copy = work / f"{member.name}-tests"
         env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
         env["SKILLKIT_SHARED"] = env.get("SKILLKIT_SHARED") or str(ROOT.parent / "shared")
         env["SKILLKIT_BUNDLED"] = str(ROOT / "skills" / "skillkit_bundled")
         env["PATH"] = f"{self.python.parent}{os.pathsep}{env['PATH']}"
+        env["PYTHONPYCACHEPREFIX"] = str(work / "bytecode")  # what an environment at this place before has compiled
         self.env = env
 
     def run(self, *argv: str, **env: str) -> int:
@@ -125,7 +127,7 @@ class Trial:
     def __call__(self, everything: bool) -> int:
         """Install the wheel, look at its plugins, and run its tests; return the first exit status that is not 0."""
         return (
-            self.run("uv", "venv", "--quiet", "--python", sys.executable, str(self.python.parent.parent))
+            self.run("uv", "venv", "--quiet", "--python", sys.executable, str(self.place))
             or self.install(self.member.name)
             or self.doctor()
             or self.install(*self.member.needs)
@@ -156,7 +158,7 @@ class Trial:
         for page in ("README.md", "CHANGELOG.md"):  # pages that a plugin's tests hold to the code
             if (folder / page).is_file():
                 shutil.copy(folder / page, self.copy / page)
-        for installed in (self.work / self.member.name / "lib").glob(f"python*/site-packages/{name}"):
+        for installed in (self.place / "lib").glob(f"python*/site-packages/{name}"):
             if (folder / name).is_dir():  # the skills as the wheel brings them stand beside their tests
                 (self.copy / name).symlink_to(installed)
         support = self.copy / "tests" / "support"
@@ -166,14 +168,15 @@ class Trial:
         return self.run(*pytest, **env) if status == NO_TESTS else status
 
 
-def tell(member: Member, work: Path, everything: bool) -> int:
-    """Try a member and print a line about it, before it everything that was printed if it failed."""
-    started = time.monotonic()
+def tell(member: Member, work: Path, places: SimpleQueue[Path], everything: bool) -> int:
+    """Try a member at a free place and print a line about it, before it everything that was printed if it failed."""
+    started, place = time.monotonic(), places.get()
     with (work / f"{member.name}.log").open("w+b", buffering=0) as log:
-        status = Trial(member, work, log)(everything)
+        status = Trial(member, work, place, log)(everything)
         log.seek(0)
         said = log.read().decode(errors="replace").rstrip()
-    shutil.rmtree(work / member.name, ignore_errors=True)
+    shutil.rmtree(place, ignore_errors=True)
+    places.put(place)
     summary = said if status else (said.splitlines() or [""])[-1].strip("= ")
     which = "all tests" if everything else "smoke"
     verdict = f"{'FAIL' if status else 'ok  '} {member.name} alone, {which}, {time.monotonic() - started:.0f} s"
@@ -202,8 +205,11 @@ def main() -> int:
             return 1
         pins = project(ROOT)["tool"]["uv"].get("constraint-dependencies", [])
         (work / "constraints.txt").write_text("\n".join(pins))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            statuses = list(pool.map(lambda m: tell(m, work, paths is None or m.changed(paths)), wanted))
+        places: SimpleQueue[Path] = SimpleQueue()
+        for number in range(os.cpu_count() or 1):
+            places.put(work / f"environment-{number}")
+        with ThreadPoolExecutor(places.qsize()) as pool:
+            statuses = list(pool.map(lambda m: tell(m, work, places, paths is None or m.changed(paths)), wanted))
     failed = [member.name for member, status in zip(wanted, statuses, strict=True) if status]
     print(f"failed: {', '.join(failed)}" if failed else "every wheel works alone")
     return int(bool(failed))
