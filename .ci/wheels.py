@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -191,6 +192,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all tests of every member")
     parser.add_argument("--base", metavar="REV", help="all tests of the members that changed since")
     asked = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, and tests send it
     found = members()
     if unknown := sorted({*asked.names} - {m.name for m in found}):
         parser.error(f"no such member: {', '.join(unknown)}; there are {', '.join(m.name for m in found)}")
