@@ -5,6 +5,7 @@ from skillkit_commands import SlashCommand
 from skillkit_tui import Chord, Indicator
 from skillkit_tui.blocks import Block
 from skillkit_tui.chords import OVERLAY_AFTER, TIMEOUT, Leader
+from textual import events
 
 from skillkit_core import UsageError, hookimpl
 from skillkit_core.descriptors import Factory
@@ -158,6 +159,26 @@ def test_a_colon_runs_commands_and_completes_them_as_a_slash_does(stage, play):
             await on.press("ctrl+c", "escape", "colon")
             await on.type("q\n")
             await on.until(lambda: on.ui.return_code == 0)
+
+    play(story())
+
+
+def test_keys_that_come_all_at_once_mean_what_they_mean_one_by_one(stage, play):
+    keys = [*"ac", "left", "b", "escape", "colon", *"too", "tab", "enter", "space", "question_mark", "i", "end", "d"]
+
+    async def story():
+        async with stage() as on:
+            for key in keys:
+                on.ui.post_message(
+                    events.Key(key, key if len(key) == 1 else {"question_mark": "?", "colon": ":"}.get(key))
+                )
+            on.ui.post_message(events.Paste("pasted"))
+            on.ui.post_message(events.Key("backspace", None))
+            await on.until(lambda: "The model has no tools." in [block.text for block in on.ui.record.main.blocks])
+            await on.until("complete /commands and @files; history")
+            await on.until(lambda: on.ui.line.text == "abcdpaste")
+            await on.press("up", "down")
+            assert on.ui.line.text == "abcdpaste" and on.ui.mode == "INSERT"
 
     play(story())
 

@@ -181,6 +181,37 @@ def test_what_is_said_meanwhile_steers_and_an_interrupt_gives_it_back(stage, pla
     play(story())
 
 
+def test_what_is_noted_while_an_answer_arrives_neither_cuts_nor_repeats_it(stage, play):
+    async def story():
+        async with stage([Hang("**half"), Reply("**half** and whole")]) as on:
+            await on.type("go\n")
+            await on.until("**half")
+            on.ui.record.note("something is noted")
+            await on.type("/help\n")
+            await on.until("leader, where no block has the focus")
+            await on.press("ctrl+c")
+            await on.idle()
+            assert kinds(on) == ["user", "text"]
+            model = on.model
+            play_ = model._play
+
+            async def noting(turn):
+                async for event in play_(turn):
+                    yield event
+                    if event.type == "text_delta":
+                        on.ui.record.note("noted in between")
+
+            model._play = noting
+            await on.type("again\n")
+            await on.idle()
+            blocks = on.ui.record.main.blocks
+            assert [b.text for b in blocks if b.kind == "text"] == ["**half", "**half** and whole"]
+            assert blocks[-1].kind == "text", "the answer goes on below the note"
+            await on.until("half and whole")
+
+    play(story())
+
+
 def test_agents_below_are_a_tree_whose_work_can_be_read(stage, play, snapshot):
     async def story():
         async def spawn(args, ctx):

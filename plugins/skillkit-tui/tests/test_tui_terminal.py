@@ -17,10 +17,10 @@ PATIENCE = 60.0
 class Tmux:
     """A program in a window of tmux that nobody is attached to."""
 
-    def __init__(self, folder, argv, cwd, env, columns=100, rows=30):
+    def __init__(self, folder, argv, cwd, env, columns=100, rows=30, before=":"):
         self._socket = str(folder / "tmux")
         self._env = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "TMUX")}
-        script = f"TERM=tmux-256color {shlex.join(argv)}; echo ended with $?; exec sleep 600"
+        script = f"{before}; TERM=tmux-256color {shlex.join(argv)}; echo ended with $?; exec sleep 600"
         size = ["-x", str(columns), "-y", str(rows)]
         self._run("-f", os.devnull, "new-session", "-d", "-c", str(cwd), *size, "sh", "-c", script)
 
@@ -63,12 +63,12 @@ def terminal(skillkit_cli, llm_server, install_plugin, tmp_path):
     install_plugin("asking", PLUGIN)
     opened = []
 
-    def open_(*args, **env):
+    def open_(*args, before=":", **env):
         asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
         argv = [*skillkit_cli.argv, "-P", "asking", "tui", *asked, *args]
         whole = {**os.environ, "LC_ALL": "C.UTF-8", "OPENAI_API_KEY": "key-of-the-tests", **env}
         (tmp_path / str(len(opened))).mkdir()
-        opened.append(Tmux(tmp_path / str(len(opened)), argv, skillkit_cli.home.cwd, whole))
+        opened.append(Tmux(tmp_path / str(len(opened)), argv, skillkit_cli.home.cwd, whole, before=before))
         return opened[-1]
 
     yield open_
@@ -120,6 +120,21 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     again.expect("› write it", "● jot by the model — 30 lines", "steered", "| i:", "write it")
     again.keys("C-c", "C-c")
     again.expect("ended with 0")
+
+
+def test_what_is_typed_before_the_first_screen_is_for_the_line_and_enter_sends_it(terminal, llm_server, skillkit_cli):
+    llm_server.script(Reply(text="first answer"), Reply(text="second answer"))
+    go = skillkit_cli.home.cwd / "go"
+    on = terminal(before=f"until [ -e {shlex.quote(str(go))} ]; do sleep 0.02; done")
+    on.type("first question")
+    on.type("secönd")
+    on.keys("M-Enter")
+    on.type("question")
+    on.keys("x", "Left", "y")
+    on.expect("secönd")  # the terminal has them
+    go.touch()
+    on.expect("› first question", "first answer", "› secönd\n    question", "second answer", "› yx", "[INSERT]")
+    assert [r.body["messages"][-1]["content"] for r in llm_server.requests] == ["first question", "secönd\nquestion"]
 
 
 def test_wrong_usage_is_said_in_a_line(skillkit_cli):

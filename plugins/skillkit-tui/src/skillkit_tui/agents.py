@@ -79,7 +79,7 @@ class Agents(OptionList):
             self.kept = await children(ui, session_id, [log.session_id for log in logs])
         self.display = True
         self.draw(logs)
-        self.focus()
+        ui.screen.set_focus(self)
 
     def draw(self, logs: Iterable[Log]) -> None:
         """Show the agents as they are now."""

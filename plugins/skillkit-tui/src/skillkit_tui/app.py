@@ -38,7 +38,8 @@ from .talk import Talk
 from .transcript import Transcript
 
 if TYPE_CHECKING:
-    pass
+    from textual.driver import Driver
+    from textual.widget import Widget
 
 __all__ = ["TerminalUI"]
 
@@ -88,11 +89,11 @@ class TerminalUI(App[int]):
         self.status = Status(agent)
         self.person = Person(self, later=kept)
         self.talk = Talk(self, kept=kept, skills_dirs=self._options.skills_dirs)
-        self.transcript = Transcript(id="transcript")
+        self.transcript = Transcript(self._pressed, id="transcript")
         self.agents = Agents()
         self.box = Box()
         self.completions = Completions()
-        self.line = Line(self.completions, self._propose, id="line")
+        self.line = Line(self.completions, self._propose, self._entered, self._normal, id="line")
         self._queued, self._typing, self._prompt = (
             Static(id="queued"),
             Horizontal(id="typing"),
@@ -106,8 +107,18 @@ class TerminalUI(App[int]):
         self._hint_until = 0.0
         self._shown: Log | None = self.record.main  # None: a kept session
         self._leaving = False
+        self._draft = ""  # what was typed before the mode COMMAND
         self._dirty = True
         self._drawn: Any = None
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return a driver that loses no key that was typed before it began."""
+        found = super().get_driver_class()
+        if found.__name__ != "LinuxDriver":
+            return found
+        from .typed import EarlyDriver
+
+        return EarlyDriver
 
     # --- layout -----------------------------------------------------------------------------------------------
 
@@ -132,7 +143,7 @@ class TerminalUI(App[int]):
         except Exception as error:  # noqa: BLE001 - Textual names no narrower one
             self.record.note(f"tui.theme: {error}", error=True)
         self.begin_session()
-        self.line.focus()
+        self.screen.set_focus(self.line)  # at once: keys that were typed before wait behind this event
         self.set_interval(1 / FRAMES, self._frame)
         loop = asyncio.get_running_loop()
         for name in ("SIGTERM", "SIGHUP"):
@@ -294,40 +305,38 @@ class TerminalUI(App[int]):
     def _propose(self, text: str) -> list[tuple[str, str, str]]:
         return propose(text, self.talk.commands, OWN.items(), self.agent.cwd)
 
-    def on_line_entered(self, message: Line.Entered) -> None:
+    def _entered(self, text: str, command: bool) -> None:
         """Take what was entered."""
         self.follow()
-        if message.command:
+        if command:
             self._normal()
-            if message.text:
-                self.talk.entered(f"/{message.text.removeprefix('/')}")
+            if text:
+                self.talk.entered(f"/{text.removeprefix('/')}")
         else:
-            self.talk.entered(message.text)
-
-    def on_line_left(self, message: Line.Left) -> None:
-        """Go to the mode NORMAL."""
-        self._normal()
+            self.talk.entered(text)
 
     def _normal(self) -> None:
+        """Go to the mode NORMAL."""
         if self.line.command:
             self.line.command = False
-            self.line.put("")
+            self.line.put(self._draft)
         self.completions.put([])
         self.screen.set_focus(self.transcript)
 
     def _insert(self, text: str = "", *, command: bool = False) -> None:
+        if command:
+            self._draft = self.line.text
         self.line.command = command
-        self.screen.set_focus(self.line)  # at once: the next keys of a fast typist are for the line
+        self.screen.set_focus(self.line)
         if text or command:
             self.line.put(text)
 
-    def on_transcript_key(self, message: Transcript.Key) -> None:
+    def _pressed(self, key: str, character: str) -> None:
         """Do what a key means in the mode NORMAL, or behind the leader key."""
-        key, character = message.key, message.character or ""
         if self.leading.waiting:
             self.leading.press(key, character)
             return
-        if self.box.display and self.box.press(key, message.character):
+        if self.box.display and self.box.press(key, character):
             return
         replaying = self._shown is not self.record.main
         if self.scroll_by(key):
@@ -357,7 +366,7 @@ class TerminalUI(App[int]):
         elif replaying:
             self.show_log(self.record.main)
             if self.agents.display:
-                self.agents.focus()
+                self.screen.set_focus(self.agents)
         elif self.talk.busy:
             self.action_interrupt()
 
@@ -381,21 +390,33 @@ class TerminalUI(App[int]):
         self.scroll_by("pagedown" if by > 0 else "pageup")
 
     async def on_event(self, event: events.Event) -> None:
-        """Remember when a key was pressed."""
-        if isinstance(event, events.Key):
+        """Let the widget that has the focus finish with what is typed before the next key is taken: keys may come fast."""
+        typed = isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded
+        if typed and (widget := self.focused) is not None:
             self.last_key = time.monotonic()
-            if event.key != "ctrl+c":
-                self._leaving = False
-            if event.key == "ctrl+d" and self.line.has_focus and not self.line.text:
-                self._leave()
-                return
-        await super().on_event(event)
+            if not (isinstance(event, events.Key) and await self._takes(event, widget)):
+                event._set_forwarded()
+                event.bubble = False  # type: ignore[misc]
+                await widget._dispatch_message(event)
+                if isinstance(event, events.Key) and not event._stop_propagation:
+                    await self._check_bindings(event.key)
+        else:
+            await super().on_event(event)
+
+    async def _takes(self, key: events.Key, widget: Widget) -> bool:
+        """Do what a key means wherever it is pressed; return whether it means something there."""
+        if key.key != "ctrl+c":
+            self._leaving = False
+        if key.key == "ctrl+d" and widget is self.line and not self.line.text:
+            self._leave()
+            return True
+        return await self._check_bindings(key.key, priority=True)
 
     def _help(self) -> None:
-        self.record.put(Block("note", help_text(self.leading.bound(), self.talk.commands.all())))
+        shown = self.record.put(Block("note", help_text(self.leading.bound(), self.talk.commands.all())))
         if self._shown is self.record.main:
             self._frame()
-            self.transcript.move_to(len(self.record.main.blocks) - 1)
+            self.transcript.move_to(self.record.main.blocks.index(shown))
 
     # --- agents -----------------------------------------------------------------------------------------------
 
@@ -408,7 +429,7 @@ class TerminalUI(App[int]):
         self.agents.display = False
         if self._shown is not self.record.main:
             self.show_log(self.record.main)
-        self.transcript.focus()
+        self.screen.set_focus(self.transcript)
 
     async def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         """Show what the chosen agent did."""
@@ -418,7 +439,7 @@ class TerminalUI(App[int]):
             self.transcript.show(await read_session(self, name.removeprefix("session:")))
         elif (log := self.record.logs.get(tuple(name.split("/")))) is not None:
             self.show_log(log)
-        self.transcript.focus()
+        self.screen.set_focus(self.transcript)
 
     # --- leaving ----------------------------------------------------------------------------------------------
 

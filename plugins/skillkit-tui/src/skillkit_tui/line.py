@@ -11,7 +11,6 @@ from rich.text import Text
 from skillkit_commands import SlashCommands
 from skillkit_commands.mentions import TYPED, as_mention, pasted_file, paths_for
 from textual import events
-from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from skillkit_core.cli.output import escaped, shorten
@@ -79,6 +78,12 @@ class Completions(Static):
 class Line(TextArea):
     """The line that a person types into.
 
+    Args:
+        completions: where what may follow is shown.
+        propose: returns what may stand in place of the text before the cursor.
+        entered: called with a text that was entered, and whether it is a command.
+        left: called when the line is left with Esc.
+
     Attributes:
         command: what is typed is a command of the mode ``COMMAND``: one row, without its colon.
     """
@@ -88,18 +93,13 @@ class Line(TextArea):
     Line:focus { border: none; }
     """
 
-    class Entered(Message):
-        """A text was entered."""
-
-        def __init__(self, text: str, *, command: bool) -> None:
-            super().__init__()
-            self.text, self.command = text, command
-
-    class Left(Message):
-        """The line was left with Esc."""
-
     def __init__(
-        self, completions: Completions, propose: Callable[[str], list[tuple[str, str, str]]], **options: Any
+        self,
+        completions: Completions,
+        propose: Callable[[str], list[tuple[str, str, str]]],
+        entered: Callable[[str, bool], None],
+        left: Callable[[], None],
+        **options: Any,
     ) -> None:
         super().__init__(
             soft_wrap=True,
@@ -109,12 +109,11 @@ class Line(TextArea):
             tab_behavior="focus",
             **options,
         )
-        self._completions, self._propose = completions, propose
+        self._completions, self._propose, self._entered, self._left = completions, propose, entered, left
         self.command = False
         self._history: list[str] = []
         self._at: int | None = None
         self._draft = ""
-        self._recalled: str | None = None  # a text from the history: nothing is proposed until it is changed
 
     def remember(self, text: str) -> None:
         """Put a text into the history."""
@@ -157,21 +156,16 @@ class Line(TextArea):
         self.move_cursor((len(lines) - 1, len(lines[-1])))
         self._propose_now()
 
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Propose what may follow."""
-        event.stop()
-        if self.text != self._recalled:
-            self._recalled = None
-            self._propose_now()
-
     async def _on_paste(self, event: events.Paste) -> None:
         path = pasted_file(event.text, Path.cwd())
         if path is not None:
             event.text = path
         await super()._on_paste(event)
+        event.prevent_default()  # the handler of the class above would paste once more
+        self._propose_now()
 
     async def _on_key(self, event: events.Key) -> None:
-        """Take the keys that end a text or move in the history; all others are the text's."""
+        """Take the keys that end a text or move in the history; all others are the text's, at once."""
         handler = {
             "enter": self._enter, "tab": self._complete, "up": self._up, "down": self._down, "escape": self._escape,
             "alt+enter": self._newline, "ctrl+j": self._newline, "shift+enter": self._newline, "backspace": self._rub,
@@ -180,8 +174,16 @@ class Line(TextArea):
             event.stop()
             event.prevent_default()
             return
-        if event.key not in ("up", "down", "backspace", "tab"):
+        before = self.text
+        for binding in self._bindings.key_to_bindings.get(event.key, ())[:1]:
+            event.stop()
+            event.prevent_default()
+            await self.run_action(binding.action)
+        if not event._stop_propagation:
             await super()._on_key(event)
+            event.prevent_default()
+        if self.text != before:
+            self._propose_now()
 
     def _newline(self) -> None:
         if not self.command:
@@ -201,18 +203,18 @@ class Line(TextArea):
         if text or self.command:
             if text and not self.command:
                 self.remember(text)
-            self.post_message(self.Entered(text, command=self.command))
+            self._entered(text, self.command)
 
     def _escape(self) -> None:
         if self._completions.rows and not self.command:
             self._completions.put([])
         else:
             self._completions.put([])
-            self.post_message(self.Left())
+            self._left()
 
     def _rub(self) -> bool:
         if self.command and not self.text:
-            self.post_message(self.Left())
+            self._left()
             return True
         return False
 
@@ -238,7 +240,6 @@ class Line(TextArea):
         return True
 
     def _recall(self, text: str) -> None:
-        self._recalled = text
         self.load_text(text)
         self.move_cursor(self.document.end)
         self._completions.put([])

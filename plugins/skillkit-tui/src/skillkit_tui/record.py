@@ -50,11 +50,20 @@ class Log:
     tokens: int = 0
     doing: str = ""
     last: dict[str, Block] = field(default_factory=dict)  # text and thinking that arrive
+    streamed: bool = False  # pieces of the message that goes on were shown
     calls: dict[str, Block] = field(default_factory=dict)
 
     def add(self, block: Block) -> Block:
         """Add a block."""
         self.blocks.append(block)
+        return block
+
+    def add_beside(self, block: Block) -> Block:
+        """Add a block which is no part of the answer that arrives: that goes on below it."""
+        place = len(self.blocks)
+        while place and any(self.blocks[place - 1] is arriving for arriving in self.last.values()):
+            place -= 1
+        self.blocks.insert(place, block)
         return block
 
 
@@ -94,14 +103,12 @@ class Recorder:
 
     def note(self, text: str, *, error: bool = False) -> None:
         """Add a line about what happens."""
-        self._finish(self.main)
-        self.main.add(Block("error" if error else "note", text))
+        self.main.add_beside(Block("error" if error else "note", text))
         self._changed(self.main)
 
     def put(self, block: Block) -> Block:
         """Add a block of the front end."""
-        self._finish(self.main)
-        self.main.add(block)
+        self.main.add_beside(block)
         self._changed(self.main)
         return block
 
@@ -170,6 +177,9 @@ class Recorder:
             log.task = log.task or one_line(text, 60)
             log.add(Block("user", text))
 
+    def _on_message_start(self, event: Any, log: Log) -> None:
+        log.streamed = False
+
     def _on_message_update(self, event: Any, log: Log) -> None:
         update = event.event
         if update.type == "text_delta":
@@ -182,9 +192,8 @@ class Recorder:
     def _on_message_end(self, event: Any, log: Log) -> None:
         message = event.message
         if isinstance(message, AssistantMessage):
-            shown = bool(log.last)
             self._finish(log)
-            if not shown:  # an answer that came whole
+            if not log.streamed:  # an answer that came whole
                 log.blocks.extend(
                     b for b in _answer(message, self._agent.host.redact) if b.kind in ("text", "thinking")
                 )
@@ -261,6 +270,7 @@ class Recorder:
                 return
             self._finish(log)
             block = log.last[kind] = log.add(Block(kind, done=False))
+            log.streamed = True
         block.add(self._pieces.add((log.path, kind), piece))
 
     def _finish(self, log: Log) -> None:

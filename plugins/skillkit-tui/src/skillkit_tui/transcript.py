@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -16,7 +16,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.geometry import Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -34,6 +33,9 @@ _FOCUS = Style(color="cyan", bold=True)
 class Transcript(ScrollView, can_focus=True):
     """Shows blocks, the newest at the bottom, and follows them while the bottom is in view.
 
+    Args:
+        pressed: called with a key that is pressed while the transcript has the focus, and its character.
+
     Attributes:
         chosen: the block that has the focus, by its place; ``None``: none has.
         repaints: how often the blocks were drawn anew.
@@ -43,15 +45,9 @@ class Transcript(ScrollView, can_focus=True):
     Transcript { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; height: 1fr; width: 1fr; }
     """
 
-    class Key(Message):
-        """A key was pressed while the transcript had the focus."""
-
-        def __init__(self, key: str, character: str | None) -> None:
-            super().__init__()
-            self.key, self.character = key, character
-
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, pressed: Callable[[str, str], None], **options: Any) -> None:
         super().__init__(**options)
+        self._pressed = pressed
         self._blocks: Sequence[Block] = ()
         self._heights: list[int] = []
         self._keys: list[object] = []  # of each block: what its height was measured for; None: it is an estimate
@@ -340,4 +336,4 @@ class Transcript(ScrollView, can_focus=True):
     async def _on_key(self, event: events.Key) -> None:
         event.stop()
         event.prevent_default()
-        self.post_message(self.Key(event.key, event.character))
+        self._pressed(event.key, event.character or "")
