@@ -18,9 +18,9 @@ async def test_the_status_line_tells_activity_and_network(skillkit_home):
             await agent.open()
             if plans:
                 await begin_planning(agent)
-            line = Status(agent).line("INSERT", "", 200).plain
+            line = Status(agent).draw("INSERT", "", 200)[1].plain
             await leave_planning(agent)
-            again = Status(agent).line("INSERT", "", 200).plain
+            again = Status(agent).draw("INSERT", "", 200)[1].plain
             assert agent.host.problems == []
         await agent.host.aclose()
         return line, again

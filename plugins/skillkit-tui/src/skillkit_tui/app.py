@@ -67,8 +67,9 @@ class TerminalUI(App[int]):
     Screen { layers: base overlay; align: center middle; background: $background; color: $foreground; }
     #middle { height: 1fr; }
     #queued { display: none; height: auto; max-height: 4; color: $warning; padding: 0 1; }
-    #typing { height: auto; border-top: solid $primary; padding: 0 1; }
-    #typing.off { border-top: solid $panel-lighten-2; }
+    #rule { height: 1; color: $primary; }
+    #rule.off { color: $foreground-muted; }
+    #typing { height: auto; padding: 0 1; }
     #prompt { width: 2; height: 1; text-style: bold; }
     #status { height: 1; padding: 0 1; }
     """
@@ -99,7 +100,7 @@ class TerminalUI(App[int]):
             Horizontal(id="typing"),
             Static("› ", id="prompt"),
         )
-        self._bar = Static(id="status")
+        self._rule, self._bar = Static(id="rule"), Static(id="status")
         section = agent.host.config.section("tui")
         self.leading = Leading(self, getattr(section, "leader_timeout", TIMEOUT))
         self.last_key = 0.0
@@ -130,6 +131,7 @@ class TerminalUI(App[int]):
         yield self.box
         yield self._queued
         yield self.completions
+        yield self._rule
         with self._typing:
             yield self._prompt
             yield self.line
@@ -221,11 +223,12 @@ class TerminalUI(App[int]):
             hint = f"{'◐◓◑◒'[int(time.monotonic() * 4) % 4]} {escaped(self.record.main.doing or 'working')}"
         if not hint and not self.transcript.at_end and self.record.main.state == "running":
             hint = "G: follow"
-        line = self.status.line(self.mode, hint, max(20, self.size.width - 2))
-        if self._drawn != line:
-            self._drawn = line
+        rule, line = drawn = self.status.draw(self.mode, hint, max(20, self.size.width))
+        if self._drawn != drawn:
+            self._drawn = drawn
             self._bar.update(line)
-            self._typing.set_class(not self.line.has_focus, "off")
+            self._rule.update(rule)
+            self._rule.set_class(not self.line.has_focus, "off")
             self._prompt.update(Text(": " if self.line.command else "› "))
 
     def _draw_queued(self) -> None:

@@ -1,37 +1,54 @@
-"""The status line: mode, activity, tokens from the session's books, network; then model, cost, context, title."""
+"""The status line: mode, activity, tokens from the session's books, network; then model, cost, context, title.
+
+Where the terminal is too narrow for both parts, the second one stands in the rule above the input line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
+from rich.cells import cell_len
 from skillkit_commands import context_tokens
+from textual.content import Content
 
 from skillkit_core import TokenUsage
-from skillkit_core.cli.output import escaped
+from skillkit_core.cli.output import escaped, shorten
 from skillkit_core.descriptors import Factory, load_object
 from skillkit_core.models import BUCKETS
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-__all__ = ["Status", "counted"]
+__all__ = ["Status", "counted", "short"]
 
+WIDE = 120
+"""Columns from which on all of it may stand in one line."""
+_LONGEST = len("COMMAND")
 _MODES = {
-    "INSERT": "green",
-    "NORMAL": "blue",
-    "COMMAND": "magenta",
-    "ASK": "yellow",
-    "LEADER": "cyan",
-    "REPLAY": "cyan",
+    "INSERT": "$success",
+    "NORMAL": "$primary",
+    "COMMAND": "$accent",
+    "ASK": "$warning",
+    "LEADER": "$secondary",
+    "REPLAY": "$secondary",
 }
 
 
-def counted(used: TokenUsage) -> str:
+def short(number: int) -> str:
+    """Return a number in at most five characters: ``987``, ``1.2k``, ``123k``, ``4.5M``."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if number >= size - size // 2_000:  # what would be rounded to 1000k is 1.0M
+            return f"{number / size:.1f}{unit}" if number < 99.95 * size else f"{number / size:.0f}{unit}"
+    return str(number)
+
+
+def counted(used: TokenUsage, number: Callable[[int], str] = str) -> str:
     """Return tokens as ``i:1234(c:800) o:567``: in with those that came from a cache, and out."""
-    cached = f"(c:{used.cache_read})" if used.cache_read else ""
-    return f"i:{used.input + used.cache_read + used.cache_write}{cached} o:{used.output + used.reasoning}"
+    cached = f"(c:{number(used.cache_read)})" if used.cache_read else ""
+    return (
+        f"i:{number(used.input + used.cache_read + used.cache_write)}{cached} o:{number(used.output + used.reasoning)}"
+    )
 
 
 def _less(all_: TokenUsage, before: TokenUsage) -> TokenUsage:
@@ -109,30 +126,61 @@ class Status:
             return ""
         return f"{used / window:.0%} of {window // 1000}k" if window else f"context {used:,}"
 
-    def line(self, mode: str, hint: str, width: int) -> Text:
-        """Return the line; on a narrow terminal the last parts are left out."""
+    def draw(self, mode: str, hint: str, width: int) -> tuple[Content, Content]:
+        """Return the rule above the input line, with the hint, and the status line below it, which is indented."""
+        whole, width = width, width - 2
         told = self._read()
-        agent, said = self._agent, Text(no_wrap=True)
-        said.append(f"[{mode}]", f"bold {_MODES.get(mode, 'cyan')}").append(" ")
-        said.append(f"[{told.pop('activity', '') or 'EXECUTE'}]", "bold").append(" ")
-        said.append(f"[{counted(self.turn)} | {counted(self.total)}]").append(" ")
-        network = told.pop("network", "") or "NET on"
-        said.append(f"[{network}]", "red" if network.endswith("off") else "green")
-        if hint:
-            said.append(f" {hint}", "yellow")
+        activity, network = told.pop("activity", "") or "EXECUTE", told.pop("network", "") or "NET on"
+        facts = self._facts(list(told.values()))
+        room = width - len(f"[{activity}] [{network}]") - _LONGEST - 3  # what the mode is called moves nothing
+        books, one_row = self._books(room, len(_joined(facts[:3], width)) if width >= WIDE else width)
+        line = Content.assemble(
+            (f"[{mode}]", f"bold {_MODES.get(mode, '$secondary')}"), " ", (f"[{activity}]", "bold"), " ",
+            *([f"[{books}]", " "] if books else []),
+            (f"[{network}]", "$error" if network.endswith("off") else "$success"),
+        )  # fmt: skip
+        if one_row:
+            line = Content.assemble(line, "  ", _joined(facts, width - line.cell_length - 2))
+        left = f" {shorten(hint, max(8, width - 20))} " if hint else ""
+        right = "" if one_row else _joined(facts, width - cell_len(left) - 5)
+        right = f" {right} " if right else ""
+        fill = "─" * max(0, whole - cell_len(left) - cell_len(right) - 2)
+        rule = Content.assemble("─", (left, "bold $warning"), fill, (right, "$foreground"), "─")
+        return rule, line.truncate(width, ellipsis=True)
+
+    def _books(self, room: int, facts: int) -> tuple[str, bool]:
+        """Return the tokens as fully as they fit, and whether the facts have room behind them."""
+        turn, total = self.turn, self.total
+        forms = (f"{counted(turn)} | {counted(total)}", f"{counted(turn, short)} | {counted(total, short)}")
+        for form in forms:
+            if len(form) + 3 + 2 + facts <= room:
+                return form, True
+        return next(
+            (form for form in (*forms, counted(total, short), "") if not form or len(form) + 3 <= room), ""
+        ), False
+
+    def _facts(self, indicators: Sequence[str]) -> list[str]:
+        """Return what is said about the session, the most important first; an empty text is nothing."""
+        agent = self._agent
         session, choice = agent.open_session, agent.config
         named: Any = choice.model if isinstance(choice.model, str) or choice.model is None else choice.model.id
         model = agent.target.model.id if agent.target is not None else named or choice.provider or "no model yet"
         cost = session.cost if session is not None else 0.0
-        parts = [escaped(str(model)), f"${cost:.4f}" if cost else "", *told.values(), self._context_part()]
-        parts.append(escaped(self.title))
-        for number, part in enumerate(part for part in parts if part):
-            sep = "  " if not number else " · "
-            if said.cell_len + len(sep) + len(part) > width:
-                room = width - said.cell_len - len(sep)
-                if room >= 8:
-                    said.append(f"{sep}{part[: room - 1]}…", "dim")
-                break
-            said.append(sep + part, "dim" if number else "")
-        said.truncate(width, overflow="ellipsis")
-        return said
+        return [
+            escaped(str(model)), f"${cost:.4f}" if cost else "", self._context_part(), *indicators, escaped(self.title)
+        ]  # fmt: skip
+
+
+def _joined(facts: Sequence[str], room: int) -> str:
+    """Return the facts that fit; of the model its last part, and of the first one that does not fit the beginning."""
+    model, *others = facts
+    if cell_len(" · ".join(filter(None, facts[:3]))) > room:
+        model = model.rpartition("/")[2]
+        model = shorten(model, max(8, room - cell_len("".join(f" · {part}" for part in others[:2] if part))))
+    said = model
+    for part in filter(None, others):
+        left = room - cell_len(said) - 3
+        if cell_len(part) > left:
+            return f"{said} · {shorten(part, left)}" if left >= 8 else said
+        said += f" · {part}"
+    return said if cell_len(said) <= room else shorten(said, max(0, room))
