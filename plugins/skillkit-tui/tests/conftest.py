@@ -12,15 +12,21 @@ import pytest
 import skillkit_commands.plugin
 import skillkit_tui.plugin
 from skillkit_tui.app import TerminalUI
+from textual.color import Color
 
 from skillkit_core import AgentConfig, AgentRunner, Host
 from skillkit_core.testing import ScriptedModel
 
 WRITES = os.environ.get("SKILLKIT_SNAPSHOTS") == "write"
+PICTURES = os.environ.get("SKILLKIT_PICTURES")
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PATIENCE = 30.0
 _TEXT = re.compile(r'<text class="\S+-r\d+" x="([\d.]+)" y="([\d.]+)" textLength="([\d.]+)"[^>]*>(.*?)</text>')
 _CELL, _ROW = 12.2, 24.4
+_SPINS = re.compile("[◐◓◑◒](?= )")
+_FRAMES = set("─│╭╮╰╯▌▾▸ ▁▂▃▄▅▆▇█▔")
+READABLE = 3.0
+"""Contrast that large text needs by the guidelines for accessible content of the web; a terminal's is not small."""
 
 
 def screen_of(ui):
@@ -33,6 +39,17 @@ def screen_of(ui):
     return "\n".join(rows.get(row, "").rstrip() for row in range(ui.size.height))
 
 
+def contrast(one, other):
+    """The contrast of two colours, from 1 to 21, as the guidelines for accessible content of the web define it."""
+
+    def light(colour):
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
 class Stage:
     """A UI that runs, and a pilot who presses keys."""
 
@@ -41,7 +58,20 @@ class Stage:
 
     @property
     def screen(self):
-        return screen_of(self.ui)
+        return _SPINS.sub("◐", screen_of(self.ui))
+
+    @property
+    def faint(self):
+        """Texts that hardly differ from what is behind them, with the contrast."""
+        found = {}
+        for strip in self.ui.screen._compositor.render_strips():
+            for text, style, _ in strip:
+                if text.strip() and style and style.color and style.bgcolor and not set(text) <= _FRAMES:
+                    front, back = (Color.from_rich_color(colour) for colour in (style.color, style.bgcolor))
+                    ratio = contrast(front, back)
+                    if ratio < READABLE:
+                        found[text] = f"{ratio:.1f}: {style}"
+        return found
 
     async def press(self, *keys):
         await self.pilot.press(*keys)
@@ -71,20 +101,18 @@ def stage(skillkit_home):
     """``stage(turns, plugins=(), size=(80, 24), ...)`` is an async context manager that gives a :class:`Stage`."""
 
     @contextlib.asynccontextmanager
-    async def open_(
-        turns=(), plugins=(), size=(80, 24), session=None, kept=False, tools=(), theme="dark", patient=False
-    ):
+    async def open_(turns=(), plugins=(), size=(80, 24), session=None, kept=False, tools=(), theme="dark", model="any"):
         names = [("commands", skillkit_commands.plugin), ("tui", skillkit_tui.plugin), *plugins]
         host = Host(plugins=names, discover=False, cwd=skillkit_home.cwd)
-        agent = AgentRunner(AgentConfig(model="any", tools=tools), host=host, session=session)
-        model = ScriptedModel(turns)
-        agent.set_adapter(model)
+        agent = AgentRunner(AgentConfig(model=model, tools=tools), host=host, session=session)
+        script = ScriptedModel(turns)
+        agent.set_adapter(script)
         await agent.open()
         ui = TerminalUI(agent, kept=kept, theme=theme)
         agent.configure(approver=ui.person, ui=ui.person)
         try:
             async with ui.run_test(size=size) as pilot:
-                yield Stage(ui, pilot, model)
+                yield Stage(ui, pilot, script)
                 await ui.talk.close()
         finally:
             await agent.aclose()
@@ -104,6 +132,17 @@ def snapshot():
         assert text == file.read_text(), f"{name} looks otherwise; SKILLKIT_SNAPSHOTS=write keeps it"
 
     return compare
+
+
+@pytest.fixture
+def picture():
+    """``picture(ui, name)`` draws the screen into the folder that ``SKILLKIT_PICTURES`` names, for somebody to look at."""
+
+    def draw(ui, name):
+        if PICTURES:
+            ui.save_screenshot(f"{name.replace(' ', '-').replace(',', '')}.svg", PICTURES)
+
+    return draw
 
 
 @pytest.fixture

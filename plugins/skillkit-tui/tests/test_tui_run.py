@@ -84,10 +84,10 @@ def test_a_call_is_shown_as_what_it_would_do_and_the_answers_close_it(stage, pla
                 and "Change it? (guard)" in on.screen
             )
             await on.press("z", "n")
-            await on.until("✗ change — denied")
+            await on.until("✗ change a.txt — denied")
             await on.until("Run change?")
             await on.press("a")
-            await on.until("● change — allowed, in this session")
+            await on.until("● change b.txt — allowed, in this session")
             await on.idle()
             assert "● change c.txt — changed c.txt" not in on.screen and "● change c.txt — 2 lines" in on.screen
             assert kinds(on)[-1] == "text" and on.ui.mode == "INSERT"

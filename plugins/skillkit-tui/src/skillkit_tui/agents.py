@@ -58,8 +58,12 @@ class Agents(OptionList):
     """The tree, at the side: Enter reads an agent's work, Esc goes back."""
 
     DEFAULT_CSS = """
-    Agents { display: none; width: 34; max-width: 50%; height: 1fr; border: none; border-left: solid $primary; padding: 0 1; }
-    Agents:focus { border: none; border-left: solid $primary; }
+    Agents { display: none; width: 34; max-width: 50%; height: 1fr; border: none; border-left: solid $primary; padding: 0 1;
+             background: $background; }
+    Agents:focus { background: $background; border: none; border-left: solid $primary; }
+    Agents > .option-list--option-highlighted { color: $foreground; background: $panel; text-style: bold; }
+    Agents:focus > .option-list--option-highlighted { color: $foreground; background: $panel; text-style: bold; }
+    Agents:ansi > .option-list--option-highlighted { color: $block-cursor-foreground; background: $block-cursor-background; }
     """
     BINDINGS = [  # noqa: RUF012 - as Textual has it
         Binding("j", "cursor_down", show=False),

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 from skillkit_commands.front_end import Choices
 from skillkit_commands.questions import Question
@@ -46,6 +47,15 @@ __all__ = ["TerminalUI"]
 FRAMES = 30
 """Repaints a second, at most."""
 _OFFLINE = "offline"
+_LIGHT = TerminalTheme(  # the terminal's colours in the themes "light" and "dark": all of them can be read there
+    (255, 255, 255), (30, 30, 30),
+    [(0, 0, 0), (176, 32, 32), (28, 105, 28), (122, 84, 0), (34, 68, 170), (120, 40, 130), (0, 100, 115), (90, 90, 90)],
+)  # fmt: skip
+_DARK = TerminalTheme(
+    (18, 18, 18), (224, 224, 224),
+    [(90, 90, 90), (240, 113, 120), (138, 201, 110), (240, 190, 100), (110, 165, 240), (200, 146, 234), (100, 200, 215),
+     (224, 224, 224)],
+)  # fmt: skip
 _THEMES = {"terminal": "ansi-dark", "dark": "textual-dark", "light": "textual-light"}
 
 
@@ -66,7 +76,7 @@ class TerminalUI(App[int]):
     CSS = """
     Screen { layers: base overlay; align: center middle; background: $background; color: $foreground; }
     #middle { height: 1fr; }
-    #queued { display: none; height: auto; max-height: 4; color: $warning; padding: 0 1; }
+    #queued { display: none; height: auto; max-height: 4; color: $text-warning; padding: 0 1; }
     #rule { height: 1; color: $primary; }
     #rule.off { color: $foreground-muted; }
     #typing { height: auto; padding: 0 1; }
@@ -86,6 +96,7 @@ class TerminalUI(App[int]):
         super().__init__()
         self.agent, self._kept, self._options = agent, kept, options or Choices()
         self._theme = _THEMES.get(theme, theme)
+        self.ansi_theme_light, self.ansi_theme_dark = _LIGHT, _DARK
         self.record = Recorder(agent, self._log_changed)
         self.status = Status(agent)
         self.person = Person(self, later=kept)

@@ -150,7 +150,9 @@ class Person(Approver, UserInterface):
             args = None
         who = "" if len(request.agent_path) == 1 else f"{request.agent_path[-1]} › "
         head = (
-            f"{who}{request.tool_name}" if not command else f"{who}{call_head(agent, request.tool_name, request.args)}"
+            f"{who}{call_head(agent, request.tool_name, request.args)}"
+            if command or preview
+            else f"{who}{request.tool_name}"
         )
         block = Block("asked", preview or "", head=head, args=args, diff=bool(preview), done=False)
         self._front.record.put(block)

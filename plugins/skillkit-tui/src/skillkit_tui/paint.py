@@ -203,5 +203,6 @@ def _formatted(text: str, width: int) -> Iterator[Strip]:
 
 def _strip(text: Text) -> Strip:
     """Return a row of text as Textual draws it."""
+    text = Text.assemble(text) if text.style else text  # a style of the whole is drawn only as that of a part
     segments = [Segment(part.text, part.style) for part in text.render(_CONSOLE) if part.text != "\n"]
     return Strip(segments)

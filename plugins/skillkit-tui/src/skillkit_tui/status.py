@@ -26,12 +26,12 @@ WIDE = 120
 """Columns from which on all of it may stand in one line."""
 _LONGEST = len("COMMAND")
 _MODES = {
-    "INSERT": "$success",
-    "NORMAL": "$primary",
-    "COMMAND": "$accent",
-    "ASK": "$warning",
-    "LEADER": "$secondary",
-    "REPLAY": "$secondary",
+    "INSERT": "$text-success",
+    "NORMAL": "$text-primary",
+    "COMMAND": "$text-accent",
+    "ASK": "$text-warning",
+    "LEADER": "$text-secondary",
+    "REPLAY": "$text-secondary",
 }
 
 
@@ -135,9 +135,9 @@ class Status:
         room = width - len(f"[{activity}] [{network}]") - _LONGEST - 3  # what the mode is called moves nothing
         books, one_row = self._books(room, len(_joined(facts[:3], width)) if width >= WIDE else width)
         line = Content.assemble(
-            (f"[{mode}]", f"bold {_MODES.get(mode, '$secondary')}"), " ", (f"[{activity}]", "bold"), " ",
+            (f"[{mode}]", f"bold {_MODES.get(mode, '$text-secondary')}"), " ", (f"[{activity}]", "bold"), " ",
             *([f"[{books}]", " "] if books else []),
-            (f"[{network}]", "$error" if network.endswith("off") else "$success"),
+            (f"[{network}]", "$text-error" if network.endswith("off") else "$text-success"),
         )  # fmt: skip
         if one_row:
             line = Content.assemble(line, "  ", _joined(facts, width - line.cell_length - 2))
@@ -145,7 +145,7 @@ class Status:
         right = "" if one_row else _joined(facts, width - cell_len(left) - 5)
         right = f" {right} " if right else ""
         fill = "─" * max(0, whole - cell_len(left) - cell_len(right) - 2)
-        rule = Content.assemble("─", (left, "bold $warning"), fill, (right, "$foreground"), "─")
+        rule = Content.assemble("─", (left, "bold $text-warning"), fill, (right, "$foreground"), "─")
         return rule, line.truncate(width, ellipsis=True)
 
     def _books(self, room: int, facts: int) -> tuple[str, bool]:
@@ -176,7 +176,7 @@ def _joined(facts: Sequence[str], room: int) -> str:
     model, *others = facts
     if cell_len(" · ".join(filter(None, facts[:3]))) > room:
         model = model.rpartition("/")[2]
-        model = shorten(model, max(8, room - cell_len("".join(f" · {part}" for part in others[:2] if part))))
+        model = shorten(model, max(8, room - cell_len("".join(f" · {part}" for part in others[:1] if part))))
     said = model
     for part in filter(None, others):
         left = room - cell_len(said) - 3

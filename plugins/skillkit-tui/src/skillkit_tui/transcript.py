@@ -138,9 +138,9 @@ class Transcript(ScrollView, can_focus=True):
         return self._ends[place - 1] if place else 0
 
     def _catch_up(self) -> None:
-        """Take in the blocks that came, and those that changed."""
+        """Take in the blocks that came, those that went, and another width."""
         width = self.scrollable_content_region.width or self.size.width
-        if width != self._width:
+        if width != self._width or len(self._heights) > len(self._blocks):
             self._width = width
             self._heights, self._keys, self._ends = [], [], []
             self._rows.clear()
