@@ -12,6 +12,7 @@ from skillkit_core.descriptors import Factory
 
 
 def test_the_leader_key_waits_shows_its_keys_and_forgets():
+    assert (OVERLAY_AFTER, TIMEOUT) == (0.2, 1.0)
     leader, keys = Leader(), {"c": "clear"}
     assert not leader.waiting and leader.press("c", keys) == "clear"
     leader.begin(0.0)

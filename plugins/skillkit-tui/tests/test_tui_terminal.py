@@ -115,11 +115,12 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     on.type("fail")
     on.expect("✗", "no more")
     on.type("/quit")
-    on.expect("ended with 0", "Go on with: skillkit tui --session ")
-    again = terminal("--continue")
-    again.expect("› write it", "● jot by the model — 30 lines", "steered", "| i:", "write it")
-    again.keys("C-c", "C-c")
-    again.expect("ended with 0")
+    screen = on.expect("ended with 0", "Go on with: skillkit tui --session ")
+    for going_on in (["--continue"], ["--session", screen.partition("--session ")[2].split()[0]]):
+        again = terminal(*going_on)
+        again.expect("› write it", "● jot by the model — 30 lines", "steered", "| i:", "write it")
+        again.keys("C-c", "C-c")
+        again.expect("ended with 0")
 
 
 def test_what_is_typed_before_the_first_screen_is_for_the_line_and_enter_sends_it(terminal, llm_server, skillkit_cli):
