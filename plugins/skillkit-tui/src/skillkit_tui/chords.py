@@ -91,7 +91,7 @@ class Missing:
         key: the key.
         help: what it would do.
         command: the slash command that does it, without the slash.
-        plugin: the distribution that brings it.
+        plugin: the distribution that brings it; empty: no distribution is known to.
     """
 
     key: str
@@ -100,13 +100,19 @@ class Missing:
     plugin: str
 
     @property
+    def needs(self) -> str:
+        """What is missing."""
+        return f"needs {self.plugin or f'a plugin with /{self.command}'}"
+
+    @property
     def text(self) -> str:
         """What is missing, and what to do."""
-        return f"{self.help}: no plugin brings /{self.command} (pip install {self.plugin})"
+        found = f"pip install {self.plugin}" if self.plugin else "the policy of the sandbox sets it"
+        return f"{self.help}: no plugin brings /{self.command} ({found})"
 
 
 EXPECTED = (
-    Missing("n", "network on or off", "network", "skillkit-sandbox"),
+    Missing("n", "network on or off", "network", ""),
     Missing("p", "plan", "plan", "skillkit-planning"),
     Missing("x", "execute the plan", "exec", "skillkit-planning"),
     Missing("e", "edit the plan", "edit-plan", "skillkit-planning"),

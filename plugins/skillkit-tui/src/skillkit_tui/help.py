@@ -42,7 +42,7 @@ def help_text(chords: Mapping[str, Chord | Missing], commands: Iterable[SlashCom
     rows += [(f"/{c.name} {c.arguments}".rstrip(), c.help) for c in commands]
     wide = min(30, max(len(name) for name, _ in rows))
     leading = [
-        ("", f"Space {key}", does.help + (f" (needs {does.plugin})" if isinstance(does, Missing) else ""))
+        ("", f"Space {key}", does.help + (f" ({does.needs})" if isinstance(does, Missing) else ""))
         for key, does in sorted(chords.items())
     ]
     keys, behind = ("\n".join(f"{mode:<7} {key:<25}{told}" for mode, key, told in part) for part in (_KEYS, leading))

@@ -56,7 +56,7 @@ class Leading(Static):
             missing = isinstance(does, Missing)
             shown.append("\n ").append(key, "dim" if missing else "bold cyan").append("  ")
             shown.append(does.help, "dim" if missing else "")
-            shown.append(f"  needs {does.plugin}" if isinstance(does, Missing) else "", "dim")
+            shown.append(f"  {does.needs}" if isinstance(does, Missing) else "", "dim")
         self.update(shown)
         self._leader.begin(now)
 
