@@ -30,10 +30,6 @@ _QUERY = re.compile(r"(?<=://)([^?#\s]*)[?#]\S+")
 _REQUIRED = ("plugins", "required")
 
 
-def _itself(key: str) -> str:
-    return key
-
-
 class Layer(NamedTuple):
     """One source of settings.
 
@@ -44,7 +40,7 @@ class Layer(NamedTuple):
 
     name: str
     data: Mapping[str, Any]
-    where: Callable[[str], str] = _itself
+    where: Callable[[str], str] = str
     base: str = ""
 
 
@@ -246,18 +242,23 @@ class Config:
         found = ((layer, _get(layer.data, parts)) for layer in reversed(self.layers))
         return next((x for x, value in found if value is not _ABSENT and (item is None or item in (value or ()))), None)
 
-    def section(self, name: str) -> Any:
+    def section(self, name: str, default: Any = _ABSENT) -> Any:
         """Return the validated section of plugin ``name``, ``None`` when the plugin declared none.
+
+        Args:
+            default: returned when nothing is set or declared; then neither pydantic nor the section's model is imported.
 
         Raises:
             ConfigError: a value does not fit. The error names file, line and path.
             PluginError: the section itself is broken.
         """
+        given = self.data.get(name)
+        if given is None and default is not _ABSENT:
+            return default
         if name not in self._valid:
             declared = self._sections().get(name)
             if declared is None:
-                return None
-            given = self.data.get(name)
+                return None if default is _ABSENT else default
             self._valid[name] = self._validate(section_model(declared), {} if given is None else given, name)
         return self._valid[name]
 

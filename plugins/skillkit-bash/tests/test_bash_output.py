@@ -235,7 +235,7 @@ def test_all_files_together_stay_below_a_bound_and_the_oldest_go_first(tmp_path,
     """Also within one command: its second stream makes room while it grows."""
     config = BashConfig(max_kept_output=30 << 20)
     host = SimpleNamespace(
-        config=SimpleNamespace(section=lambda name: config, raw=lambda name: config),
+        config=SimpleNamespace(section=lambda name, default=None: config),
         cache_dir=tmp_path,
         secrets=SimpleNamespace(known={}),
     )

@@ -39,7 +39,7 @@ class Context:
 
 def make_host(tmp_path: Path, config: BashConfig | None = None, resolved=None) -> SimpleNamespace:
     host = SimpleNamespace(
-        config=SimpleNamespace(section=lambda name: config, raw=lambda name: config), cache_dir=tmp_path / "cache"
+        config=SimpleNamespace(section=lambda name, default=None: config), cache_dir=tmp_path / "cache"
     )
     host.secrets = SimpleNamespace(known={})
     runtime = BashRuntime(host)

@@ -251,7 +251,7 @@ def test_a_history_that_is_rewritten_is_marked_anew() -> None:
 
 def providers(section: OpenAISection) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    host = SimpleNamespace(config=SimpleNamespace(raw=lambda name: section, section=lambda name: section))
+    host = SimpleNamespace(config=SimpleNamespace(section=lambda name, default: section))
     plugin.register_adapters(lambda p: found.__setitem__(p.name, p), host)
     return found
 

@@ -20,7 +20,7 @@ from skillkit_core.errors import UsageError
 
 def providers(config: Any = None) -> dict[str, Provider]:
     found: dict[str, Provider] = {}
-    host = SimpleNamespace(config=SimpleNamespace(raw=lambda name: config, section=lambda name: config))
+    host = SimpleNamespace(config=SimpleNamespace(section=lambda name, default: config))
     plugin.register_adapters(lambda p: found.__setitem__(p.name, p), host)
     return found
 

@@ -227,7 +227,7 @@ def test_the_interval_is_a_setting_and_0_writes_whole_answers_only(kind, folder)
             data_dir = folder
 
             class config:
-                section = raw = staticmethod(lambda name: SessionsConfig(flush_interval=interval))
+                section = staticmethod(lambda name, default: SessionsConfig(flush_interval=interval))
 
         store = STORES[kind](Configured())
         session = await Session.create(store, lambda: 1000.0)

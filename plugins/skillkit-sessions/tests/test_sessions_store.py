@@ -284,9 +284,7 @@ def test_a_cancelled_sync_leaves_the_entry_and_a_session_that_closes(store, go, 
 
 
 def host(tmp_path: Path, config: SessionsConfig | None) -> SimpleNamespace:
-    return SimpleNamespace(
-        config=SimpleNamespace(section=lambda name: config, raw=lambda name: config), data_dir=tmp_path / "data"
-    )
+    return SimpleNamespace(config=SimpleNamespace(section=lambda name, default: config), data_dir=tmp_path / "data")
 
 
 def test_the_host_says_where_sessions_are(tmp_path):

@@ -53,17 +53,11 @@ class PlainConfig:
 
     data: dict[str, Any] = field(default_factory=dict)
 
-    def raw(self, key: str) -> Any:
-        found: Any = self.data
-        for part in key.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        return found
-
-    def section(self, name: str) -> Any:
+    def section(self, name: str, default: Any) -> Any:
         from skillkit_skills.config import SkillsConfig
 
         assert name == "skills"
-        return SkillsConfig.model_validate(self.data.get("skills") or {})
+        return SkillsConfig.model_validate(self.data["skills"]) if "skills" in self.data else default
 
 
 @dataclass(eq=False)

@@ -140,7 +140,7 @@ before = set(sys.modules)
 from skillkit_skills import plugin
 light = set(sys.modules) - before
 from skillkit_skills.loader import SkillFolderLoader
-config = SimpleNamespace(raw=lambda key: None, data={{}})
+config = SimpleNamespace(section=lambda name, default: default, layers=(), data={{}})
 host = SimpleNamespace(skills=SkillRegistry(), skill_sources=Registry(), skill_problems=[], trusted=True, config=config,
     environ={{'PATH': '/bin:/usr/bin'}}, entries=(), cwd=Path({str(tmp_path)!r}),
     cache_dir=Path({str(tmp_path / "cache")!r}), config_dir=Path({str(tmp_path / "config")!r}),

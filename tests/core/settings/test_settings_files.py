@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from skillkit_core.errors import ConfigError
+from skillkit_core.descriptors import ConfigSection
+from skillkit_core.errors import ConfigError, PluginError
 from skillkit_core.settings import documents
 from skillkit_core.settings.config import Config, Layer
 from skillkit_core.settings.documents import read_document
@@ -230,6 +231,16 @@ def test_platform_directories(monkeypatch: pytest.MonkeyPatch) -> None:
     assert platform_paths({"HOME": "/h"}).config == "/h/Library/Application Support/skillkit"
     monkeypatch.setattr("sys.platform", "win32")
     assert platform_paths({"HOME": "/h", "APPDATA": "/r"}).config == "/r/skillkit"
+
+
+def test_a_section_that_nobody_set_is_its_default_and_its_model_is_not_imported() -> None:
+    sections = {"acme": ConfigSection("acme", "acme_that_is_not_there:Settings")}
+    default = object()
+
+    assert Config([Layer("low", {"acme": None})], lambda: sections).section("acme", default) is default
+    assert Config([Layer("low", {"acme": {}})]).section("acme", default) is default, "its plugin could not declare it"
+    with pytest.raises(PluginError, match="its model cannot be loaded"):
+        Config([Layer("low", {"acme": {}})], lambda: sections).section("acme", default)
 
 
 def test_a_higher_layer_wins_key_by_key() -> None:

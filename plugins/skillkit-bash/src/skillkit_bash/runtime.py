@@ -64,8 +64,7 @@ class BashRuntime(SkillRuntime):
         spill_dir: Path | None = None,
     ) -> None:
         self._host = host
-        given = host is not None and host.config.raw("bash") is not None  # else its model need not be imported
-        config: BashConfig | None = host.config.section("bash") if host is not None and given else None
+        config: BashConfig | None = host.config.section("bash", None) if host is not None else None
         self._shell = shell or (config.shell if config else None)
         self._env_allow = tuple(env_allow) or (config.env_allow if config else ())
         self._path = path or (config.path if config else None)

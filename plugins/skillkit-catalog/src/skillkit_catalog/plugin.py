@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from skillkit_core.events.types import AgentStartEvent, ModelSelectEvent, UsageEvent
 
 
-def _section(host: Host) -> Any:
-    """Return the section if something is set there, because its model is slow to import, else ``None``."""
-    return None if host.config.raw("catalog") is None else host.config.section("catalog")
-
-
 @hookimpl
 def register_models(register: Callable[[ModelDefinition], None], host: Host) -> None:
     """Offer the built-in models, refreshed and corrected by the configuration, and the user's own."""
@@ -31,7 +26,7 @@ def register_models(register: Callable[[ModelDefinition], None], host: Host) -> 
             overlay = read_overlay(host.data_dir)
     except ValueError as error:
         host.note("catalog", f"{path} is not used: {error}", remedy="remove it with 'skillkit models refresh --undo'")
-    for model in definitions(_section(host), overlay):
+    for model in definitions(host.config.section("catalog", None), overlay):
         register(model)
 
 
@@ -40,7 +35,7 @@ def resolve_model(name: str, provider: str | None, host: Host) -> ModelDefinitio
     """A name that the user gave to a model, or a model of the user, wins over what another plugin brings."""
     from .catalog import aliased, own_model
 
-    section = _section(host)
+    section = host.config.section("catalog", None)
     if (target := aliased(section, name)) is not None:
         model = host.models.get(target)
         return model if model is None or provider in (None, model.provider) else None

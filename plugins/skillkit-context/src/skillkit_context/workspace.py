@@ -43,9 +43,7 @@ def settings_of(host: Host) -> Settings:
     Raises:
         ConfigError: a value does not fit.
     """
-    if host.config.raw("context") is None or (section := host.config.section("context")) is None:
-        return DEFAULTS
-    return _with(DEFAULTS, section, Settings._fields)
+    return _with(DEFAULTS, host.config.section("context", DEFAULTS), Settings._fields)
 
 
 def _with(settings: Settings, section: Any, names: Iterable[str]) -> Settings:

@@ -59,8 +59,7 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
 @hookimpl
 def register_adapters(register: Callable[[Provider], None], host: Host) -> None:
     """OpenAI first, then everybody who speaks its wires, then the servers of the configuration."""
-    # Its model is slow to import, and says nothing while nobody set anything.
-    config = None if host.config.raw("openai") is None else host.config.section("openai")
+    config = host.config.section("openai", None)
     common: dict[str, Any] = {} if config is None else config.options()
     servers: Mapping[str, Any] = {} if config is None else config.servers
     for provider in (*_openai(common), *_others(common)):

@@ -65,8 +65,7 @@ def policy_of(host: Host) -> Policy:
 
 def _read(host: Host, memory: Memory) -> Policy:
     config = host.config
-    # The model of the section is slow to import, and says nothing while nobody set anything.
-    section = config.section("permissions") if config.raw("permissions") is not None else None
+    section = config.section("permissions", None)
     days = REMEMBER_DAYS if section is None else section.remember_days
     rules, mode, origin = Rules(), "ask", "default"
     roots: list[str] = []

@@ -24,8 +24,7 @@ NOTE = "planning.plan"
 
 def settings_of(host: Host) -> Settings:
     """Return the section ``planning``; pydantic is not imported while nobody set anything."""
-    if host.config.raw("planning") is None or (section := host.config.section("planning")) is None:
-        return DEFAULTS
+    section = host.config.section("planning", DEFAULTS)
     return Settings(section.file, section.network, bool(_users(host, "commands")))
 
 

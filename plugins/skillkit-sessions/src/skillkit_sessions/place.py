@@ -32,9 +32,7 @@ def place_of(host: Host | None, directory: Path | None, fsync: str | None) -> Pl
     Raises:
         SessionError: neither a host nor a directory was given.
     """
-    # The model of the section is slow to import, and says nothing while nobody set anything.
-    given = host is not None and host.config.raw("sessions") is not None
-    config = host.config.section("sessions") if host is not None and given else None
+    config = host.config.section("sessions", None) if host is not None else None
     directory = directory or (config.directory if config else None)
     if directory is None:
         if host is None:

@@ -64,7 +64,7 @@ def python_argv(host: Host, skill: Skill, script: Path) -> list[str]:
 def may_fetch(host: Host, skill: Skill) -> bool:
     """Whether the user, or the application, lets uv fetch packages for this skill. A project or a distribution cannot."""
     allowed = False
-    for layer in host.config.layers if host.config.raw("skills") is not None else ():
+    for layer in host.config.layers:
         for name in dict.fromkeys((skill.name, skill.skill_key or skill.name)):
             value: Any = layer.data
             for part in ("skills", "entries", name, "fetch"):

@@ -83,10 +83,8 @@ def settings_of(host: Host) -> SettingsLike:
     Raises:
         ConfigError: a value does not fit.
     """
-    if host.config.raw("skills") is None:
-        return DEFAULTS
-    section: SettingsLike | None = host.config.section("skills")
-    return DEFAULTS if section is None else section
+    section: SettingsLike = host.config.section("skills", DEFAULTS)
+    return section
 
 
 def entry_of(host: Host, skill: Skill) -> EntryLike | None:

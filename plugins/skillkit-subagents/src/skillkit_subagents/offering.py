@@ -40,8 +40,7 @@ _TOOLS: WeakKeyDictionary[Host, tuple[Any, tuple[Tool, ...]]] = WeakKeyDictionar
 
 def settings_of(host: Host) -> Settings:
     """Return the section ``subagents``; pydantic is not imported while nobody set anything."""
-    if host.config.raw("subagents") is None or (section := host.config.section("subagents")) is None:
-        return DEFAULTS
+    section = host.config.section("subagents", DEFAULTS)
     return Settings(*(getattr(section, name) for name in Settings._fields))
 
 
