@@ -264,7 +264,8 @@ class Loop:
             if run.signal.aborted:
                 await run.checkpoint()
             if stop is not None:
-                run.conclude(stop.outcome if isinstance(stop.outcome, str) else "completed", _reason(stop))
+                reason = stop.reason if isinstance(stop.reason, str) else "stopped by a handler"
+                run.conclude(stop.outcome if isinstance(stop.outcome, str) else "completed", reason)
                 return
             if (batch is not None and not batch.terminates) or message.stop_reason is StopReason.pause:
                 continue
@@ -485,7 +486,3 @@ class Loop:
             run.push(StreamEvent("done", run.content, usage=usage, stop_reason=stop_reason))
         else:
             run.push(StreamEvent("error", run.content, error=failure, usage=usage, stop_reason=stop_reason))
-
-
-def _reason(stop: TurnEndResult) -> str:
-    return stop.reason if isinstance(stop.reason, str) else "stopped by a handler"

@@ -67,12 +67,6 @@ class ModelChoice(NamedTuple):
     model: str
 
 
-def _summary_message(text: str, ts: float) -> CustomMessage:
-    return CustomMessage(
-        custom_type="compaction_summary", content=blocks_of(SUMMARY_PREFIX + text), in_context=True, ts=ts
-    )
-
-
 def _alone(message: AgentMessage) -> AgentMessage:
     """Return a pinned message as it stands without its neighbours: a tool's result has lost its call."""
     if not isinstance(message, ToolResultMessage):
@@ -136,6 +130,7 @@ class Session:
         self._clock = clock
         self._secrets: Secrets | None = None
         self._by_id: dict[str, SessionEntry] = {}
+        self._noted: dict[str, list[SessionEntry]] = {}
         self._calls: set[str] | None = None
         self._said: tuple[AgentMessage, ...] = ()
         self._said_in = -1
@@ -259,6 +254,7 @@ class Session:
     def _rebuild(self) -> None:
         path = self.path()
         self.thinking_level = NO_THINKING
+        self._noted = {}
         held: dict[str, AgentMessage | None] = {}
         for entry in path:
             if entry.type in ("message", "custom_message", "branch_summary"):
@@ -267,6 +263,8 @@ class Session:
                 held = self._compacted(held, entry)
             elif entry.type == "thinking_level_change":
                 self.thinking_level = str(entry.data.get("thinking_level") or NO_THINKING)
+            elif entry.type == "custom":
+                self._index(entry)
         self._hold(held)
         self.model = self._model_on(path)
 
@@ -284,7 +282,9 @@ class Session:
         cut = ids.index(data["first_kept"]) if data.get("first_kept") in held else len(ids)
         out: dict[str, AgentMessage | None] = {}
         if cut or data.get("summary"):
-            out[compaction.id] = _summary_message(str(data.get("summary", "")), compaction.ts)
+            said = blocks_of(SUMMARY_PREFIX + str(data.get("summary", "")))
+            summed_up: dict[str, Any] = {"custom_type": "compaction_summary", "in_context": True, "ts": compaction.ts}
+            out[compaction.id] = CustomMessage(content=said, **summed_up)
         for entry_id in data.get("pinned") or ():
             out[entry_id] = _alone(held.get(entry_id) or self._message(self._by_id[entry_id]))
         for entry_id in ids[cut:]:
@@ -373,7 +373,8 @@ class Session:
         try:
             await self.handle.append(entry, sync=sync)
         except BaseException:
-            if self._is_written(entry):
+            # the store may hold the entry nevertheless
+            if any(kept.id == entry.id for kept in reversed(self.handle.entries())):
                 self._take_in(entry)
                 self.leaf_id = data.get("entry_id") if kind == "leaf" else self.leaf_id
                 self._rebuild()
@@ -381,16 +382,19 @@ class Session:
         self._take_in(entry)
         return entry.id
 
-    def _is_written(self, entry: SessionEntry) -> bool:
-        """Return whether the store holds an entry although its ``append`` raised."""
-        return any(kept.id == entry.id for kept in reversed(self.handle.entries()))
-
     def _take_in(self, entry: SessionEntry) -> None:
         self._by_id[entry.id] = entry
         if entry.type in ON_PATH:
             self.leaf_id = entry.id
         if entry.type == "usage":
             self._count((entry.data,))
+        elif entry.type == "custom":
+            self._index(entry)
+
+    def _index(self, entry: SessionEntry) -> None:
+        """Keep a note of the current branch by its type, so that nobody who asks for notes walks the branch."""
+        if isinstance(kind := entry.data.get("custom_type"), str):
+            self._noted.setdefault(kind, []).append(entry)
 
     def holds(self, data: Mapping[str, Any]) -> bool:
         """Return whether the session has an entry whose data is this object, not merely an equal one."""
@@ -505,12 +509,11 @@ class Session:
 
     def notes(self, kind: str | None = None) -> list[SessionNote]:
         """Return the notes of type ``kind`` from the root to the leaf, newest last; default: notes of all types."""
+        kinds = filter(_NOTE_TYPE.match, self._noted) if kind is None else (kind,)
         found = []
-        for entry in self.path():
-            name = entry.data.get("custom_type") if entry.type == "custom" else None
-            if isinstance(name, str) and (name == kind if kind is not None else _NOTE_TYPE.match(name)):
-                data = freeze({key: value for key, value in entry.data.items() if key != "custom_type"})
-                found.append(SessionNote(name, data, entry.id, entry.ts))
+        for entry in sorted((e for name in kinds for e in self._noted.get(name, ())), key=lambda e: e.seq):
+            data = freeze({key: value for key, value in entry.data.items() if key != "custom_type"})
+            found.append(SessionNote(entry.data["custom_type"], data, entry.id, entry.ts))
         return found
 
     async def label(self, entry_id: str, text: str) -> None:
