@@ -43,7 +43,8 @@ def settings_of(host: Host) -> Settings:
     Raises:
         ConfigError: a value does not fit.
     """
-    return _with(DEFAULTS, host.config.section("context", DEFAULTS), Settings._fields)
+    section = host.config.section("context", DEFAULTS)
+    return DEFAULTS if section is DEFAULTS else _with(DEFAULTS, section, Settings._fields)
 
 
 def _with(settings: Settings, section: Any, names: Iterable[str]) -> Settings:

@@ -31,8 +31,10 @@ async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCal
     request = request_for(
         agent.host, event.tool_name, event.args, event.annotations, mode_of(agent, policy), agent.cwd, given=given
     )
-    # links are followed on the disk, and the parser of shell lines is a process
-    decision = await asyncio.to_thread(decide_request, rules_of(agent, policy), request)
+    rules = rules_of(agent, policy)
+    # links are followed on the disk, and the parser of shell lines is a process; a name and a host are just looked at
+    looks = request.line is not None or request.edits or request.reads or request.names_files
+    decision = await asyncio.to_thread(decide_request, rules, request) if looks else decide_request(rules, request)
     if decision.outcome == "allow":
         return None
     if decision.outcome == "deny":

@@ -41,7 +41,7 @@ class Place:
     def of(cls, cwd: str, root: str, home: str, extra: Sequence[str] = ()) -> Place:
         """Return the place of folders as they were given."""
         real = [realpath(folder) for folder in (root, *extra)]
-        return cls(realpath(cwd), real[0], realpath(home), tuple(real))
+        return cls(real[0] if cwd == root else realpath(cwd), real[0], realpath(home), tuple(real))
 
 
 def places(path: str, place: Place, cwd: str | None = None) -> frozenset[str]:

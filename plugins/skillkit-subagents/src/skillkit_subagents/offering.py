@@ -41,7 +41,7 @@ _TOOLS: WeakKeyDictionary[Host, tuple[Any, tuple[Tool, ...]]] = WeakKeyDictionar
 def settings_of(host: Host) -> Settings:
     """Return the section ``subagents``; pydantic is not imported while nobody set anything."""
     section = host.config.section("subagents", DEFAULTS)
-    return Settings(*(getattr(section, name) for name in Settings._fields))
+    return DEFAULTS if section is DEFAULTS else Settings(*(getattr(section, name) for name in Settings._fields))
 
 
 def tools(agent: AgentRunner) -> tuple[Tool, ...]:
