@@ -233,12 +233,12 @@ def remember_secrets(host: Host) -> None:
 
     for skill in host.skills.items():
         entry = entry_of(host, skill)
-        values = {**host.environ, **(entry.env if entry is not None else {})}
+        own = entry.env if entry is not None else {}
         if entry is not None and entry.api_key:
             host.remember_secret(entry.api_key)
         for action in skill.actions:
             for name in _declared(skill, action):
-                host.remember_secret(values.get(name) or "")
+                host.remember_secret((own[name] if name in own else host.environ.get(name)) or "")
 
 
 def _declared(skill: Skill, action: SkillAction) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.frozen import thaw
@@ -72,17 +72,18 @@ class Estimate:
         if system:
             total += self._weights["messages"] + weigh(system, self._pieces)
         if tools:
-            total += self._weigh(
-                parts_of_tools(
-                    {"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools
-                )
-            )
+            total += self._weigh(_parts_of_tools(tuple([(t.name, t.description, t.parameters) for t in tools])))
         if schema:
             total += self._weigh(parts_of_schema(schema))
         return max(0, round(total))
 
     def _weigh(self, parts: Mapping[str, float]) -> float:
         return sum(n * self._weights.get(name, 0.0) for name, n in parts.items())
+
+
+@lru_cache(16)  # most sessions of a host have the same tools
+def _parts_of_tools(tools: tuple[tuple[str, str, Mapping[str, Any]], ...]) -> Mapping[str, float]:
+    return parts_of_tools({"name": name, "description": text, "parameters": given} for name, text, given in tools)
 
 
 @cache
