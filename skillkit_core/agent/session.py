@@ -67,6 +67,12 @@ class ModelChoice(NamedTuple):
     model: str
 
 
+def _summary_message(text: str, ts: float) -> CustomMessage:
+    return CustomMessage(
+        custom_type="compaction_summary", content=blocks_of(SUMMARY_PREFIX + text), in_context=True, ts=ts
+    )
+
+
 def _alone(message: AgentMessage) -> AgentMessage:
     """Return a pinned message as it stands without its neighbours: a tool's result has lost its call."""
     if not isinstance(message, ToolResultMessage):
@@ -282,9 +288,7 @@ class Session:
         cut = ids.index(data["first_kept"]) if data.get("first_kept") in held else len(ids)
         out: dict[str, AgentMessage | None] = {}
         if cut or data.get("summary"):
-            said = blocks_of(SUMMARY_PREFIX + str(data.get("summary", "")))
-            summed_up: dict[str, Any] = {"custom_type": "compaction_summary", "in_context": True, "ts": compaction.ts}
-            out[compaction.id] = CustomMessage(content=said, **summed_up)
+            out[compaction.id] = _summary_message(str(data.get("summary", "")), compaction.ts)
         for entry_id in data.get("pinned") or ():
             out[entry_id] = _alone(held.get(entry_id) or self._message(self._by_id[entry_id]))
         for entry_id in ids[cut:]:
