@@ -10,6 +10,7 @@ def here(skillkit_home):
     return skillkit_home.cwd
 
 
+@pytest.mark.smoke
 def test_check_says_what_a_call_would_get_and_which_rule_decides(skillkit_cli, skillkit_home, here):
     skillkit_home.write_config("permissions:\n  allow: ['Bash(git status:*)']\n  deny: ['Bash(rm:*)']\n")
     assert (
@@ -68,6 +69,7 @@ def test_a_rule_that_cannot_be_read_is_an_error_of_the_configuration(skillkit_cl
     assert result.exit_code == 2 and "cannot be read" in result.stderr and "config.yaml:2" in result.stderr
 
 
+@pytest.mark.smoke
 def test_rules_of_claude_code_are_imported_shown_and_revoked(skillkit_cli, here):
     settings = {
         "permissions": {

@@ -110,6 +110,7 @@ def test_without_rules_what_changes_nothing_runs_and_the_rest_is_denied_where_no
     assert "WebFetch(domain:example.com)" in ended[5][1] and "What would allow it: rocket" in ended[4][1]
 
 
+@pytest.mark.smoke
 def test_a_rule_denies_and_says_where_it_stands(desk):
     host = desk.host(deny=["think", "Read(.env)"])
     ended = desk.run(host, Call("think"), Call("read", {"path": "sub/../.env"}))
@@ -154,6 +155,7 @@ def test_rules_hold_for_files_that_a_tool_of_any_kind_is_given(desk):
     assert outcomes(desk.run(desk.host(), *calls)) == ["ok"] * 6
 
 
+@pytest.mark.smoke
 def test_a_person_is_asked_and_an_answer_holds_for_the_call(desk):
     person = Person(YES, NO)
     ended = desk.run(desk.host(), Call("rocket"), Call("rocket"), person=person)

@@ -214,6 +214,7 @@ def test_bypass_asks_only_about_what_may_hide_a_rule(judged):
     assert set(judged(hiding, {"allow": []}, "bypass").values()) == {"allow"}
 
 
+@pytest.mark.smoke
 def test_read_only_lets_only_what_is_known_to_read(judged):
     rules = {"allow": ["Bash"]}
     changes = "make all\ntee x\npython x.py\ngit commit -m x\nsed -i s/a/b/ x\nls > x\nfind . -delete\ngit branch -D x\ncp a b"
