@@ -210,17 +210,18 @@ DEFAULTS = {
     for f in dataclass_fields(Skill)
 }
 _SETTERS = [Skill.__dict__[name].__set__ for name in DEFAULTS]
-_MAPPINGS = [name for name, default in DEFAULTS.items() if isinstance(default, Mapping)]
 
 
 def skill_of(values: dict[str, Any]) -> Skill:
-    """A skill of values that are what the fields of ``Skill`` ask for; mappings may be open.
+    """A skill of values that are what the fields of ``Skill`` ask for; mappings may be open, and tuples lists.
 
     The constructor converts and checks what anybody gives it. With thousands of skills that takes as long as to read them.
     """
-    for name in _MAPPINGS:
-        if name in values:
-            values[name] = freeze(values[name])
+    for name, value in values.items():
+        if type(value) is dict:
+            values[name] = freeze(value)
+        elif type(value) is list:
+            values[name] = tuple(map(freeze, value))
     skill: Skill = object.__new__(Skill)
     for set_, value in zip(_SETTERS, {**DEFAULTS, **values}.values(), strict=True):  # in the order of the fields
         set_(skill, value)

@@ -8,6 +8,7 @@ from binascii import crc32
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from errno import EINVAL
+from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
@@ -60,10 +61,11 @@ class SkillFolderLoader(SkillLoader):
         mine: dict[tuple[str, str], list[FoundSkill]] = {}
         named: dict[str, Skill] = {}
         self._seen[source.name] = {}
+        others = [seen for seen in self._seen.values() if seen]
         for root, namespace in _roots(source, problems):
             for one, skill in self._read(str(root), source, problems):
                 key = (source.kind, skill.name)
-                if any(_alike(other, one) for seen in self._seen.values() for other in seen.get(key, ())):
+                if others and any(_alike(other, one) for seen in others for other in seen.get(key, ())):
                     continue
                 if namespace:
                     skill = replace(skill, aliases=(f"{namespace}:{skill.name}", *skill.aliases))
@@ -127,7 +129,8 @@ class SkillFolderLoader(SkillLoader):
 def _many(root: str) -> bool:
     """Whether a directory has so many entries that to read them all takes longer than to import SQLite."""
     try:
-        return len(os.listdir(root)) >= MANY  # noqa: PTH208
+        with os.scandir(root) as entries:
+            return next(islice(entries, MANY - 1, None), None) is not None
     except OSError:
         return False
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.contracts.skill_loader import SkillSource
-from skillkit_core.frozen import freeze
 from skillkit_core.skills import Requirements, Skill, SkillProblem
 
 from . import __version__
@@ -106,15 +105,12 @@ def _code() -> str:
     return f"{__version__} {newest}"
 
 
-_TUPLES = frozenset(name for name, default in DEFAULTS.items() if isinstance(default, tuple))
 _decode = json.JSONDecoder().raw_decode
 
 
 def _restored(row: Row, source: str) -> Skill:
     """The skill that ``row`` was made of."""
     (values, needs, said), _ = _decode(row[6])
-    for name in values.keys() & _TUPLES:
-        values[name] = tuple([freeze(value) for value in values[name]])
     values["path"], values["source"], values["body"] = Path(row[0]), source, row[7]
     if needs:
         given: dict[str, Any] = {k: tuple(v) if type(v) is list else v for k, v in needs.items()}

@@ -95,7 +95,8 @@ class _Walk:
                 if depth >= _LOOK_DEPTH:
                     self.out.refused.append(("too-deep", entry.path))
                     continue
-                self.visit(entry.path, os.path.join(real, entry.name), depth + 1)  # noqa: PTH118
+                below = entry.path if real == folder else os.path.join(real, entry.name)  # noqa: PTH118
+                self.visit(entry.path, below, depth + 1)
 
     def _unchanged(self, folder: str) -> bool:
         """Whether the folder is a known leaf whose file did not change: then nothing else in it matters."""
