@@ -1,7 +1,7 @@
 """The whole way: ``skillkit run`` with a scripted server, and what ``skillkit sessions tree`` draws of it."""
 
 import pytest
-from skillkit_testkit import Call, Reply
+from skillkit_testkit import Call, Reply, Terminal
 
 
 @pytest.fixture
@@ -28,3 +28,36 @@ def test_a_run_asks_an_agent_that_asks_an_agent_and_the_tree_follows_them(run, s
     drawn = skillkit_cli("sessions", "tree", main).ok().stdout
     assert f"\nagents\n└─ {middle['agent']}  {middle['session']}  2 requests, 30 tokens  agent: middle: go\n" in drawn
     assert f"\n   └─ {deep['agent']}  {deep['session']}" in drawn
+
+
+def test_a_person_at_a_terminal_answers_one_agent_after_the_other_and_sees_who_asks(
+    skillkit_cli, llm_server, script, monkeypatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-tests")
+    (skillkit_cli.home.config_dir / "config.yaml").write_text("tools: {allow: [bash]}\npermissions: {mode: ask}\n")
+    roles = ("one", "two")
+    script(
+        main=[
+            Reply(tool_calls=[Call("spawn_agent", {"task": f"{who}: go"}) for who in roles]),
+            Reply(text="all heard"),
+        ],
+        **{
+            who: [Reply(tool_calls=[Call("bash", {"command": f"touch {who}.txt"}, id="same")]), Reply(text="done")]
+            for who in roles
+        },
+    )
+    where = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+    with Terminal([*skillkit_cli.argv, "run", *where, "main: go"], cwd=skillkit_cli.home.cwd) as terminal:
+        terminal.wait_for("Run it?")
+        first = terminal.text
+        terminal.send("y\n")
+        terminal.wait_for("Run it?")
+        second = terminal.text[len(first) :]
+        terminal.send("n\n")
+        assert terminal.wait() == 0
+    agreed, refused = roles if "one.txt" in first else reversed(roles)
+    assert f"touch {refused}.txt" not in first and f"touch {refused}.txt" in second
+    assert "agent:" in first and "agent:" in second
+    assert (skillkit_cli.home.cwd / f"{agreed}.txt").exists() and not (
+        skillkit_cli.home.cwd / f"{refused}.txt"
+    ).exists()

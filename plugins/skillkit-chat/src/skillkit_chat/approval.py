@@ -34,11 +34,13 @@ class TerminalApprover(Approver):
 
     Keys that were typed before the question do not answer the question. Of long arguments the head and the tail are shown;
     an answer of its own shows all. Reading is the loop's, so an abort ends the waiting. Everything but a clear yes is a
-    no. ``later`` offers to put the decision off, which suspends the run.
+    no. ``later`` offers to put the decision off, which suspends the run. Agents that ask at once are answered one after the
+    other.
     """
 
     def __init__(self, *, later: bool = True) -> None:
         self.later = later
+        self._turn = asyncio.Lock()
 
     @staticmethod
     def possible() -> bool:
@@ -46,8 +48,11 @@ class TerminalApprover(Approver):
         return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask about one call."""
-        return await self.ask(request.tool_name, request.args, request.questions)
+        """Ask about one call, and say who asks where that is an agent below."""
+        async with self._turn:
+            if len(request.agent_path) > 1:
+                echo(f"\n{escaped(request.agent_path[-1])} asks", err=True, nl=False)
+            return await self.ask(request.tool_name, request.args, request.questions)
 
     async def ask(self, tool: str, args: Mapping[str, Any], questions: Sequence[Question]) -> ApprovalDecision:
         """Ask whether a call with these arguments may run."""
