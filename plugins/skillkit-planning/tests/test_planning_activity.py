@@ -1,12 +1,14 @@
 """The activity: what is offered and refused in a plan, questions to the person, branches, and the fresh start."""
 
+import asyncio
 import os
 
 import pytest
 from skillkit_commands import Edit, Prompt
 from skillkit_planning import activity_of, current_plan
+from skillkit_subagents import subagents_of
 
-from skillkit_core import ToolResultMessage, TurnStartResult, UsageError
+from skillkit_core import Tool, ToolResultMessage, TurnStartResult, UsageError
 from skillkit_core.testing import Call, Reply, ScriptedUser
 
 PLAN = ".skillkit/plan.md"
@@ -101,6 +103,38 @@ async def test_agents_below_a_plan_plan_too(agent_with, slash, own):
         below = agent.model.requests[1]
         assert names(below) & {"write", "edit", "deploy", "odd"} == set() and "look" in names(below)
         assert "nothing may be changed" in below.system and own.used == ["look"]
+
+
+async def test_agents_that_were_asked_in_a_plan_change_nothing_after_it(agent_with, slash, own, skillkit_home):
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def hold(args, ctx):
+        begun.set()
+        await go.wait()
+        return "held"
+
+    async def meet(args, ctx):
+        await begun.wait()
+        return "met"
+
+    tools = tuple(Tool(f.__name__, "Wait.", f, annotations={"mutates": "none"}) for f in (hold, meet))
+    spawn = Call("spawn_agent", {"task": "wait, then deploy", "background": True})
+    changes = Reply(calls=[Call("deploy"), write("x", "evil.txt"), write("x")])
+    agent = agent_with(
+        Reply(calls=[spawn, spawn, write("1. deploy"), Call("meet")]), Reply(calls=[Call("hold")]), "planned",
+        changes, "one ended", changes, "the other that waited ended",
+        settings={"subagents.parallel": 1, "permissions.mode": "bypass"}, tools=tools, ui=ScriptedUser(),
+    )  # fmt: skip
+    async with agent:
+        await slash(agent, "/plan")
+        await agent.chat("go")
+        await slash(agent, "/exec")
+        go.set()
+        await asyncio.wait([one.task for _, one in subagents_of(agent)])
+        below = [one.runner for _, one in subagents_of(agent)]
+        assert [[r.is_error for r in results(one)][-3:] for one in below] == [[True] * 3] * 2
+        assert own.used == [] and not (skillkit_home.cwd / "evil.txt").exists()
+        assert (skillkit_home.cwd / PLAN).read_text() == "1. deploy" and activity_of(agent) == "execute"
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,14 @@ def _activity(host: Host) -> Callable[[AgentRunner], str]:
 
 @hookimpl
 async def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
-    """Begin in the activity that ``skillkit plan`` asked for."""
+    """Begin in the activity that ``skillkit plan`` asked for; an agent that another one asks in a plan keeps planning."""
     agent = ctx.agent
-    if agent is not None and agent.host in plan_hosts and agent.nesting.parent is None:
+    if agent is None:
+        return
+    if agent.nesting.parent is not None:
+        if activity_of(agent) == "plan":
+            await agent.session.note(ACTIVITY, {"activity": "plan"})
+    elif agent.host in plan_hosts:
         from .activity import begin_planning
 
         plan_hosts.discard(agent.host)

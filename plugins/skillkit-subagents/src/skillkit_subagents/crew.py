@@ -136,7 +136,8 @@ class Crew:
 
     async def _work(self, subagent: Subagent, places: asyncio.Semaphore) -> None:
         try:
-            async with places:
+            # what it begins in holds for it, also where that ends before there is a place
+            async with subagent.runner, places:
                 await self._ask(subagent)
         except RunAborted as error:
             self._ended(subagent, "stopped", subagent.reason or str(error), error)
@@ -153,15 +154,15 @@ class Crew:
     async def _ask(self, subagent: Subagent) -> None:
         """Have an agent do its work, in a session that the session of the asking agent names."""
         subagent.state = "working"
-        async with subagent.runner as runner:
-            session = runner.session
-            subagent.session = session.id if session.location is not None else None
-            title = f"{subagent.name}: {' '.join(subagent.work.split())}"
-            await session.append("session_info", {"title": title[:_TITLE]})
-            about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
-            await self._agent.session.note("subagents.agent", {**about, "background": subagent.background})
-            runner.events.observe(lambda event: _see(subagent, event), ["turn_start", "tool_execution_start", "usage"])
-            response = await runner.chat(subagent.work)
+        runner = subagent.runner
+        session = runner.session
+        subagent.session = session.id if session.location is not None else None
+        title = f"{subagent.name}: {' '.join(subagent.work.split())}"
+        await session.append("session_info", {"title": title[:_TITLE]})
+        about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
+        await self._agent.session.note("subagents.agent", {**about, "background": subagent.background})
+        runner.events.observe(lambda event: _see(subagent, event), ["turn_start", "tool_execution_start", "usage"])
+        response = await runner.chat(subagent.work)
         subagent.answer, subagent.reason = response.content, response.reason
         subagent.state = "limit" if response.outcome == "limit" else "completed"
 
