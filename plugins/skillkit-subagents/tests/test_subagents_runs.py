@@ -210,6 +210,32 @@ async def test_more_than_fit_wait_too_many_are_refused_and_too_deep_ones_not_off
         assert "spawn_agent" not in told.requests["deep"][0].tool_names
 
 
+async def test_calls_of_one_message_are_counted_while_models_are_looked_up(agent_with, script):
+    class Models:
+        @hookimpl
+        async def resolve_model(self, name):
+            await asyncio.to_thread(int)
+
+    told = script(
+        main=[
+            spends(1, "", spawn("x: go", model="other")),
+            spends(1, "", *(spawn("x: go", model="any") for _ in range(4))),
+            spends(1, "heard"),
+        ],
+        x=[spends(1, "ok"), spends(1, "ok")],
+    )
+    async with agent_with(("models", Models()), settings={"subagents": {"total": 2, "models": ["any"]}}) as agent:
+        await agent.chat("main: go")
+        failed, *rest = results(agent)
+        assert "may not be chosen" in failed.text and [r.text[:5] for r in rest] == [
+            "ok",
+            "ok",
+            "2 age",
+            "2 age",
+        ]  # it took no place
+        assert len(told.requests["x"]) == 2
+
+
 async def test_a_question_of_an_agent_reaches_the_person_of_the_parent_and_says_who_asks(agent_with, script):
     async def ask(args, ctx):
         answers = await ctx.ui.ask(Survey("A colour", "", (SurveyQuestion("it", "Which?"),)))

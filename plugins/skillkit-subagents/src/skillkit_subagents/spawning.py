@@ -42,8 +42,12 @@ async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         raise ToolError(
             f"{outermost.count} agents were asked in this session, and no more may be", hint="do the work yourself"
         )
-    subagent = await _made(agent, _request(agent, args, settings), settings)
-    outermost.count += 1
+    outermost.count += 1  # before others of the same message are looked at
+    try:
+        subagent = await _made(agent, _request(agent, args, settings), settings)
+    except BaseException:
+        outermost.count -= 1
+        raise
     crew = crew_of(agent)
     crew.begin(subagent, settings.parallel)
     task = subagent.task
