@@ -202,6 +202,25 @@ def test_the_keys_and_sessions_of_skillkit_are_hidden_wherever_they_lie(host, tm
     assert done.returncode != 0 and "sk-own" not in done.stdout + done.stderr
 
 
+def test_configuration_and_sessions_of_skillkit_are_not_changed_where_a_policy_writes_the_home(tmp_path):
+    host = Host(
+        plugins=[("sandbox", skillkit_sandbox.plugin)], discover=False, cwd=tmp_path, environ={"HOME": str(tmp_path)},
+        settings={"sandbox.policies": {"mine": {"write": ["."], "protect": []}}},
+    )  # fmt: skip
+    sandboxes = host.registry("sandboxes").get("sandbox")
+    sandboxes.policy("mine")  # before the folders are there
+    kept = [host.config_dir / "config.yaml", host.data_dir / "sessions" / "one.jsonl"]
+    for file in kept:
+        file.parent.mkdir(parents=True)
+        file.write_text("mine")
+    code = " ".join(f"echo theirs > {file}; rm {file}; mv {file.parent} {file.parent}2;" for file in kept)
+    done = sandboxes.open("mine").run(
+        ["sh", "-c", f"{code} echo in > in"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert [file.read_text() for file in kept] == ["mine", "mine"] and (tmp_path / "in").exists()
+    assert len(done.stderr.splitlines()) == 6  # all were refused
+
+
 def test_a_single_file_is_written_in_place_and_cannot_be_replaced(tmp_path):
     policy = {"write_files": ["plan.md", "never.md"]}
     done = sh(policy, tmp_path, "echo plan > plan.md; echo x > other; mv plan.md y; rm plan.md; cat plan.md")

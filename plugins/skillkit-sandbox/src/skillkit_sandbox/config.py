@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from skillkit_core.errors import UnknownName
 
-from .policy import BUILT_IN, SandboxPolicy, policy_of
+from .policy import BUILT_IN, SandboxPolicy, covers, policy_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -48,6 +49,7 @@ class Settings:
         backend: name of the backend, or ``auto``.
         accept_degraded: whether a backend may be used that lacks something.
         ignored: settings that do not count, and why.
+        own: folders of SkillKit, which nothing inside changes although a folder around them can be written.
     """
 
     policies: Mapping[str, tuple[SandboxPolicy, ...]]
@@ -55,6 +57,7 @@ class Settings:
     backend: str
     accept_degraded: bool
     ignored: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
     def policy(self, name: str, workspace: Any) -> SandboxPolicy:
         """Return a policy by name, with absolute paths.
@@ -68,7 +71,9 @@ class Settings:
         found = first.resolved(workspace)
         for other in more:
             found = found.narrow(other, workspace)
-        return found
+        there = (path for path in self.own if os.path.exists(path))
+        own = [path for path in there if path not in found.write and covers(found.write, path)]
+        return found.model_copy(update={"protect": (*found.protect, *own)})
 
 
 def settings_of(host: Host) -> Settings:
@@ -80,6 +85,7 @@ def settings_of(host: Host) -> Settings:
     """
     wanted = commands_of(host)
     own = (str(host.config_dir / "config.yaml"), str(host.data_dir))  # keys, logins, sessions
+    kept = tuple(os.path.realpath(folder) for folder in (host.config_dir, host.data_dir))
     policies = {name: (policy.model_copy(update={"hide": (*policy.hide, *own)}),) for name, policy in BUILT_IN.items()}
     project: Mapping[str, Any] = {}
     backend, accepted = "auto", False
@@ -101,7 +107,7 @@ def settings_of(host: Host) -> Settings:
             raise error
     loose = [f"sandbox.{key}" for key in ("backend", "accept_degraded") if key in project]
     ignored = tuple(f"{key}: a project does not choose it" for key in loose)
-    return Settings(policies, tuple(wanted), backend, accepted, ignored)
+    return Settings(policies, tuple(wanted), backend, accepted, ignored, kept)
 
 
 def commands_of(host: Host) -> dict[str, str]:
