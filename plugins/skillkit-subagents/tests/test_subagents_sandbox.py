@@ -36,7 +36,7 @@ def settings(tmp_path):
         "wide": {"write": [".", str(outside)], "network": "on"},
     }
     return {
-        "tools": {"executor": "stdio", "allow": ["bash", "write"]}, "executor": {"sandbox": "open"},
+        "tools": {"executor": "stdio", "allow": ["bash", "write"]}, "executor": {"sandbox": "open", "escalate": "wide"},
         "sandbox": {"policies": policies},
     }  # fmt: skip
 
@@ -90,6 +90,8 @@ async def test_an_agent_runs_in_what_its_policy_and_that_of_its_parent_allow(
     assert list((tmp_path / "outside").iterdir()) == []
     assert {who for who, (shell, _) in heard.items() if shell.startswith("connected")} == {"main", "wide"}
     assert "[This ran in the sandbox policy open and offline: " in heard["offline"][0]
+    told_of = {who for who, (shell, _) in heard.items() if "asks the person to run exactly this call" in shell}
+    assert told_of == {who for who in heard if "escalate" in told.requests[who][0].tool_names} == {"main"}
     assert (
         "[This ran in the sandbox policy open and read-only and wide: it writes nothing, network off"
         in heard["reader"][0]
@@ -130,7 +132,8 @@ async def test_tools_that_no_sandbox_holds_are_not_offered(agent_with, script, s
         await agent.chat("main: go")
     held, free = ({t.name for t in told.requests[who][0].tools} for who in ("held", "free"))
     assert (
-        free - held == {"unsaid", "changes", "fetches", "claims"} and {"bash", "write", "looks", "spawn_agent"} <= held
+        free - held == {"unsaid", "changes", "fetches", "claims", "escalate"}
+        and {"bash", "write", "looks", "spawn_agent"} <= held
     )
 
 

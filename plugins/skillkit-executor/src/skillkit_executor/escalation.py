@@ -100,7 +100,7 @@ def explained(
     if not refused and not output.is_error:
         return output
     offer = ""
-    if wider is not None:
+    if wider is not None and any(tool.name == NAME for tool in ctx.agent.tools):
         state = ctx.agent.state("executor")
         failed: dict[int, _Failed] = state.setdefault("failed", {})
         number = state["number"] = state.get("number", 0) + 1
