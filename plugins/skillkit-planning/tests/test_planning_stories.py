@@ -195,6 +195,7 @@ def test_piped_a_plan_is_made_shown_and_carried_out(skillkit_cli, llm_server, ar
     llm_server.script(*turns[2:])
     key = {"OPENAI_API_KEY": "key-of-the-tests"}
     assert skillkit_cli("plan", "--show").exit_code == 2
+    assert skillkit_cli("plan").stderr == 'Error: there is no request; write it in quotes: skillkit plan "..."\n'
     assert skillkit_cli("plan", *argv, "paint the wall", env=key).ok().stdout.strip() == "The plan is complete."
     assert skillkit_cli("plan", "--show").ok().stdout.strip() == "1. paint it blue"
     done = skillkit_cli("plan", "--exec", *argv, "--permit", "Write", "--json", env=key).ok().json

@@ -68,6 +68,8 @@ def _hand_over(ctx: click.Context, host: Host, words: tuple[str, ...], default: 
     name = "chat" if talks else "run"
     if name not in host.commands:
         raise UsageError(f"there is no command {name!r}", hint="install skillkit-chat")
+    if not (talks or words or default):
+        raise UsageError("there is no request", hint='write it in quotes: skillkit plan "..."')
     command: click.Command = load_object(host.commands.get(name).target)
     below = command.make_context(name, list(words), parent=ctx.parent)
     if default and not below.params.get("words"):
