@@ -75,7 +75,10 @@ class Command(NamedTuple):
 
 
 class ConfigSection(NamedTuple):
-    """The section ``name`` of the configuration, for one plugin; ``model`` is a pydantic model or its import string."""
+    """The section ``name`` of the configuration, for one plugin; ``model`` is a pydantic model or its import string.
+
+    A static method ``doctor(host)`` of the model raises what ``skillkit doctor`` says of settings that do not work here.
+    """
 
     name: str
     model: type[Any] | str

@@ -52,6 +52,8 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     def configuration() -> str:
         host.check_config()
         _check_names(host)
+        for _, model in host.section_models():
+            getattr(model, "doctor", lambda host: None)(host)
         return f"{sum(origin != 'default' for *_, origin in host.config.values())} settings differ from the defaults"
 
     def loading() -> str:

@@ -206,6 +206,45 @@ def test_a_policy_that_nobody_defined_is_named_with_its_line(skillkit_cli, skill
     assert "config.yaml:4: executor.sandbox" in skillkit_cli("--plugins", "bash,executor", "executor", "status").stderr
 
 
+@pytest.mark.parametrize(
+    ("config", "plugins", "message"),
+    [
+        (
+            "executor: {sandbox: project}",
+            "bash,executor,sandbox",
+            "config.yaml:1: executor.sandbox: it names the policy 'project', and no tool runs in a process of its own",
+        ),
+        (
+            "executor: {sandbox: nosuch}\ntools: {executor: stdio}",
+            "bash,executor,sandbox",
+            "config.yaml:1: executor.sandbox: unknown sandbox policy 'nosuch'",
+        ),
+        (
+            "executor: {sandbox: project, escalate: nosuch}\ntools: {executor: stdio}",
+            "bash,executor,sandbox",
+            "config.yaml:1: executor.escalate: unknown sandbox policy 'nosuch'",
+        ),
+        (
+            "executor: {sandbox: project}\ntools: {executor: http}",
+            "bash,executor,sandbox",
+            "tools.executor: http cannot reach a process in the sandbox policy 'project'",
+        ),
+        (
+            "executor: {escalate: project}\ntools: {executor: stdio}",
+            "bash,executor",
+            "config.yaml:1: executor.escalate: it names the policy 'project', and no plugin brings sandboxes",
+        ),
+        ("executor: {sandbox: project, escalate: read-only}\ntools: {executor: stdio}", "bash,executor,sandbox", None),
+    ],
+)
+def test_the_doctor_says_which_sandbox_holds_no_tool(config, plugins, message, skillkit_cli, skillkit_home):
+    (skillkit_home.config_dir / "config.yaml").write_text(config + "\n")
+    checks = skillkit_cli("--plugins", plugins, "doctor", "--json").json["checks"]
+    found = next(check for check in checks if check["check"] == "configuration")
+    assert (message or "") in found["message"]
+    assert found["ok"] is (message is None)
+
+
 async def test_what_holds_for_commands_holds_in_the_other_process(agent_in, work, outside):
     settings = {"executor.sandbox": None, "sandbox.commands": "mine"}
     async with agent_in(Reply(calls=[bash(f"touch in; touch {outside}/out")]), "done", **settings) as agent:

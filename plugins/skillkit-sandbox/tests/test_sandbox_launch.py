@@ -156,6 +156,26 @@ class _Page(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            "{commands: projct}",
+            "config.yaml:1: sandbox.commands: unknown sandbox policy 'projct'; did you mean 'project'?",
+        ),
+        ("{commands: project, backend: bubblewrp}", "unknown sandbox backend 'bubblewrp'"),
+        ("{commands: project, backend: landlock}", "no sandbox holds this policy here: landlock"),
+        ("{commands: project}", None),
+    ],
+)
+def test_the_doctor_says_that_no_command_would_run(config, message, skillkit_cli, skillkit_home):
+    (skillkit_home.config_dir / "config.yaml").write_text(f"sandbox: {config}\n")
+    checks = skillkit_cli("--plugins", "bash,sandbox", "doctor", "--json").json["checks"]
+    found = next(check for check in checks if check["check"] == "configuration")
+    assert (message or "") in found["message"]
+    assert found["ok"] is (message is None)
+
+
 _CLIENT = """
 import http.client, os, socket, sys, urllib.request, urllib.error
 port = int(sys.argv[1])

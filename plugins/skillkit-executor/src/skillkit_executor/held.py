@@ -124,6 +124,29 @@ class Sandboxed:
             policy = policy.narrow(maker.policy(rule, self._host.cwd), self._host.cwd)
         return self._open(maker, name, policy)
 
+    @staticmethod
+    def check(host: Host) -> None:
+        """Open each sandbox that the configuration names.
+
+        Raises:
+            SkillKitError: one of them does not hold here, or there is no process that it could hold.
+        """
+        transport = host.config.get("tools.executor")
+        held = Sandboxed(host, transport or "local")
+        for key in ("sandbox", "escalate"):
+            if (name := users(host, key)) is None:
+                continue
+            if transport is None:
+                raise UsageError(
+                    f"it names the policy {name!r}, and no tool runs in a process of its own that it could hold",
+                    where=held._where(key),
+                    hint="set tools.executor: stdio",
+                )
+            if (maker := held._maker()) is None:
+                raise held._missing(name, key)
+            held._policy(maker, name, key)
+        held.now()
+
     @property
     def wider(self) -> str | None:
         """The policy that a person may be asked for; ``None``: nobody is asked for more than there is."""

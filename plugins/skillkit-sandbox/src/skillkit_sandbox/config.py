@@ -37,6 +37,15 @@ class SandboxConfig(BaseModel):
         description="use a backend that does not hold all of a policy; only your own configuration can say so",
     )
 
+    @staticmethod
+    def doctor(host: Host) -> None:
+        """Open the sandbox of commands. Raise where it does not hold here."""
+        from .box import Sandboxes
+
+        maker = Sandboxes(host)
+        if (commands := maker.commands(host.cwd)) is not None:
+            maker.open(commands)
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
