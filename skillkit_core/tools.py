@@ -113,7 +113,7 @@ class Tool:
         replay: ``"safe"`` when running the tool twice does no harm (crash recovery); default ``"never"``.
         timeout: seconds until the call is cancelled; ``None``: no limit.
         max_output: most characters of text that reach the model. A note replaces the middle of a longer text.
-        annotations: facts for programs, never sent to a model: ``mutates`` (``none``, ``files`` or ``world``), the arguments that
+        annotations: facts for programs, not models: ``mutates`` (``none``, ``files``, ``world``), ``network``, the arguments that
             are ``paths``, a shell ``command``, a ``host``; ``remote``; ``skill``, ``action``, ``keywords``, ``examples``.
 
     Raises:

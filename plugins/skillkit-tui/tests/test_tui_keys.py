@@ -65,7 +65,7 @@ def test_space_leads_and_plugins_bring_keys_of_which_the_missing_say_so(stage, p
             assert on.ui.mode == "NORMAL"
             await on.press("space")
             assert on.ui.mode == "LEADER"
-            await on.until("needs a plugin with /network")  # the overlay
+            await on.until("needs skillkit-sandbox")  # the overlay
             snapshot("leader.txt", on.screen + "\n")
             await on.press("z")
             await on.until("! counted 1")
@@ -74,7 +74,7 @@ def test_space_leads_and_plugins_bring_keys_of_which_the_missing_say_so(stage, p
             await on.press("space", "x")
             await on.until("pip install skillkit-planning")
             await on.press("space", "n")
-            await on.until("no plugin brings /network (the policy")
+            await on.until("no plugin brings /network (pip")
             await on.press("space", "f")
             await on.until("skillkit_tui.nothing")
             await on.press("space", "y")

@@ -100,7 +100,7 @@ async def screens(on):
     on.ui.record.clear()
     put(Block("text", PLAN))
     await on.press("escape", "space")
-    await on.until("needs a plugin with /network")
+    await on.until("needs skillkit-sandbox")
     yield "a plan, and the leader key"
     await on.press("escape")
     for name, task, state, doing, tokens in (

@@ -59,7 +59,7 @@ _TOOL = Tool(
         "additionalProperties": False,
     },
     sequential=True,
-    annotations={"mutates": "world", "purpose": "ask the person"},
+    annotations={"mutates": "world", "purpose": "ask the person", "network": False},  # the call that runs again may
 )
 TOOLS = (_TOOL,)
 

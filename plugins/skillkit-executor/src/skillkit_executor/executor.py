@@ -92,6 +92,9 @@ class RemoteExecutor(ToolExecutor):
     Args:
         host: whose tools.
         transport: ``local``, ``stdio`` or ``http``.
+
+    Attributes:
+        calling: the agent of each call that runs, from the choice of its sandbox on.
     """
 
     def __init__(self, host: Host, transport: Transport) -> None:
@@ -100,6 +103,7 @@ class RemoteExecutor(ToolExecutor):
         self.sandboxed = Sandboxed(host, transport)
         self._connections: dict[tuple[str, ...], Connection] = {}
         self._running: Counter[Connection] = Counter()
+        self.calling: list[AgentRunner] = []
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._starts: list[float] = []
         self._plugins: dict[str, str] = {}
@@ -136,7 +140,14 @@ class RemoteExecutor(ToolExecutor):
         place = place_of(tool, self.host, agent.toolbox.source(tool.name))
         if not place.remote:
             return await IN_PROCESS.execute(tool, args, ctx)
-        held = self.sandboxed.now(agent)
+        self.calling.append(agent)
+        try:
+            return await self._elsewhere(place, tool, args, ctx)
+        finally:
+            self.calling.remove(agent)
+
+    async def _elsewhere(self, place: Place, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        held = self.sandboxed.now(ctx.agent)
         for again in (tool.replay == "safe", False):
             connection = await self._connected(held, place)
             self._running[connection] += 1

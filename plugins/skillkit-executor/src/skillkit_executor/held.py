@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillkit_core import SkillKitError, UsageError
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
     from skillkit_core.settings.config import Layer
 
-    Rules = Sequence[tuple[str, str | Mapping[str, Any]]]
+    # data of a policy hold where they can; a name or a policy must hold
+    Rules = Sequence[tuple[str, Any]]
 
 __all__ = ["Held", "Sandboxed", "users"]
 
@@ -171,7 +173,7 @@ class Sandboxed:
 
     def _together(self, maker: Any, rules: Rules) -> Held | None:
         named: str | None = users(self._host, "sandbox")
-        must = [name for name in (named, *(rule for _, rule in rules)) if isinstance(name, str)]
+        must = [name for name, rule in ((named, named), *rules) if not isinstance(rule, (Mapping, NoneType))]
         if must and self._transport == "local":
             raise UsageError(
                 f"the policy {must[0]!r} must hold, and tools.executor: local runs tools in this process, which no sandbox holds",

@@ -75,6 +75,7 @@ def _tool(host: Host, made: Connection, tool: types.Tool, name: str) -> Tool:
     told = json.dumps([tool.description, tool.input_schema], sort_keys=True)
     about = {
         "mutates": "none" if read_only else "world",
+        "network": True,
         "mcp": {
             "server": server.name,
             "tool": tool.name,
@@ -140,7 +141,7 @@ def _resource_tool(host: Host) -> Tool:
             "additionalProperties": False,
         },
         replay="safe",
-        annotations={"mutates": "none"},
+        annotations={"mutates": "none", "network": True},
     )
 
 

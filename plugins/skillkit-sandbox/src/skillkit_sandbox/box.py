@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from skillkit_core.errors import SkillKitError, UsageError
 
 from .launcher import command_line
+from .network import is_off
 from .policy import SandboxPolicy, covers, lowest, policy_of
 
 if TYPE_CHECKING:
@@ -358,18 +359,18 @@ class Sandboxes:
             found = found.narrow(self.policy(name, workspace), workspace)
         return found
 
-    def rules(self, agent: AgentRunner) -> list[tuple[str, str | Mapping[str, Any]]]:
+    def rules(self, agent: AgentRunner) -> list[tuple[str, str | SandboxPolicy | Mapping[str, Any]]]:
         """Return what holds for an agent at this moment (``register_sandbox_rules``).
 
-        Each is a name and the data of a policy, or twice the name of a configured policy, which must hold.
+        Each is a name and the data of a policy; or a name and a policy, or twice the name of a configured one, which must hold.
         """
         if self._host is None:
             return []
         registry = self._host.registry("sandbox_rules")
-        found: list[tuple[str, str | Mapping[str, Any]]] = []
+        found: list[tuple[str, str | SandboxPolicy | Mapping[str, Any]]] = []
         for entry in registry.entries():
             said = registry.get(entry.address)(agent)
-            if isinstance(said, Mapping):
+            if isinstance(said, (Mapping, SandboxPolicy)):
                 found.append((registry.name_of(entry), said))
             else:
                 found += ((name, name) for name in said or ())
@@ -439,6 +440,8 @@ def network_of(host: Host) -> Callable[[AgentRunner], str]:
     known: list[Any] = [None, "on"]
 
     def read(agent: AgentRunner) -> str:
+        if is_off(agent):
+            return "NET off"
         elsewhere = bool(host.config.get("tools.executor"))
         if known[0] is not host.config:
             wanted = [host.config.get("executor.sandbox")] if elsewhere else []

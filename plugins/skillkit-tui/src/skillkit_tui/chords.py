@@ -91,7 +91,7 @@ class Missing:
         key: the key.
         help: what it would do.
         command: the slash command that does it, without the slash.
-        plugin: the distribution that brings it; empty: no distribution is known to.
+        plugin: the distribution that brings it.
     """
 
     key: str
@@ -102,17 +102,16 @@ class Missing:
     @property
     def needs(self) -> str:
         """What is missing."""
-        return f"needs {self.plugin or f'a plugin with /{self.command}'}"
+        return f"needs {self.plugin}"
 
     @property
     def text(self) -> str:
         """What is missing, and what to do."""
-        found = f"pip install {self.plugin}" if self.plugin else "the policy of the sandbox sets it"
-        return f"{self.help}: no plugin brings /{self.command} ({found})"
+        return f"{self.help}: no plugin brings /{self.command} (pip install {self.plugin})"
 
 
 EXPECTED = (
-    Missing("n", "network on or off", "network", ""),
+    Missing("n", "network on or off", "network", "skillkit-sandbox"),
     Missing("p", "plan", "plan", "skillkit-planning"),
     Missing("x", "execute the plan", "exec", "skillkit-planning"),
     Missing("e", "edit the plan", "edit-plan", "skillkit-planning"),
