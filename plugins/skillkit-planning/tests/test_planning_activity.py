@@ -198,7 +198,7 @@ async def test_the_plan_is_edited_and_left(agent_with, slash, skillkit_home):
         edit = await slash(agent, "/plan edit")
         assert isinstance(edit, Edit) and edit.path == skillkit_home.cwd / PLAN
         edit.path.write_text("by hand\n")
-        assert await edit.done() == "The plan has changed: 1 lines."
+        assert await edit.done() == "The plan has changed: 1 line."
         await slash(agent, "/plan")
         assert await slash(agent, "/plan off") == "Activity: execute. The plan is kept."
         await slash(agent, "/exec")

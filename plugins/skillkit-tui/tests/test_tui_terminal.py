@@ -100,8 +100,8 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     on.keys("Escape")
     on.expect("[NORMAL]")
     on.keys("Space")
-    on.expect("[LEADER]", "edit the plan")
-    on.keys("e")
+    on.expect("[LEADER]", "edit a file")
+    on.keys("w")
     on.expect("editing", gone=["[NORMAL]"])  # the editor has the terminal
     gate.open()
     on.expect("the plan is new", "● mark", "all is done", "[NORMAL]")
@@ -144,3 +144,21 @@ def test_wrong_usage_is_said_in_a_line(skillkit_cli):
     both = skillkit_cli("tui", "--session", "a", "--continue")
     assert both.exit_code == 2 and "exclude each other" in both.stderr
     assert "--resume" in skillkit_cli("tui", "--help").ok().stdout
+
+
+def test_a_plan_is_edited_while_the_agent_works(terminal, llm_server, skillkit_cli):
+    gate = Gate(after_deltas=1)
+    llm_server.script(Reply(text=["I work on ", "and it is done"], gate=gate))
+    on = terminal(SKILLKIT_TUI__LEADER_TIMEOUT="60", EDITOR="sh -c 'echo do it well > \"$0\"'")
+    on.expect("[INSERT] [EXECUTE]")
+    on.type("go")
+    on.expect("I work on")
+    on.keys("Escape")
+    on.expect("[NORMAL]")
+    on.keys("Space")
+    on.expect("[LEADER]", "edit the plan")
+    on.keys("e")
+    on.expect("The plan has changed: 1 line.", "I work on")
+    gate.open()
+    on.expect("and it is done")
+    assert (skillkit_cli.home.cwd / ".skillkit" / "plan.md").read_text() == "do it well\n"

@@ -34,6 +34,8 @@ class ExecutorConfig(BaseModel):
     @staticmethod
     def doctor(host: Host) -> None:
         """Open the sandboxes that the section names. Raise where one does not hold here, or holds nothing."""
+        if host.config.raw("executor") is None:
+            return
         from .held import Sandboxed
 
         Sandboxed.check(host)

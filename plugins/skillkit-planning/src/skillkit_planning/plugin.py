@@ -113,6 +113,14 @@ def register_indicators(register: Callable[[Factory], None]) -> None:
     register(Factory("activity", _activity))
 
 
+@hookimpl(optionalhook=True)
+def register_chords(register: Callable[[Any], None]) -> None:
+    """Edit the plan by the leader key, also while the agent works, where the plugin ``tui`` is there."""
+    from skillkit_tui import Chord
+
+    register(Chord("edit-plan", "e", "edit the plan", "skillkit_planning.slash:edit_plan"))
+
+
 def _activity(host: Host) -> Callable[[AgentRunner], str]:
     return lambda agent: activity_of(agent).upper()
 

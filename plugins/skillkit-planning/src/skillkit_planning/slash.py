@@ -10,9 +10,11 @@ from skillkit_commands import Edit, Prompt, SlashCommand
 from skillkit_core.cli.output import short_path
 
 if TYPE_CHECKING:
+    from skillkit_tui.chords import Front
+
     from skillkit_core import AgentRunner, UserInterface
 
-__all__ = ["COMMANDS", "complete", "execute", "plan"]
+__all__ = ["COMMANDS", "complete", "edit_plan", "execute", "plan"]
 
 _WORDS = ("edit", "show", "off")
 
@@ -39,7 +41,8 @@ async def plan(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> 
             before, after = text, await keep_plan(session, agent.host, agent.cwd)
             if after == before:
                 return "The plan is as it was."
-            return f"The plan has changed: {len((after or '').splitlines())} lines."
+            lines = len((after or "").splitlines())
+            return f"The plan has changed: {lines} {'line' if lines == 1 else 'lines'}."
 
         return Edit(path, edited)
     await begin_planning(agent)
@@ -48,6 +51,14 @@ async def plan(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> 
     held = await kernel(agent)
     how = "The kernel refuses it" if held else "A guard checks every call, and the kernel refuses nothing"
     return f"Activity: plan. Nothing but {short_path(str(path))} is changed. {how}. /exec carries it out."
+
+
+async def edit_plan(front: Front) -> str | None:
+    """Open the plan in the editor of the person."""
+    asked = await plan(front.agent, "edit", front.ui)
+    assert isinstance(asked, Edit)
+    await front.edit(asked.path)
+    return await asked.done()
 
 
 async def execute(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> Prompt:

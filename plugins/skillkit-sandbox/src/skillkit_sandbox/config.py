@@ -40,6 +40,8 @@ class SandboxConfig(BaseModel):
     @staticmethod
     def doctor(host: Host) -> None:
         """Open the sandbox of commands. Raise where it does not hold here."""
+        if host.config.raw("sandbox") is None:
+            return
         from .box import Sandboxes
 
         maker = Sandboxes(host)

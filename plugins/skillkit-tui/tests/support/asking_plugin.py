@@ -34,4 +34,4 @@ def before_tool_call(event):
 def register_chords(register):
     from skillkit_tui import Chord
 
-    register(Chord("edit", "e", "edit the plan", edit))
+    register(Chord("edit", "w", "edit a file", edit))
