@@ -54,7 +54,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         _check_names(host)
         for _, model in host.section_models():
             getattr(model, "doctor", lambda host: None)(host)
-        return f"{sum(origin != 'default' for *_, origin in host.config.values())} settings differ from the defaults"
+        return f"settings that differ from the defaults: {sum(o != 'default' for *_, o in host.config.values())}"
 
     def loading() -> str:
         host.collect_all()

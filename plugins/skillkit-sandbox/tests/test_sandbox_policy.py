@@ -39,9 +39,11 @@ def test_a_policy_that_cannot_be_read_is_an_error_that_names_the_key(tmp_path):
     file = tmp_path / "policy.yaml"
     file.write_text("write: [.]\nnetwork: off\nlimits: {processes: 5}\n")
     assert load_policy(file).network == "off"
+    file.write_text("write: .\nenv: HOME\n")
+    assert (load_policy(file).write, load_policy(file).env) == ((".",), ("HOME",)), "one value is a list of one"
     for text, said in (
         ("wirte: [.]", "wirte: unknown key"), ("network: maybe", "network"), ("domains: ['http://x/']", "is no domain"),
-        ("limits: {processes: 0}", "limits.processes"), ("- a", "holds no policy"), ("a: [", "cannot be read"),
+        ("limits: {processes: 0}", "limits.processes"), ("- a", "holds no policy"), ("a: [", "policy.yaml:1: cannot be read"),
     ):  # fmt: skip
         file.write_text(text)
         with pytest.raises(ConfigError, match=said) as caught:

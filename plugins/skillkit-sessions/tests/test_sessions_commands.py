@@ -166,7 +166,7 @@ def test_a_tree_follows_agents_also_one_that_outlived_the_run_that_asked_it(run)
     ]  # fmt: skip
     assert tree["agents"][1]["path"][:-1] == tree["agents"][0]["path"]
     assert used == 6 * 15 == 2 * 15 + sum(one["tokens"] for one in tree["agents"]), "the books hold all of them"
-    assert f"\n   └─ {tree['agents'][1]['agent']}  {ids['digger']}  1 requests" in run("tree")
+    assert f"\n   └─ {tree['agents'][1]['agent']}  {ids['digger']}  1 request," in run("tree")
     rows = {row["id"]: (row["parent_session"], row["nested"]) for row in json.loads(run("list", "--json"))}
     asked = {"main": None, "scout": "main", "digger": "scout", "late": "main"}
     assert rows == {ids[name]: (ids.get(above), above is not None) for name, above in asked.items()}

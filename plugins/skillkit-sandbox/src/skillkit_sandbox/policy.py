@@ -99,6 +99,11 @@ class SandboxPolicy(BaseModel):
             {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
         )  # YAML reads on as true
 
+    @field_validator("write", "write_files", "read", "protect", "hide", "domains", "env", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
     @field_validator("write", "write_files", "read", "protect", "hide")
     @classmethod
     def _paths(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -228,8 +233,10 @@ def load_policy(path: str | Path) -> SandboxPolicy:
     try:
         data = yaml.safe_load(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise ConfigError(f"cannot be read: {said}", where=str(path), hint="a policy is YAML or JSON") from None
+        said = getattr(error, "strerror", None) or getattr(error, "problem", None) or error
+        mark = getattr(error, "problem_mark", None)
+        where = str(path) if mark is None else f"{path}:{mark.line + 1}"
+        raise ConfigError(f"cannot be read: {said}", where=where, hint="a policy is YAML or JSON") from None
     if not isinstance(data, Mapping):
         raise ConfigError("holds no policy", where=str(path), hint="write keys such as write: [.]")
     return policy_of(data, str(path))

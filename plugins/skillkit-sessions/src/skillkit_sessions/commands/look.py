@@ -160,7 +160,8 @@ def tree(ctx: click.Context, session: str | None, store: str | None, as_json: bo
         echo("agents")
     for agent in agents:
         depth = sum(other.path == agent.path[: len(other.path)] for other in agents if other is not agent)
-        used = f"{agent.requests} requests, {agent.tokens:,} tokens" + (f", ${agent.cost:.4f}" if agent.cost else "")
+        count = "1 request" if agent.requests == 1 else f"{agent.requests} requests"
+        used = f"{count}, {agent.tokens:,} tokens" + (f", ${agent.cost:.4f}" if agent.cost else "")
         place = agent.session if agent.kept else "not kept"
         head = f"{'   ' * depth}└─ {printable(agent.path[-1])}  {place}  {used}"
         echo(f"{head}  {cut(printable(agent.title or ''), max(12, width - len(head) - 2))}".rstrip())
