@@ -213,6 +213,30 @@ def test_nothing_is_left_when_the_last_session_ends(host):
     asyncio.run(run())
 
 
+def test_a_session_that_ended_at_once_begins_no_watch_in_a_later_one(host, monkeypatch):
+    monkeypatch.setattr(skillkit_watch.plugin, "QUIET", quiet := 3600.0)
+
+    async def run():
+        loop, timers = asyncio.get_running_loop(), []
+        call_later = loop.call_later
+
+        def kept(delay, *args, **more):
+            timer = call_later(delay, *args, **more)
+            if delay == quiet:
+                timers.append(timer)
+            return timer
+
+        monkeypatch.setattr(loop, "call_later", kept)
+        for _ in range(2):
+            async with AgentRunner(AgentConfig(model="scripted"), host=host) as agent:
+                agent.set_adapter(ScriptedModel(["done"]))
+                await agent.chat("please")
+        assert [timer.cancelled() for timer in timers] == [True, True]
+        await host.aclose()
+
+    asyncio.run(run())
+
+
 def test_a_host_can_be_told_not_to_watch(make_host, monkeypatch):
     monkeypatch.setattr(skillkit_watch.plugin, "QUIET", 0.0)
     monkeypatch.setattr("skillkit_watch.watch.FolderWatch.changes", lambda self: pytest.fail("it is switched off"))

@@ -11,12 +11,15 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection
 
 if TYPE_CHECKING:
+    from asyncio import TimerHandle
+
     from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events.types import SessionShutdownEvent, SessionStartEvent
 
 
 QUIET = 1.0  # seconds
 _open: WeakKeyDictionary[Host, WeakSet[AgentRunner]] = WeakKeyDictionary()  # agents whose session is open
+_waiting: WeakKeyDictionary[Host, TimerHandle] = WeakKeyDictionary()  # until a watch begins
 
 
 @hookimpl
@@ -47,7 +50,7 @@ def _later(host: Host) -> None:
     from contextvars import Context
 
     # a context of its own: what begins then is no part of the handler that is called now
-    get_running_loop().call_later(QUIET, _begin, host, context=Context())
+    _waiting[host] = get_running_loop().call_later(QUIET, _begin, host, context=Context())
 
 
 def _begin(host: Host) -> None:
@@ -75,5 +78,7 @@ async def session_shutdown(event: SessionShutdownEvent, ctx: HandlerContext) -> 
 def host_shutdown(host: Host) -> None:
     """End with the host."""
     _open.pop(host, None)
+    if (timer := _waiting.pop(host, None)) is not None:
+        timer.cancel()
     if (sessions := sys.modules.get(f"{__package__}.sessions")) is not None:
         sessions.stop(host)
