@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .guard import forbidden_by
-from .listing import explain, listing
-from .offers import ACTIVATE, request_of, skills_of
+from .listing import explain
+from .offers import ACTIVATE, Offer, request_of, skills_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -50,24 +50,31 @@ def skills_told(agent: AgentRunner) -> Sequence[Mapping[str, str]]:
     The same object while nothing changes.
     """
     state = skills_of(agent)
-    offered, active = state.offered(agent.session), tuple(state.active())
-    key = (state.offer, offered, active)
+    offer, offered, active = state.offer, state.offered(agent.session), tuple(state.active())
+    key = (offer, offered, active)
     kept = agent.state("skills").get("told")
     if kept is None or kept[0][0] is not key[0] or kept[0][1:] != key[1:]:
-        kept = agent.state("skills")["told"] = key, _told(agent, {id(s) for s in offered}, {id(s) for s in active})
+        ids = (frozenset(map(id, offered)), frozenset(map(id, active)))
+        found = offer.told.get(ids)
+        if found is None:
+            found = _told(agent, offer, *ids)
+            if offer.steady:  # all agents of the host are told the same
+                offer.told[ids] = found
+        kept = agent.state("skills")["told"] = key, found
     rows: Sequence[Mapping[str, str]] = kept[1]
     return rows
 
 
-def _told(agent: AgentRunner, offered: Collection[int], active: Collection[int]) -> list[Mapping[str, str]]:
-    rows = list(listing(agent.host))
+def _told(
+    agent: AgentRunner, offer: Offer, offered: Collection[int], active: Collection[int]
+) -> Sequence[Mapping[str, str]]:
     found: list[Mapping[str, str]] = []
-    for verdict in explain(agent.host, rows, request_of(agent.session).query):
+    for verdict in explain(agent.host, offer.rows, request_of(agent.session).query):
         row = verdict.row
         told = "active" if id(row.skill) in active else "listed" if id(row.skill) in offered else "hidden"
         why = ("; ".join(verdict.model) or "its gates are closed for this request") if told == "hidden" else ""
         found.append({"name": row.name, "source": row.skill.source, "state": told, "reason": why})
-    return found
+    return tuple(found)
 
 
 def forbidden(agent: AgentRunner) -> Mapping[str, str] | None:

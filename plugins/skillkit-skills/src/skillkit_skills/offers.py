@@ -74,17 +74,23 @@ class Offer:
         tools: the tool of an action, by the names of skill and action.
         plans: what a model is told, by what it depends on.
         catalogues: the last few lists as text.
+        rows: every skill, as it was looked at.
+        steady: what is wrong with a skill is the same for each request.
+        told: why each skill is offered or hidden, by the identities of the offered and the active ones.
     """
 
     version: int
     looked: float
+    rows: tuple[Listed, ...]
     listed: tuple[Listed, ...]
     skills: tuple[Skill, ...]
     gated: bool
     eligible: frozenset[int]
+    steady: bool
     tools: dict[tuple[str, str], Tool] = field(default_factory=dict)
     plans: dict[Any, Plan] = field(default_factory=dict)
     catalogues: list[tuple[tuple[Skill, ...], str]] = field(default_factory=list)
+    told: dict[Any, Sequence[Mapping[str, str]]] = field(default_factory=dict)
 
     def catalogue_of(self, offered: tuple[Skill, ...]) -> str:
         """The list of ``offered``; rendered once while the same ones are offered."""
@@ -154,16 +160,17 @@ def _offer_of(host: Host) -> Offer:
     now = monotonic()
     if kept is not None and kept.version == host.skills.version and now - kept.looked <= MOMENT:
         return kept
-    every = list(listing(host, surroundings_of(host)))
-    found = [one for one in every if one.offered]
-    eligible = frozenset(id(one.skill) for one in every if one.eligible)
-    listed = tuple(sorted(found, key=lambda o: (-o.skill.priority, o.name)))
-    if kept is not None and kept.version == host.skills.version and kept.listed == listed and kept.eligible == eligible:
+    rows = tuple(listing(host, surroundings_of(host)))
+    if kept is not None and kept.version == host.skills.version and kept.rows == rows:
         kept.looked = now  # nothing changed: keep the objects that agents share
         return kept
+    eligible = frozenset(id(one.skill) for one in rows if one.eligible)
+    listed = tuple(sorted((one for one in rows if one.offered), key=lambda o: (-o.skill.priority, o.name)))
     skills = tuple(one.skill for one in listed)
-    gates = filters(host) or any(map(gated, skills))
-    offer = _offers[host] = Offer(host.skills.version, now, listed, skills, gates, eligible)
+    filtered = filters(host)
+    gates = filtered or any(map(gated, skills))
+    steady = not filtered and not any(row.skill.paths or row.skill.requires_explicit_keywords for row in rows)
+    offer = _offers[host] = Offer(host.skills.version, now, rows, listed, skills, gates, eligible, steady)
     return offer
 
 
