@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import load_object
@@ -27,6 +27,7 @@ class Toolbox(Part):
 
     Attributes:
         own: the tools of this agent alone.
+        offered: what :meth:`tools` returned last.
     """
 
     _key: tuple[Any, ...]
@@ -40,8 +41,10 @@ class Toolbox(Part):
         self._factories: dict[int, tuple[ToolSet, Any]] = {}
         self._version = -1
         self._registry: Registry[Any] | None = None
+        self._entries: Sequence[Entry[Any]] = ()
         self._sets: tuple[Entry[ToolSet], ...] = ()
-        self._tools: tuple[Tool, ...] = ()
+        self._answers: tuple[tuple[Tool, ...], ...] = ()
+        self.offered: tuple[Tool, ...] = ()
         self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
         self._failed: tuple[int, ...] = ()
@@ -83,39 +86,43 @@ class Toolbox(Part):
         """Return the tools that the model may call now, sorted by name; the same tuple for an unchanged set."""
         if self._registry is None:
             self._registry = self._host.tools
-        registry = self._registry
-        if self._version != registry.version:
-            self._version = registry.version
-            self._sets = tuple(e for e in registry.entries() if isinstance(e.item, ToolSet))
-        dynamic = tuple([self._dynamic(e.item, e.source) for e in self._sets])
+        if self._version != self._registry.version:
+            self._version, self._entries = self._registry.version, self._registry.entries()
+            self._sets = tuple(e for e in self._entries if isinstance(e.item, ToolSet))
+        self._answers = tuple([self._dynamic(e.item, e.source) for e in self._sets])
         self._only = (self._only_own,) if self._nesting.parent is None else self._nesting.only_tools()
-        key = (registry.version, self.own, dynamic, self._only)
+        key = (self._version, self.own, self._answers, self._only)
         if key != self._key:
-            self._build(registry.entries(), dynamic)
+            self._build()
             self._key = key
-        return self._tools
+        return self.offered
 
-    def _build(self, entries: Sequence[Entry[Any]], dynamic: Sequence[tuple[Tool, ...]]) -> None:
-        answers = iter(dynamic)
+    def of_plugins(self) -> Iterator[tuple[Tool, str | None]]:
+        """Yield what plugins had at the last :meth:`tools`, offered or not, each tool with its plugin."""
+        answers = iter(self._answers)
+        for entry in self._entries:
+            for tool in next(answers) if isinstance(entry.item, ToolSet) else (entry.item,):
+                yield tool, entry.source
+
+    def _build(self) -> None:
         prefer = self._host.tools.prefer
         allowed = frozenset(self._host.config.get("tools.allow", ()))
         own = {tool.name for tool in self.own}
         offered = [tool for tool in self.own if not tool.opt_in or tool.name in allowed]
         by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in offered}
-        for entry in entries:
-            for tool in next(answers) if isinstance(entry.item, ToolSet) else (entry.item,):
-                if tool.opt_in and tool.name not in allowed:
-                    continue
-                chosen = prefer.get(tool.name) == entry.source and tool.name not in own
-                if chosen or tool.name not in by_name:
-                    by_name[tool.name] = (tool, entry.source)
+        for tool, source in self.of_plugins():
+            if tool.opt_in and tool.name not in allowed:
+                continue
+            chosen = prefer.get(tool.name) == source and tool.name not in own
+            if chosen or tool.name not in by_name:
+                by_name[tool.name] = (tool, source)
         names = sorted(name for name in by_name if all(only is None or name in only for only in self._only))
         for name in names:
             if self._by_name.get(name) is not by_name[name][0]:
                 note_unchecked(self._host, *by_name[name])
         self._by_name = {name: by_name[name][0] for name in names}
         self._sources = {name: by_name[name][1] for name in names}
-        self._tools = tuple(self._by_name.values())
+        self.offered = tuple(self._by_name.values())
 
     def get(self, name: str) -> Tool | None:
         """Return the tool called ``name``; ``None`` when the agent does not offer it."""

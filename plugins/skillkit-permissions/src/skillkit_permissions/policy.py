@@ -179,6 +179,8 @@ def denied_tools(agent: AgentRunner) -> Mapping[str, str]:
     """Return which rules keep a tool, or some of its calls, from a model, by the name of the tool."""
     policy, state = policy_of(agent.host), agent.state("permissions")
     key = (agent.host.tools.version, rules_of(agent, policy).deny)
+    if not key[1]:
+        return {}
     if state.get("denied_for") != key:
         names = {tool.name for tool in (*agent.tools, *(t for t in agent.host.tools.items() if isinstance(t, Tool)))}
         found = {

@@ -6,19 +6,19 @@ usage, results) is not in the note.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from skillkit_core.agent.context import estimator_for
-from skillkit_core.descriptors import load_object
-from skillkit_core.errors import SkillKitError, in_words
+from skillkit_core.errors import in_words
 from skillkit_core.frozen import EMPTY
-from skillkit_core.tools import Tool, ToolSet
+from skillkit_core.tools import Tool
 
 from .texts import Texts
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner
+    from skillkit_core import AgentRunner, Host
     from skillkit_core.events.types import (
         ApprovalResolvedEvent,
         BeforeModelRequestEvent,
@@ -33,6 +33,10 @@ __all__ = ["NOTE", "Recorder", "texts_of"]
 NOTE = "why.request"
 MOST = 20  # rows of a list in a note
 REASON = 400  # characters
+SHARED = 4  # lists of each name
+_Key: TypeAlias = tuple[Any, ...]
+# the last lists of a host: all that one depends on, its digest, and the texts that it needs; most sessions have the same
+_shared: WeakKeyDictionary[Host, dict[str, list[tuple[_Key, str, Mapping[str, str]]]]] = WeakKeyDictionary()
 
 
 class Recorder:
@@ -119,9 +123,23 @@ class Recorder:
             "tokens": about.tokens,
             "window": about.model.context_window,
             "messages": len(request.messages),
-            "sections": self._kept("sections", (self._parts, request.system), lambda: self._sections(agent)),
-            "tools": self._kept("tools", (*tools, *said), lambda: self._tools(agent, said)),
-            "skills": self._kept("skills", skills, lambda: [dict(row) for rows in skills for row in rows]),
+            "sections": self._kept(
+                agent,
+                "sections",
+                (self._parts, request.system),
+                lambda: self._sections_of(agent),
+                lambda texts: self._sections(agent, texts),
+            ),
+            "tools": self._kept(
+                agent,
+                "tools",
+                (*tools, *said),
+                lambda: self._tools_of(agent, said),
+                lambda texts: self._tools(agent, said),
+            ),
+            "skills": self._kept(
+                agent, "skills", skills, lambda: skills, lambda texts: [dict(row) for rows in skills for row in rows]
+            ),
         }
         optional = {
             "failed": answer is None or None,
@@ -137,15 +155,28 @@ class Recorder:
         self._decisions.clear()
         await session.note(NOTE, data)
 
-    def _kept(self, name: str, key: tuple[Any, ...], make: Any) -> str:
-        """Return the digest of a list, made again only when ``key`` has changed."""
+    def _kept(
+        self, agent: AgentRunner, name: str, key: _Key, depends: Callable[[], _Key], make: Callable[[Texts], Any]
+    ) -> str:
+        """Return the digest of a list.
+
+        It is looked for again only when ``key`` has changed, and made again only where no session of the host had one that
+        ``depends`` on the same.
+        """
         kept = self._keys.get(name)
         if kept is not None and (kept[0] is key or kept[0] == key):  # the same objects are equal at once
             return kept[1]
         assert self.texts is not None
-        digest = self.texts.keep_json(make())
-        self._keys[name] = key, digest
-        return digest
+        last, own = _shared.setdefault(agent.host, {}).setdefault(name, []), depends()
+        found = next((one for one in last if one[0] == own), None)
+        if found is None:
+            texts = Texts(None)
+            digest = texts.keep_json(make(texts))
+            found = own, digest, texts.memory
+            last[:] = [found, *last[: SHARED - 1]]
+        self.texts.add(found[2])
+        self._keys[name] = key, found[1]
+        return found[1]
 
     def _chosen_by(self, agent: AgentRunner, about: BeforeModelRequestEvent) -> str:
         key = (about.model.id, about.provider, agent.config, len(self.fallbacks))
@@ -174,17 +205,25 @@ class Recorder:
             return f"default of the provider in {origin}"
         return "default of the first provider that can be asked"
 
-    def _sections(self, agent: AgentRunner) -> list[dict[str, Any]]:
+    def _sections_of(self, agent: AgentRunner) -> _Key:
+        """Return what :meth:`_sections` depends on."""
+        system = self.sent.system
+        return system, agent.redact(system), self._parts, agent.host.context_providers.version, *self._estimated(agent)
+
+    def _estimated(self, agent: AgentRunner) -> _Key:
+        assert self._about is not None
+        return self._about.model, agent.host.token_estimators.version
+
+    def _sections(self, agent: AgentRunner, texts: Texts) -> list[dict[str, Any]]:
         """Return the sections of the system prompt in order; texts of handlers are one section each."""
-        assert self.texts is not None and self._about is not None
+        assert self._about is not None
         estimate = estimator_for(agent.host, self._about.model).text
         rest = self.sent.system
         rows: list[dict[str, Any]] = []
 
         def row(name: str, source: str, text: str) -> None:
-            assert self.texts is not None
             text = agent.redact(text)
-            rows.append({"name": name, "from": source, "tokens": estimate(text), "text": self.texts.keep(text)})
+            rows.append({"name": name, "from": source, "tokens": estimate(text), "text": texts.keep(text)})
 
         for name, text in self._parts.items():
             before, found, after = rest.partition(text)
@@ -198,6 +237,22 @@ class Recorder:
         if rest.strip():
             row("(added)", "a handler", rest.strip())
         return rows
+
+    def _tools_of(self, agent: AgentRunner, said: _Said) -> _Key:
+        """Return what :meth:`_tools` depends on."""
+        box = agent.toolbox
+        return (
+            tuple([(tool.name, tool.description, tool.parameters, box.source(tool.name)) for tool in self.sent.tools]),
+            tuple([tool.name for tool in box.offered]),
+            tuple([(tool.name, tool.opt_in) for tool in box.own]),
+            tuple([(tool.name, tool.opt_in, source) for tool, source in box.of_plugins()]),
+            agent.config.only_tools,
+            agent.nesting.only_tools(),
+            agent.host.config.get("tools.allow", ()),
+            _listeners(agent, "turn_start"),
+            said,
+            *self._estimated(agent),
+        )
 
     def _tools(self, agent: AgentRunner, said: _Said) -> dict[str, Any]:
         """Return the tools that were offered, with their size and what is said of them, and those that were withheld."""
@@ -247,8 +302,8 @@ def _withheld(agent: AgentRunner, offered: set[str], said: _Said) -> list[dict[s
     found: dict[str, dict[str, str]] = {}
     own = {tool.name for tool in agent.toolbox.own}
     allowed = agent.host.config.get("tools.allow", ())
-    named = {tool.name for tool in agent.tools}
-    for tool, source in _every(agent):
+    named = {tool.name for tool in agent.toolbox.offered}
+    for tool, plugin in (*((tool, None) for tool in agent.toolbox.own), *agent.toolbox.of_plugins()):
         if tool.name in offered or tool.name in found:
             continue
         by, reason = "settings", "opt-in: neither tools.allow nor a rule allows it"
@@ -259,25 +314,12 @@ def _withheld(agent: AgentRunner, offered: set[str], said: _Said) -> list[dict[s
             by, reason = "only_tools", "only_tools of an outer agent" if inherited else "only_tools of the agent"
         elif not tool.opt_in or tool.name in allowed or tool.name in own:
             by, reason = "unknown", "its plugin does not offer it now"
-        for plugin, reasons in said:
+        for teller, reasons in said:
             if tool.name in reasons:
-                by, reason = plugin, reasons[tool.name]
+                by, reason = teller, reasons[tool.name]
                 break
-        found[tool.name] = {"name": tool.name, "from": source, "by": by, "reason": reason}
+        found[tool.name] = {"name": tool.name, "from": plugin or "application", "by": by, "reason": reason}
     return [found[name] for name in sorted(found)]
-
-
-def _every(agent: AgentRunner) -> list[tuple[Tool, str]]:
-    every = [(tool, "application") for tool in agent.toolbox.own]
-    for entry in agent.host.tools.entries():
-        if isinstance(entry.item, ToolSet):
-            try:
-                every += [(tool, entry.source or "application") for tool in load_object(entry.item.factory)(agent)]
-            except SkillKitError:  # the toolbox has reported it
-                continue
-        else:
-            every.append((entry.item, entry.source or "application"))
-    return every
 
 
 def _listeners(agent: AgentRunner, event: str) -> str:

@@ -31,13 +31,19 @@ class Texts:
     def keep(self, text: str) -> str:
         """Keep a text; return its digest. A folder that cannot be written is left alone: the digest says enough for a diff."""
         digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-        if self.folder is None:
-            self.memory[digest] = text
-        elif digest not in self._known:
-            with suppress(OSError):
-                self._write(self.folder, digest, text)
-            self._known.add(digest)
+        self.add({digest: text})
         return digest
+
+    def add(self, texts: Mapping[str, str]) -> None:
+        """Keep texts by their digests."""
+        if self.folder is None:
+            self.memory.update(texts)
+            return
+        for digest, text in texts.items():
+            if digest not in self._known:
+                with suppress(OSError):
+                    self._write(self.folder, digest, text)
+                self._known.add(digest)
 
     def keep_json(self, value: Any) -> str:
         """Keep a JSON value; return its digest."""
