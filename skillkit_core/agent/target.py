@@ -267,7 +267,7 @@ class TargetSelection(Part):
         get, given = self._agent.host.config.get, given or self._agent.config
         model = get("model") if given.model is None else given.model
         if given.base_url is not None or not self._at_home(given):
-            return replace(given, model=model)
+            return given if model is given.model else replace(given, model=model)
         provider, api = given.provider or get("provider"), given.api or get("api")
         return replace(given, model=model, provider=provider, api=api, base_url=get("base_url"))
 

@@ -39,6 +39,7 @@ class Policy:
         days: how long answers are remembered.
         memory: the remembered answers.
         ignored: settings that do not count, and why.
+        sources: what other plugins say, and the version of their registry.
     """
 
     config: Any
@@ -49,6 +50,7 @@ class Policy:
     days: float
     memory: Memory
     ignored: tuple[str, ...] = ()
+    sources: tuple[int, Sequence[SkillRules]] = (-1, ())
 
 
 def policy_of(host: Host) -> Policy:
@@ -111,17 +113,23 @@ def _folder_of(agent: AgentRunner) -> str:
 
 def rules_of(agent: AgentRunner, policy: Policy) -> Rules:
     """Return the rules that count for an agent now."""
-    session = agent.session_id
-    found = policy.rules + policy.memory.rules(_folder_of(agent), session)
-    for origin, texts in _of_plugins(agent):
+    found = _remembered(agent, policy)
+    for origin, texts in _of_plugins(agent, policy):
         found += Rules.of(texts.get("deny", ()), texts.get("ask", ()), texts.get("allow", ()), origin)
     return found
 
 
-def _of_plugins(agent: AgentRunner) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _remembered(agent: AgentRunner, policy: Policy) -> Rules:
+    """Return the rules of the layers and of the answers that hold for an agent."""
+    memory = policy.memory
+    return policy.rules + memory.rules(_folder_of(agent), agent.session_id) if memory.all() else policy.rules
+
+
+def _of_plugins(agent: AgentRunner, policy: Policy) -> Iterator[tuple[str, Mapping[str, Any]]]:
     registry = agent.host.registry("permission_rules")
-    for name in registry.list():
-        source: SkillRules = registry.get(name)
+    if policy.sources[0] != registry.version:
+        policy.sources = registry.version, [registry.get(name) for name in registry.list()]
+    for source in policy.sources[1]:
         yield from source(agent)
 
 
@@ -131,7 +139,7 @@ def mode_of(agent: AgentRunner, policy: Policy) -> Mode:
     It is never looser than what plugins say and than its parents'.
     """
     modes: list[Mode] = [agent.state("permissions").get("mode", policy.mode)]
-    modes += [texts["mode"] for _, texts in _of_plugins(agent) if texts.get("mode") in MODES]
+    modes += [texts["mode"] for _, texts in _of_plugins(agent, policy) if texts.get("mode") in MODES]
     if agent.nesting.parent is not None:
         modes.append(mode_of(agent.nesting.parent.run.agent, policy))
     return min(modes, key=_STRICTNESS.__getitem__)
@@ -162,7 +170,7 @@ def request_for(
 def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """Return the opt-in tools that a rule allows or asks about; the same tuple while nothing changes."""
     policy = policy_of(agent.host)
-    rules = policy.rules + policy.memory.rules(_folder_of(agent), agent.session_id)
+    rules = _remembered(agent, policy)
     state = agent.state("permissions")
     registry = agent.host.tools
     key = (registry.version, rules)

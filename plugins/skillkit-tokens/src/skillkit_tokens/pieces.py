@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 __all__ = ["PIECES", "pieces", "weigh"]
 
@@ -12,6 +13,8 @@ PIECES = (
     "words", "long", "longer", "camel", "capitals", "digits", "numbers", "mixed", "signs", "joined", "lines", "indent",
     "accents", "cyrillic", "middle_east", "indic", "cjk", "hangul", "typographic", "emoji",
 )  # fmt: skip
+
+_SHORT = 16_000  # characters of a text whose pieces are kept: sessions of a host have the same system prompt
 
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _LETTERS = b"aAe"
@@ -72,7 +75,11 @@ def pieces(text: str) -> tuple[int, ...]:
 
 def weigh(text: str, weights: Sequence[float]) -> float:
     """Return the sum of the pieces of a text, each by its weight in the order of :data:`PIECES`."""
-    return sum(n * w for n, w in zip(pieces(text), weights, strict=True) if n)
+    counted = _kept(text) if len(text) <= _SHORT else pieces(text)
+    return sum([n * w for n, w in zip(counted, weights, strict=True) if n])
+
+
+_kept = lru_cache(32)(pieces)
 
 
 def named(weights: Mapping[str, float]) -> tuple[float, ...]:
