@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from skillkit_core.errors import ToolError
 from skillkit_core.frozen import EMPTY
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 OUTPUT_CAP = 256 * 1024
+_variables: WeakKeyDictionary[Host, tuple[int, Any, Sequence[str]]] = WeakKeyDictionary()  # that hold keys of skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,16 +231,25 @@ async def _secrets(
 
 def remember_secrets(host: Host) -> None:
     """Have the values of what skills declare replaced wherever text leaves, also before an action gets them."""
-    from .settings import entry_of
+    from .settings import entry_of, settings_of
 
-    for skill in host.skills.items():
-        entry = entry_of(host, skill)
-        own = entry.env if entry is not None else {}
-        if entry is not None and entry.api_key:
-            host.remember_secret(entry.api_key)
-        for action in skill.actions:
-            for name in _declared(skill, action):
-                host.remember_secret((own[name] if name in own else host.environ.get(name)) or "")
+    version, settings = host.skills.version, settings_of(host)
+    kept = _variables.get(host)
+    if kept is None or kept[0] != version or kept[1] is not settings:
+        names: dict[str, None] = {}
+        for skill in host.skills.items():
+            entry = entry_of(host, skill)
+            own = entry.env if entry is not None else {}
+            if entry is not None and entry.api_key:
+                host.remember_secret(entry.api_key)
+            for name in (name for action in skill.actions for name in _declared(skill, action)):
+                if name in own:
+                    host.remember_secret(own[name] or "")
+                else:
+                    names[name] = None
+        kept = _variables[host] = version, settings, tuple(names)
+    for name in kept[2]:
+        host.remember_secret(host.environ.get(name) or "")
 
 
 def _declared(skill: Skill, action: SkillAction) -> list[str]:
