@@ -185,7 +185,8 @@ def test_an_ordinary_user_works_inside_as_root_does():
     ("settings", "words"),
     [
         ({"transport": "http"}, "http cannot reach a process in the sandbox policy 'mine', whose network is off"),
-        ({"transport": "local"}, "tools.executor: local runs tools in this process, which no sandbox holds"),
+        ({"transport": "local"}, "tools run in this process (local), which no sandbox holds"),
+        ({"transport": None}, "tools run in this process (local), which no sandbox holds"),
         ({"executor.sandbox": "nobody"}, "unknown sandbox policy 'nobody'"),
     ],
 )
@@ -193,7 +194,7 @@ async def test_what_no_sandbox_holds_is_refused_and_nothing_runs(settings, words
     async with agent_in(Reply(calls=[bash("touch ran")]), "done", **settings) as agent:
         await agent.chat("go")
         assert words in results(agent)[0].text and not (work / "ran").exists()
-        if settings.get("transport"):
+        if "transport" in settings:
             assert "tools.executor: stdio" in results(agent)[0].text
 
 

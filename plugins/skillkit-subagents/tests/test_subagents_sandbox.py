@@ -155,7 +155,7 @@ def test_the_sandbox_of_an_agent_file_is_shown(skillkit_cli, skillkit_home):
         (
             {"tools": {"executor": "local"}, "executor": {}},
             PLUGINS,
-            "local runs tools in this process, which no sandbox holds",
+            "tools run in this process (local), which no sandbox holds",
         ),
         ({"sandbox": {"backend": "nobody"}, "executor": {}}, PLUGINS, "unknown sandbox backend 'nobody'"),
         ({"executor": {}, "sandbox": None}, (*TOOLS, PLUGINS[-1]), "nothing here holds an agent to a sandbox policy"),

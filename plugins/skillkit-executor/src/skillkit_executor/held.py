@@ -176,8 +176,8 @@ class Sandboxed:
         must = [name for name, rule in ((named, named), *rules) if not isinstance(rule, (Mapping, NoneType))]
         if must and self._transport == "local":
             raise UsageError(
-                f"the policy {must[0]!r} must hold, and tools.executor: local runs tools in this process, which no sandbox holds",
-                hint="tools.executor: stdio",
+                f"the policy {must[0]!r} must hold, and tools run in this process (local), which no sandbox holds",
+                hint="set tools.executor: stdio",
             )
         if maker is None:
             if named is not None:

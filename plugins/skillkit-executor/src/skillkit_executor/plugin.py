@@ -9,7 +9,7 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, HandlerContext, Host, Tool, ToolCallEventResult, ToolSet
+    from skillkit_core import AgentRunner, HandlerContext, Host, Tool, ToolCallEventResult, ToolExecutor, ToolSet
     from skillkit_core.events.types import ApprovalResolvedEvent, ToolCallEvent
 
 
@@ -27,6 +27,17 @@ def register_executors(register: Callable[[Factory], None]) -> None:
     register(
         Factory("http", "skillkit_executor.executor:http", "runs tools in a child process that serves on loopback")
     )
+
+
+@hookimpl
+def resolve_executor(name: str | None, host: Host) -> ToolExecutor | None:
+    """Let no tool run outside of the sandbox that ``executor.sandbox`` names, where nobody says which process runs tools.
+
+    The executor ``local`` refuses each call that the sandbox should hold, and says what to set.
+    """
+    if name or host.config.get("tools.executor") or not host.config.raw("executor.sandbox"):
+        return None
+    return host.executors.get("local")
 
 
 @hookimpl
