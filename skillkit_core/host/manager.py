@@ -473,12 +473,15 @@ class Host:
         """Spare the garbage collector what is loaded by now (:func:`gc.freeze`).
 
         Call it once in a program that lives long or holds many sessions, best after the first run, which imports the SDK of a
-        provider. What is there by then is freed by its last reference alone, not as a part of a cycle.
+        provider. What is there by then is freed by its last reference alone, not as a part of a cycle. From then on new objects
+        are looked at by ten thousands, because with thousands of sessions each look at the old ones takes long.
         """
         import gc
 
         gc.collect()
         gc.freeze()
+        first, *others = gc.get_threshold()
+        gc.set_threshold(max(first, 10_000) if first else 0, *others)  # 0: somebody switched it off
 
     def collect_all(self) -> None:
         """Collect all items of all plugins, so that every problem shows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -61,3 +62,21 @@ def test_loading_plugins_and_collecting_their_items_is_linear() -> None:
     calls(10)  # what is imported once
     few, some, many = calls(20), calls(40), calls(80)
     assert many - some < 2.05 * (some - few), (few, some, many)
+
+
+def test_a_frozen_host_is_not_walked_through_and_new_objects_are_looked_at_by_ten_thousands() -> None:
+    code = (
+        "import gc\n"
+        "from skillkit_core import Host\n"
+        "host = Host(discover=False)\n"
+        "host.freeze()\n"
+        "assert gc.get_freeze_count() > 1_000 and gc.get_threshold()[0] == 10_000, gc.get_threshold()\n"
+        "assert not any(one is host for one in gc.get_objects())\n"
+        "gc.set_threshold(50_000)\n"
+        "host.freeze()\n"
+        "assert gc.get_threshold()[0] == 50_000\n"
+        "gc.set_threshold(0)\n"
+        "host.freeze()\n"
+        "assert gc.get_threshold()[0] == 0\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
