@@ -70,5 +70,6 @@ def _imported() -> dict[str, list[int]] | None:
 
 
 def _stamp(file: str) -> list[int]:
+    """Return what changes with the content. A change time is no part: it moves when an installer links the file elsewhere."""
     found = stat(file)
-    return [found.st_mtime_ns, found.st_ctime_ns, found.st_size]
+    return [found.st_mtime_ns, found.st_size, found.st_ino]

@@ -81,6 +81,12 @@ def test_an_edited_plugin_is_asked_again_also_with_its_old_time(marked: Any) -> 
     assert listed(marked)["acme"] == listed(marked)["acme"] == "Do acme things, edited."
 
 
+def test_a_file_that_is_linked_into_another_environment_is_unchanged(marked: Any, tmp_path: Path) -> None:
+    """As an installer does that shares the files of its cache among environments."""
+    os.link(marked.path / "acme_acme_acme.py", tmp_path / "linked.py")
+    assert listed(marked)["acme"] == "From the index."
+
+
 def test_a_module_that_a_plugin_imports_counts_as_the_plugin(acme: Any) -> None:
     (acme.path / "texts.py").write_text("HELP = 'The first text.'\n")
     file = acme.path / "acme_acme_acme.py"
