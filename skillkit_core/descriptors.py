@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from .errors import PluginError
@@ -130,9 +132,6 @@ def load_object(target: Any) -> Any:
     """
     if not isinstance(target, str):
         return target
-    from importlib import import_module
-    from operator import attrgetter
-
     module, sep, attribute = target.partition(":")
     if not sep or not module or not attribute:
         raise PluginError(f"{target!r} is not an import string", hint="write 'package.module:attribute'")

@@ -30,8 +30,6 @@ class Toolbox(Part):
         offered: what :meth:`tools` returned last.
     """
 
-    _key: tuple[Any, ...]
-
     def __init__(self, agent: AgentRunner) -> None:
         super().__init__(agent)
         self._host = agent.host
@@ -48,12 +46,12 @@ class Toolbox(Part):
         self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
         self._failed: tuple[int, ...] = ()
-        self._only: tuple[Any, ...] = ()
+        self._only: tuple[Collection[str] | None, ...] = ()
 
     def configure(self, config: AgentConfig) -> None:
         """Set the tools that the agent may offer from ``only_tools`` of ``config``."""
         self._only_own = config.only_tools
-        self._key = ()
+        self._key: tuple[Any, ...] = ()
 
     def offer(self, tools: Sequence[Tool]) -> None:
         """Replace the tools of this agent alone."""
@@ -73,8 +71,7 @@ class Toolbox(Part):
         if found is None:
             found = self._factories[id(item)] = (item, load_object(item.factory))
         try:
-            answer = found[1](self._agent)
-            return answer if type(answer) is tuple else tuple(answer)
+            return tuple(found[1](self._agent))
         except Exception as error:  # noqa: BLE001 - a tool set that fails offers no tool and is reported
             if id(item) not in self._failed:
                 self._failed = (*self._failed, id(item))
@@ -107,21 +104,19 @@ class Toolbox(Part):
     def _build(self) -> None:
         prefer = self._host.tools.prefer
         allowed = frozenset(self._host.config.get("tools.allow", ()))
+        limits = [only for only in self._only if only is not None]
         own = {tool.name for tool in self.own}
-        offered = [tool for tool in self.own if not tool.opt_in or tool.name in allowed]
-        by_name: dict[str, tuple[Tool, str | None]] = {tool.name: (tool, None) for tool in offered}
-        for tool, source in self.of_plugins():
-            if tool.opt_in and tool.name not in allowed:
+        by_name: dict[str, tuple[Tool, str | None]] = {}
+        for tool, source in (*((tool, None) for tool in self.own), *self.of_plugins()):
+            name = tool.name
+            if (tool.opt_in and name not in allowed) or (limits and not all(name in only for only in limits)):
                 continue
-            chosen = prefer.get(tool.name) == source and tool.name not in own
-            if chosen or tool.name not in by_name:
-                by_name[tool.name] = (tool, source)
-        names = sorted(name for name in by_name if all(only is None or name in only for only in self._only))
-        for name in names:
-            if self._by_name.get(name) is not by_name[name][0]:
-                note_unchecked(self._host, *by_name[name])
-        self._by_name = {name: by_name[name][0] for name in names}
-        self._sources = {name: by_name[name][1] for name in names}
+            if name not in by_name or (name not in own and prefer.get(name) == source):
+                by_name[name] = (tool, source)
+        self._by_name = {name: by_name[name][0] for name in sorted(by_name)}
+        self._sources = {name: source for name, (_, source) in by_name.items()}
+        for name, tool in self._by_name.items():
+            note_unchecked(self._host, tool, self._sources[name])
         self.offered = tuple(self._by_name.values())
 
     def get(self, name: str) -> Tool | None:

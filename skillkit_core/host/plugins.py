@@ -333,19 +333,20 @@ class Plugins:
             Failure: the call failed, took too long, or gave neither a ``wanted`` nor ``None``.
             CancelledError: the task was cancelled.
         """
-        import asyncio
-
-        from ..events.bus import drive
-
         try:
             with isolated(plugin, hook, seconds=0, **self.owner(plugin)):
                 answer = call()
-                answer = await drive(answer, seconds) if inspect.isawaitable(answer) else answer
+                if inspect.isawaitable(answer):
+                    from ..events.bus import drive
+
+                    answer = await drive(answer, seconds)
                 if answer is not None and not isinstance(answer, wanted):
                     raise PluginError(f"{hook} gives {wanted.__name__} or None, not {type(answer).__name__}")
                 return answer
         except Failure as failure:
-            if isinstance(failure.__cause__, (asyncio.CancelledError, GeneratorExit)):
+            from asyncio import CancelledError
+
+            if isinstance(failure.__cause__, (CancelledError, GeneratorExit)):
                 raise failure.__cause__ from None
             raise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..descriptors import KINDS, Command, ConfigSection, ContextProvider, Factory, Provider, TokenEstimator, load_object
@@ -145,14 +146,19 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
 
 def note_unchecked(host: Host, tool: Any, source: str | None) -> None:
     """Note once which keywords of a tool's parameters nobody checks. A ``ToolSet`` has no parameters yet."""
-    from .json_schema import unchecked
-
-    if not (found := unchecked(getattr(tool, "parameters", None))):
+    if not (found := _unchecked(tool.name, getattr(tool, "parameters", None))):
         return
     plugin, names = source or "application", ", ".join(repr(name) for name in sorted(found))
     message = f"tool {tool.name!r}: nobody checks {names} in its parameters"
     if (plugin, message) not in [(problem.plugin, problem.message) for problem in host.problems]:
         host.note(plugin, message, stage="register_tools", remedy="use other keywords, or check it in the tool")
+
+
+@lru_cache(1024)  # each new agent offers the same tools; the name keeps apart what has the same keys
+def _unchecked(name: str, parameters: Any) -> set[str]:
+    from .json_schema import unchecked
+
+    return unchecked(parameters)
 
 
 _MADE_LATER = ("runtimes", "compactors", "session_stores", "skill_loaders", "executors", "credentials")

@@ -90,6 +90,7 @@ class OpenAIWire(LLMAdapter):
         )
         self.dialect: Dialect = dialect_for(url, options)
         self._client = Client(self.endpoint)
+        self._tools: tuple[Any, bytes] | None = None  # those of the last session
         self._timeout = timeout
         self.idle_timeout = idle_timeout
         variable = key_hint or ("OPENAI_API_KEY" if provider == "openai" else None)
@@ -110,7 +111,8 @@ class OpenAIWire(LLMAdapter):
     def tools_field(self, request: LLMRequest) -> bytes:
         """``,"tools":[...]``, sorted by name: the same set gives the same bytes (I16).
 
-        Server-side tools in ``settings.extra["tools"]`` follow. The text is kept while the set is the identical tuple.
+        Server-side tools in ``settings.extra["tools"]`` follow. The text is kept for a session while the set is the identical
+        tuple, and for the next session while its tools are the same.
         """
         server = request.settings.extra.get("tools") or ()
         if not request.tools and not server:
@@ -118,8 +120,11 @@ class OpenAIWire(LLMAdapter):
         key = (self.api, self.dialect.strict, server)
         kept = request.scratch.get("openai.tools")
         if kept is None or kept[0] is not request.tools or kept[1] != key:
-            tools = [self.tool(t) for t in sorted(request.tools, key=lambda t: t.name)]
-            kept = request.scratch["openai.tools"] = (request.tools, key, b',"tools":' + encode([*tools, *server]))
+            tools = sorted(request.tools, key=lambda t: t.name)
+            said = (key, [(t.name, t.description, t.parameters, t.strict) for t in tools])
+            if self._tools is None or self._tools[0] != said:  # the same objects are equal at once
+                self._tools = said, b',"tools":' + encode([*map(self.tool, tools), *server])
+            kept = request.scratch["openai.tools"] = (request.tools, key, self._tools[1])
         text: bytes = kept[2]
         return text
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from skillkit_core.tools import Tool
-from skillkit_core.values import dataclass
+from skillkit_core.values import dataclass, field
 
 from .memory import REMEMBER_DAYS, Memory
 from .paths import Place
@@ -40,6 +40,7 @@ class Policy:
         memory: the remembered answers.
         ignored: settings that do not count, and why.
         sources: what other plugins say, and the version of their registry.
+        kept: what the rules mean for the tools of an agent that has no other rules.
     """
 
     config: Any
@@ -51,6 +52,7 @@ class Policy:
     memory: Memory
     ignored: tuple[str, ...] = ()
     sources: tuple[int, Sequence[SkillRules]] = (-1, ())
+    kept: dict[str, Any] = field(default_factory=dict)
 
 
 def policy_of(host: Host) -> Policy:
@@ -171,7 +173,7 @@ def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """Return the opt-in tools that a rule allows or asks about; the same tuple while nothing changes."""
     policy = policy_of(agent.host)
     rules = _remembered(agent, policy)
-    state = agent.state("permissions")
+    state = policy.kept if rules is policy.rules else agent.state("permissions")
     registry = agent.host.tools
     key = (registry.version, rules)
     if state.get("offered_for") != key:
@@ -185,14 +187,21 @@ def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
 
 def denied_tools(agent: AgentRunner) -> Mapping[str, str]:
     """Return which rules keep a tool, or some of its calls, from a model, by the name of the tool."""
-    policy, state = policy_of(agent.host), agent.state("permissions")
-    key = (agent.host.tools.version, rules_of(agent, policy).deny)
-    if not key[1]:
+    policy = policy_of(agent.host)
+    rules = rules_of(agent, policy)
+    state = policy.kept if rules is policy.rules else agent.state("permissions")
+    key = (agent.toolbox.offered, agent.host.tools.version, rules.deny)
+    if not rules.deny:
         return {}
     if state.get("denied_for") != key:
-        names = {tool.name for tool in (*agent.tools, *(t for t in agent.host.tools.items() if isinstance(t, Tool)))}
+        names = {
+            tool.name
+            for tool in (*agent.toolbox.offered, *(t for t in agent.host.tools.items() if isinstance(t, Tool)))
+        }
         found = {
-            name: "; ".join(f"denied by {r.text} ({r.origin or 'a rule'})" for r in key[1] if r.names(canonical(name)))
+            name: "; ".join(
+                f"denied by {r.text} ({r.origin or 'a rule'})" for r in rules.deny if r.names(canonical(name))
+            )
             for name in sorted(names)
         }
         state["denied_for"], state["denied"] = key, {name: reason for name, reason in found.items() if reason}

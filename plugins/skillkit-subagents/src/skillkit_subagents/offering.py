@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from skillkit_core import SkillKitError, Tool
 
 from . import DEFAULTS, Settings
-from .definitions import AgentFile, usable
+from .definitions import AgentFile, agent_files, usable
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
@@ -49,10 +49,10 @@ def tools(agent: AgentRunner) -> tuple[Tool, ...]:
     ancestors = list(agent.nesting.ancestors())
     if len(ancestors) > min(settings_of(agent.host).depth, ancestors[-1].limits.depth):
         return ()
-    files, policy = tuple(usable(agent.host).values()), _policy(agent)
-    kept = _TOOLS.get(agent.host)
-    if kept is None or kept[0] != (files, policy):
-        kept = _TOOLS[agent.host] = ((files, policy), (_tool(files, policy),))
+    host, kept = agent.host, _TOOLS.get(agent.host)
+    key = (host.generation, host.config, agent_files(host), bool(agent.config.executor))
+    if kept is None or kept[0] != key:  # the same objects are equal at once
+        kept = _TOOLS[host] = (key, (_tool(tuple(usable(host).values()), _policy(agent)),))
     return kept[1]
 
 

@@ -70,7 +70,7 @@ class Texts:
 
     def _write(self, folder: Path, digest: str, text: str) -> None:
         path = folder / digest
-        if path.exists():
+        with suppress(FileNotFoundError):
             os.utime(path)  # what is in use is not old
             return
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
