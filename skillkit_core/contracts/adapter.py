@@ -156,6 +156,9 @@ class LLMAdapter(ABC):
         """
         return None
 
+    def prepare(self) -> None:
+        """Import what the first request needs. Front ends call it in a thread while a person types. The default does nothing."""
+
     def remark(self) -> str:
         """Return what ``skillkit doctor`` adds to the name of the provider. Nothing is sent. The default returns nothing."""
         return ""

@@ -95,6 +95,18 @@ def test_the_program_alone_opens_a_conversation_at_a_terminal_and_needs_no_key(o
     assert piped.exit_code == 2 and "needs a terminal" in piped.stderr
 
 
+def test_the_sdk_of_the_provider_is_imported_while_the_person_types(open_chat, llm_server):
+    with open_chat() as chat:
+        chat.ready()
+        maps = Path(f"/proc/{chat.process.pid}/maps")
+        until = time.monotonic() + PATIENCE
+        while "jiter" not in maps.read_text():  # a library of the SDK
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert not llm_server.requests
+        assert chat.leave() == 0
+
+
 def test_what_can_be_asked_without_a_key_is_a_list(open_chat):
     with open_chat(bare=True) as chat:
         chat.ready()

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -332,6 +333,24 @@ def test_a_client_that_sent_nothing_leaves_no_error_behind(kind: type[OpenAITran
         asyncio.run(main("http://127.0.0.1:9"))  # lets go of the client of the loop before
         transports.clear()
         gc.collect()
+
+
+PREPARED = """
+import asyncio, importlib, sys, threading
+transport = getattr(importlib.import_module("test_transport"), sys.argv[1])("http://127.0.0.1:9")
+thread = threading.Thread(target=transport.prepare)
+thread.start(), thread.join()
+before = {*sys.modules}
+try: asyncio.run(transport.post("/v1/any", b"{}", {}))
+except Exception as error: print(isinstance(error, sys.modules[transport.package].APIConnectionError))
+print(*sorted({name.partition(".")[0] for name in {*sys.modules} - before} & {"aiohttp", "httpx2", "openai", "anthropic"}))
+"""
+
+
+def test_after_prepare_the_first_request_imports_nothing_of_the_sdk(kind: type[OpenAITransport]) -> None:
+    argv = [sys.executable, "-c", PREPARED, kind.__name__]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=Path(__file__).parent)
+    assert (done.stdout, done.stderr) == ("True\n\n", "")
 
 
 def test_importing_it_imports_nothing_heavy(kind: type[OpenAITransport]) -> None:

@@ -1,6 +1,7 @@
 """A conversation: what arrives, what is asked, what is said meanwhile, and the agents below."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -23,6 +24,17 @@ from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Reply, ScriptedModel
 
 CACHED = TokenUsage(input=400, cache_read=800, cache_write=34, output=500, reasoning=67)
+
+
+def test_the_adapter_prepares_while_the_person_types(stage, play, monkeypatch):
+    prepared = threading.Event()
+    monkeypatch.setattr(ScriptedModel, "prepare", lambda adapter: prepared.set())
+
+    async def story():
+        async with stage():
+            assert await asyncio.to_thread(prepared.wait, 60)
+
+    play(story())
 
 
 class Guard:

@@ -378,6 +378,10 @@ class AnthropicAdapter(LLMAdapter):
         except (ValueError, KeyError, TypeError):
             raise origin.sign(origin.foreign("", body)) from None
 
+    def prepare(self) -> None:
+        """Import the SDK."""
+        self._transport.prepare()
+
     def remark(self) -> str:
         """Whether each request takes the SDK's own, longer way, and why."""
         return self._transport.remark()

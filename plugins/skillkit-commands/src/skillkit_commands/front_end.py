@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -19,11 +21,12 @@ from skillkit_core.values import dataclass
 if TYPE_CHECKING:
     from skillkit_core import AgentConfig, AgentRunner, ApprovalRequest, AssistantMessage, Host
     from skillkit_core.agent.session import Session
+    from skillkit_core.contracts.adapter import LLMAdapter
     from skillkit_core.contracts.approver import Question
 
 __all__ = [
     "APPROVALS", "SCOPES", "TITLE", "Approvals", "Choices", "Remember", "always_question", "as_before", "choosing",
-    "config_for", "configure", "going_on", "keep_folders", "keeps_sessions", "last_answer", "offer_what_asks",
+    "config_for", "configure", "get_ready", "going_on", "keep_folders", "keeps_sessions", "last_answer", "offer_what_asks",
     "prepare", "preview_of", "rememberable", "rules_kept", "say_missing", "session_for",
 ]  # fmt: skip
 
@@ -205,6 +208,16 @@ def as_before(host: Host, options: Choices, last: AssistantMessage | None) -> di
     item = host.adapters.provider(last.provider)
     api = last.api if item is not None and last.api in item.apis else None
     return {"provider": last.provider, "model": last.model or None, "api": options.api or api}
+
+
+def get_ready(adapter: LLMAdapter) -> None:
+    """Let an adapter import in a thread what its first request needs, while the person types that request."""
+
+    def work() -> None:
+        with suppress(Exception):  # the request says what is wrong
+            adapter.prepare()
+
+    Thread(target=work, name="get ready").start()  # no daemon: Python crashes when it ends in the middle of an import
 
 
 async def keep_folders(session: Session, folders: Iterable[Path]) -> None:

@@ -270,6 +270,10 @@ class OpenAIWire(LLMAdapter):
         except (ValueError, KeyError, TypeError):
             raise origin.sign(origin.foreign("", body)) from None
 
+    def prepare(self) -> None:
+        """Import the SDK."""
+        self._client.prepare()
+
     def remark(self) -> str:
         """Whether each request takes the SDK's own, longer way, and why."""
         return self._client.remark()

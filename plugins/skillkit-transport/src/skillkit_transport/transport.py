@@ -186,6 +186,12 @@ class SDKTransport(ABC, Generic[C]):
             _log.warning(_LONGER, self.package, obstacle)
         self.detour = obstacle
 
+    def prepare(self) -> None:
+        """Import all that the first request needs; another thread may do so. Nothing is sent."""
+        from . import connections, prepared  # noqa: F401
+
+        self.make()
+
     def remark(self) -> str:
         """Why requests would take the SDK's own, longer way, in words for ``skillkit doctor``; empty: they would not.
 

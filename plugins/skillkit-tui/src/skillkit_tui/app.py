@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
-from skillkit_commands.front_end import Choices
+from skillkit_commands.front_end import Choices, get_ready
 from skillkit_commands.questions import Question
 from textual import events
 from textual.app import App, ComposeResult
@@ -172,6 +172,7 @@ class TerminalUI(App[int]):
             target = self.agent.target or await self.agent.selection.current()
         except SkillKitError:
             return  # said when it is asked
+        get_ready(target.adapter)
         if target.provider == _OFFLINE:
             way_out = self.agent.host.adapters.way_out()
             self.record.note(f"No model is asked: skills answer. For a model {way_out}, or name a --provider.")

@@ -23,6 +23,7 @@ from skillkit_commands.front_end import (
     TITLE,
     as_before,
     config_for,
+    get_ready,
     keep_folders,
     keeps_sessions,
     last_answer,
@@ -166,6 +167,7 @@ class Conversation:
         await asyncio.sleep(EARLY)  # it imports a provider's tools, and what was typed comes first
         with contextlib.suppress(SkillKitError):  # said when it is asked
             target = self._agent.target or await self._agent.selection.current()
+            get_ready(target.adapter)
             if target.provider == OFFLINE:
                 way_out = self._agent.host.adapters.way_out()
                 self.screen.print(

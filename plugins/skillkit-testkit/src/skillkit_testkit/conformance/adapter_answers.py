@@ -169,6 +169,21 @@ class AnswerChecks(AdapterCase):
 
         assert run(work()) == "whole"
 
+    def test_prepare_works_in_a_thread_and_sends_nothing(self, scripted: Scripting) -> None:
+        """A front end prepares the adapter while a person types the first request."""
+        received = self.received(scripted)
+
+        async def work() -> Answered:
+            adapter = scripted(Reply(text="prepared"))
+            try:
+                await asyncio.gather(asyncio.to_thread(adapter.prepare), asyncio.to_thread(adapter.prepare))
+                assert not received
+                return await answer_of(adapter, self.request())
+            finally:
+                await adapter.close()
+
+        assert run(work()).message.text == "prepared"
+
     def test_one_adapter_serves_requests_at_the_same_time(self, scripted: Scripting) -> None:
         """Nothing per request is kept in the adapter."""
         received = self.received(scripted)
