@@ -237,12 +237,11 @@ class Host:
             found.setdefault(entry.name, entry.item)
         return found
 
-    def _installed(self) -> dict[str, bool]:
-        """Return the plugins that are installed, and of each whether nobody asked it for its section."""
-        loaded = self.load().loaded
-        failed = {p.plugin for p in self.problems if p.stage == "register_config"}
-        names = {*loaded, *(d.name for d in self.decisions)}
-        return {name: name not in loaded or name in failed for name in names}
+    def _installed(self) -> dict[str, str | None]:
+        """Return the installed plugins, and of each why nobody asked it for its section, ``None`` where it was asked."""
+        asked: dict[str, str | None] = dict.fromkeys(self.load().loaded)
+        asked |= dict.fromkeys((p.plugin for p in self.problems if p.stage == "register_config"), "")
+        return {d.name: "" if d.enabled else d.reason for d in self.decisions if d.duplicate_of is None} | asked
 
     def section_models(self) -> list[tuple[str, Any]]:
         """Return name and pydantic model of the sections that plugins declared, without models that cannot be loaded."""

@@ -153,7 +153,7 @@ class Plan:
         cwd: str,
         environ: Mapping[str, str],
         sections: Callable[[], Mapping[str, ConfigSection]],
-        installed: Callable[[], Mapping[str, bool]],
+        installed: Callable[[], Mapping[str, str | None]],
         tell: Callable[[str], object],
     ) -> None:
         self.paths = platform_paths(environ)

@@ -176,8 +176,8 @@ class Config:
     Args:
         layers: lowest first.
         sections: returns the sections that plugins declared.
-        installed: returns the plugins that are installed, and of each whether nobody asked it for its section. Such a
-            section is no mistake.
+        installed: returns the plugins that are installed, and of each why nobody asked it for its section, "" where it
+            failed. Such a section is no mistake. ``None``: the plugin was asked.
         cwd: the directory at which the relative paths of variables and flags start.
     """
 
@@ -185,7 +185,7 @@ class Config:
         self,
         layers: Sequence[Layer],
         sections: Callable[[], Mapping[str, ConfigSection]] = dict,
-        installed: Callable[[], Mapping[str, bool]] = dict,
+        installed: Callable[[], Mapping[str, str | None]] = dict,
         cwd: str = "",
     ) -> None:
         self.layers = list(layers)
@@ -305,8 +305,8 @@ class Config:
     def check(self) -> list[Diagnostic]:
         """Validate everything: the keys of the core, every section, and that there are no unknown keys.
 
-        Return a warning for each section of a plugin that is not installed. A section that its own plugin broke is passed
-        over, because the writer of the configuration made no mistake.
+        Return a warning for each section of a plugin that does not run, but not where a distribution alone sets it. A section
+        that its own plugin broke is passed over, because the writer of the configuration made no mistake.
 
         Raises:
             ConfigError: the first mistake.
@@ -314,25 +314,26 @@ class Config:
         if self._checked:
             return []
         sections, installed = self._sections(), self._installed()
-        known = {*CORE_KEYS, *sections, *(name for name, silent in installed.items() if silent)}
+        idle = {name: why for name, why in installed.items() if why is not None and name not in sections}
+        known = {*CORE_KEYS, *sections, *idle}
         found: dict[str, Diagnostic] = {}
         for layer in self.layers:
             for key, value in layer.data.items():
+                name, where, remedy = str(key), layer.where(str(key)), "enable the plugin, or remove the section"
+                why = idle.get(name) if value and layer.name != "distribution" else None
                 if key not in known:
-                    where, close = layer.where(str(key)), close_matches(str(key), known, 1)
-                    foreign = isinstance(value, Mapping) and key not in installed
-                    if foreign and not close_matches(str(key), known, 1, cutoff=0.75):
-                        message = f"{where}: the section does not count, because the plugin is not installed"
-                        remedy = f"pip install skillkit-{key}, or remove the section"
-                        found.setdefault(str(key), Diagnostic(str(key), "config", message, remedy, severity="warning"))
-                        continue
-                    hint = f"did you mean {close[0]!r}?" if close else "no plugin that runs has such a section"
-                    raise ConfigError(f"unknown setting {key!r}", where=where, hint=hint)
+                    close, own = close_matches(name, known, 1), key in installed or not isinstance(value, Mapping)
+                    if own or close_matches(name, known, 1, cutoff=0.75):
+                        hint = f"did you mean {close[0]!r}?" if close else "no plugin that runs has such a section"
+                        raise ConfigError(f"unknown setting {key!r}", where=where, hint=hint)
+                    why, remedy = "not installed", f"pip install skillkit-{key}, or remove the section"
+                if why:
+                    message = f"{where}: the section does not count, because the plugin is {why}"
+                    found.setdefault(name, Diagnostic(name, "config", message, remedy, severity="warning"))
         _ = self.core
-        for name in sections:
-            if name in self.data:  # the defaults of a section are its plugin's, and are read when they are needed
-                with suppress(PluginError):
-                    self.section(name)
+        for name in (name for name in sections if name in self.data):  # defaults are read when they are needed
+            with suppress(PluginError):
+                self.section(name)
         self._checked = True
         return list(found.values())
 

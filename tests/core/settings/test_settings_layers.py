@@ -405,10 +405,38 @@ def test_a_misspelt_variable_is_warned_about_once(acme: Any, variable: str, mean
 
 def test_sections_of_plugins_that_do_not_run_are_no_mistake(acme: Any) -> None:
     acme.plugin("zebra")
-    acme.config("acme: {timeout: 5}\nplugins: {disabled: [acme]}\n")
+    acme.config("acme:\nplugins: {disabled: [acme]}\n")
     assert "acme.timeout" not in shown(acme)
     file = acme.config("zebra: {x: 1}\n")
     assert refused(acme) == f"{file}:1: zebra: unknown setting 'zebra'; no plugin that runs has such a section"
+
+
+def test_a_section_of_a_disabled_plugin_warns_and_stops_nothing(acme: Any) -> None:
+    file = acme.config("model: m\nacme: {timeout: 5}\nplugins: {disabled: [acme]}\n")
+    warned = (
+        f"Warning: plugin 'acme', config: {file}:2: acme: the section does not count, because the plugin is disabled by "
+        f"{file}:3: plugins.disabled; enable the plugin, or remove the section"
+    )
+    done = acme.run("config", "show", "--json")
+    assert (done.code, done.json["model"]["value"], done.err) == (0, "m", f"{warned}\n")
+    assert "acme.timeout" not in done.json
+    told = acme.run("doctor")
+    assert told.err.count(warned) == 1
+    problems = acme.run("doctor", "--json").json["problems"]
+    assert [(p["plugin"], p["severity"]) for p in problems] == [("acme", "warning")]
+
+
+def test_a_section_of_a_plugin_that_the_distribution_leaves_out_warns_but_not_one_of_the_distribution(
+    acme: Any,
+) -> None:
+    acme.distribution("house", "plugins: [{id: acme, config: {timeout: 10}}]\npolicy: {only_listed: true}\n")
+    assert "acme.timeout" not in shown(acme, "-P", "no:acme"), "only the distribution set it"
+    done = acme.run("config", "show", SKILLKIT_TWO_WORDS__TIMEOUT="2")
+    assert (done.code, done.err) == (
+        0,
+        "Warning: plugin 'two-words', config: SKILLKIT_TWO_WORDS__TIMEOUT: the section does not count, because the plugin is "
+        "not listed by distribution 'house'; enable the plugin, or remove the section\n",
+    )
 
 
 def test_sections_that_their_plugin_got_wrong_do_not_stop_the_others(acme: Any) -> None:
