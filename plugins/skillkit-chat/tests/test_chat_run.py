@@ -358,3 +358,30 @@ def test_json_says_what_each_request_the_run_and_the_session_used_with_cached_to
     assert (second["input"], second["cache_read"], second["output"]) == (10, 0, 5)
     assert told["usage"]["total"] == 901 + 15 and told["session_usage"]["total"] == 15 + 901 + 15
     assert told["session_usage"]["cache_read"] == 800 and told["session_cost"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("first", "warned"),
+    [
+        (Call("nothing"), 1),
+        (Call("echoes__fail"), 1),
+        (Call("echoes__say", {"text": "hi"}), 0),
+    ],
+)
+def test_a_completed_run_whose_calls_all_failed_says_so_and_keeps_its_exit_code(
+    first, warned, echoes, skillkit_cli, llm_server
+):
+    llm_server.script(Reply(tool_calls=[first]), Reply(tool_calls=[Call("nothing")]), Reply(text="I could not."))
+    asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+    done = skillkit_cli("run", *asked, "go", env={"OPENAI_API_KEY": "key-of-the-tests"}).ok()
+    assert done.stdout == "I could not.\n"
+    assert done.stderr.count("Warning: all 2 tool calls of this run failed, and exit code 0 tells of the run alone; "
+                             "last nothing: There is no tool 'nothing'.\n") == warned  # fmt: skip
+    assert done.stderr.count("Warning: ") == warned
+
+
+def test_a_completed_run_without_tool_calls_warns_of_none(skillkit_cli, llm_server):
+    llm_server.script(Reply(text="Hello."))
+    asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+    done = skillkit_cli("run", *asked, "go", env={"OPENAI_API_KEY": "key-of-the-tests"}).ok()
+    assert (done.stdout, done.stderr.count("Warning")) == ("Hello.\n", 0)

@@ -14,12 +14,15 @@ from skillkit_core import (
     ToolExecutionStartEvent,
 )
 from skillkit_core.agent.suspension import SuspendedCall
+from skillkit_core.cli.output import shorten
 from skillkit_core.errors import ProviderError
 from skillkit_core.models import BUCKETS
 
 from .waiting import waiting_json
 
 __all__ = ["Report"]
+
+RESULT = 300  # characters of a result that are shown
 
 
 class Report:
@@ -38,6 +41,7 @@ class Report:
         self.model: str | None = None
         self.provider: str | None = None
         self.shown = False
+        self._last_result = ""
         agent.events.on("tool_execution_start", self._started)
         agent.events.on("tool_execution_end", self._ended)
         agent.events.on("agent_start", self._began)
@@ -63,6 +67,7 @@ class Report:
         for call in self.calls:
             if call["id"] == event.tool_call_id and call["outcome"] is None:
                 call["outcome"] = event.outcome.value
+                self._last_result = f"{event.tool_name}: {''.join(getattr(b, 'text', '') for b in event.content)}"
                 call["duration"] = round(event.duration, 4)
                 if event.details is not None:
                     call["data"] = event.details
@@ -79,6 +84,15 @@ class Report:
         """The calls that waited for a decision and were denied, by one or by another input."""
         denied = {call["id"] for call in self.calls if call["outcome"] == "denied"}
         return tuple(call for call in (self._waited.calls if self._waited else ()) if call.id in denied)
+
+    @property
+    def in_vain(self) -> str:
+        """What a person should know of a run that completed although no tool call did its work; empty: there was none such."""
+        if not self.calls or any(call["outcome"] == "ok" for call in self.calls):
+            return ""
+        calls = f"all {len(self.calls)} tool calls" if len(self.calls) > 1 else "the only tool call"
+        last = shorten(self._last_result, RESULT)
+        return f"{calls} of this run failed, and exit code 0 tells of the run alone; last {last}"
 
     def _requests(self) -> list[dict[str, Any]]:
         """What each request of the run used, nested ones too, from the books."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.cli.output import echo, error_line, print_json, style
+from skillkit_core.cli.output import echo, error_line, print_json, style, warning
 from skillkit_core.errors import UsageError
 
 from .waiting import show_waiting
@@ -62,6 +62,8 @@ async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitabl
             _print_answer(display, response, agent.host.redact(str(failure)) if failure is not None else None, code)
             if report.waiting:
                 show_waiting(report.waiting, agent.session.id, report.going_on)
+            if code == 0 and report.in_vain:
+                warning(agent.host.redact(report.in_vain))
             _say_offline(report)
         return code
 

@@ -1,6 +1,6 @@
-"""A section of the configuration whose plugin does not run: whoever relies on it is told before anything runs."""
+"""The configuration asks for a sandbox and there is none: the plugin does not run, or no backend holds the policy."""
 
-from skillkit_testkit import Terminal
+from skillkit_testkit import Call, Reply, Terminal
 
 CONFIG = "model: null\nsandbox:\n  commands: project\nplugins:\n  disabled: [sandbox]\n"
 
@@ -32,3 +32,21 @@ def test_a_conversation_says_it_once(skillkit_cli, skillkit_home):
         chat.send("\x04")
         assert chat.wait() == 0, chat.text
     assert chat.text.count(line) == 1
+
+
+HELD_BY_NOBODY = """
+sandbox: {commands: project, backend: landlock}
+tools: {allow: [bash]}
+permissions: {mode: bypass}
+"""
+
+
+def test_a_run_says_that_its_only_call_failed_because_no_sandbox_holds_it(skillkit_cli, skillkit_home, llm_server):
+    skillkit_home.write_config(HELD_BY_NOBODY)
+    llm_server.script(Reply(tool_calls=[Call("bash", {"command": "touch ran"})]), Reply(text="I could not."))
+    asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+    done = skillkit_cli("run", *asked, "go", env={"OPENAI_API_KEY": "key-of-the-tests"}).ok()
+    assert done.stdout == "I could not.\n" and not (skillkit_home.cwd / "ran").exists()
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+    start = "Warning: the only tool call of this run failed, and exit code 0 tells of the run alone; last bash: "
+    assert line.startswith(f"{start}no sandbox holds this policy here: landlock")
