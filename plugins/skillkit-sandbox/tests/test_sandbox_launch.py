@@ -146,6 +146,22 @@ def test_check_and_show_say_what_holds(tmp_path):
     assert b"bubblewrap  works" in skillkit("check", cwd=tmp_path, home=tmp_path).stdout
 
 
+def test_check_and_show_take_the_policy_without_an_option_too(tmp_path):
+    (tmp_path / "mine.yaml").write_text("write: [out]\n")
+    for command in ("check", "show"):
+        told = [
+            skillkit(command, *words, "--json", cwd=tmp_path, home=tmp_path).stdout
+            for words in (["mine.yaml"], ["--policy", "mine.yaml"])
+        ]
+        assert told[0] == told[1] and json.loads(told[0])
+        wrong = skillkit(command, "projct", cwd=tmp_path, home=tmp_path)
+        assert wrong.stderr == b"Error: unknown sandbox policy 'projct'; did you mean 'project'?\n"
+        twice = skillkit(command, "project", "--policy", "read-only", cwd=tmp_path, home=tmp_path)
+        assert (wrong.returncode, twice.returncode) == (2, 2)
+        assert twice.stderr == b"Error: two policies are named, 'project' and 'read-only'; leave --policy out\n"
+    assert json.loads(told[0])["policy"]["write"] == [str(tmp_path / "out")]
+
+
 class _Page(BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)

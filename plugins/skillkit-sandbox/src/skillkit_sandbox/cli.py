@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from skillkit_core.cli.output import echo, fields, json_option, print_json, style, table, warning
+from skillkit_core.errors import UsageError
 
 from .box import Sandboxes, holders
 from .config import settings_of
@@ -24,6 +25,7 @@ _policy = click.option(
     metavar="FILE|NAME",
     help="A policy file (YAML or JSON), or the name of a policy; default: project.",
 )
+_named = click.argument("named", metavar="[FILE|NAME]", required=False)
 
 
 @click.group()
@@ -61,14 +63,26 @@ def _find(host: Any, given: str | None) -> str | SandboxPolicy:
     return load_policy(given) if os.sep in given or given.endswith((".yaml", ".yml", ".json")) else given
 
 
+def _one(named: str | None, given: str | None) -> str | None:
+    """Return the policy of the argument or of the option.
+
+    Raises:
+        UsageError: both are given.
+    """
+    if named is not None and given is not None:
+        raise UsageError(f"two policies are named, {named!r} and {given!r}", hint="leave --policy out")
+    return given if named is None else named
+
+
 @sandbox.command()
+@_named
 @_policy
 @json_option
 @click.pass_obj
-def check(state: Any, given: str | None, as_json: bool) -> None:
+def check(state: Any, named: str | None, given: str | None, as_json: bool) -> None:
     """Say which backends work here. What each does not hold of a policy is said, too, and what holds its limits."""
     maker = Sandboxes(state.host)
-    policy = maker.policy(_find(state.host, given), Path.cwd())
+    policy = maker.policy(_find(state.host, _one(named, given)), Path.cwd())
     settings = settings_of(state.host)
     rows: list[dict[str, Any]] = []
     for backend in maker.backends():
@@ -121,17 +135,18 @@ def _advice(whole: str | None, settings: Any) -> str:
 
 
 @sandbox.command()
+@_named
 @_policy
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of policies instead.")
 @json_option
 @click.pass_obj
-def show(state: Any, given: str | None, schema: bool, as_json: bool) -> None:
-    """Show a policy as it holds here, or list those that have names."""
+def show(state: Any, named: str | None, given: str | None, schema: bool, as_json: bool) -> None:
+    """Show a policy as it holds here, and the names of all: 'skillkit sandbox show read-only'."""
     if schema:
         click.echo(json.dumps(SandboxPolicy.model_json_schema(), indent=2))
         return
     settings = settings_of(state.host)
-    policy = Sandboxes(state.host).policy(_find(state.host, given), Path.cwd())
+    policy = Sandboxes(state.host).policy(_find(state.host, _one(named, given)), Path.cwd())
     if as_json:
         print_json({"policy": policy.data(), "names": sorted(settings.policies)})
         return
