@@ -141,7 +141,7 @@ def _advice(whole: str | None, settings: Any) -> str:
 @json_option
 @click.pass_obj
 def show(state: Any, named: str | None, given: str | None, schema: bool, as_json: bool) -> None:
-    """Show a policy as it holds here, and the names of all: 'skillkit sandbox show read-only'."""
+    """Show a policy as it holds here, and the names of all."""
     if schema:
         click.echo(json.dumps(SandboxPolicy.model_json_schema(), indent=2))
         return
