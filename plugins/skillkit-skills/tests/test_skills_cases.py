@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -188,6 +189,18 @@ def test_a_wrong_file_names_its_line(skillkit_cli, skill, text, said):
     (skill / "evals/tests.yaml").write_text(text)
     done = skillkit_cli("skills", "test", "mine")
     assert done.exit_code == 2 and said in done.stderr, done
+
+
+def test_the_name_of_a_found_skill_stands_for_its_folder_and_a_path_wins(skillkit_cli, skill, skillkit_home):
+    write(skill, actions=GOOD)
+    shutil.copytree(skill, skillkit_home.config_dir / "skills" / "greet")
+    assert "4 cases, 0 failed." in skillkit_cli("skills", "test", "greet").ok().stdout
+    write(skill, actions=GOOD[:2])
+    (skillkit_home.cwd / "greet").symlink_to(skill)
+    assert "2 cases, 0 failed." in skillkit_cli("skills", "test", "greet").ok().stdout
+    wrong = skillkit_cli("skills", "test", "greeet")
+    said = "Error: 'greeet' is neither a path nor the name of a skill; did you mean 'greet'?\n"
+    assert (wrong.exit_code, wrong.stdout, wrong.stderr) == (2, "", said)
 
 
 def test_no_tests_is_no_success(skillkit_cli, skill, tmp_path):

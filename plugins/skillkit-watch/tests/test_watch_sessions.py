@@ -361,3 +361,19 @@ def test_development_shows_problems_with_their_lines_and_runs_the_tests_again(sk
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
         assert "tests.yaml:3: actions.0.agrs: Extra inputs are not permitted" in process.stderr.read()
+
+
+def test_development_takes_the_name_of_a_skill_and_names_close_ones(skillkit_cli, skillkit_home):
+    put(skillkit_home.config_dir / "skills", "one")
+    with skillkit_cli.start("skills", "dev", "one", env={"PYTHONUNBUFFERED": "1"}) as process:
+        lines = iter(process.stdout or ())
+        assert next(lines) == "one: no problems\n"
+        assert "Waiting for changes; Ctrl-C ends.\n" in lines
+        put(skillkit_home.config_dir / "skills", "one", "Changed.")
+        assert "changed: SKILL.md\n" in lines
+        assert "Waiting for changes; Ctrl-C ends.\n" in lines
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+    wrong = skillkit_cli("skills", "dev", "onee")
+    assert wrong.exit_code == 2
+    assert wrong.stderr == "Error: 'onee' is neither a path nor the name of a skill; did you mean 'one'?\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from skillkit_skills.cli.testing import asking
+from skillkit_skills.cli.testing import asking, path_of, skill_place
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -16,16 +16,17 @@ __all__ = ["dev"]
 
 
 @click.command()
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@skill_place
 @asking
 @click.pass_context
 def dev(ctx: click.Context, path: Path, model: str | None, provider: str | None) -> None:
-    """Show each change of the skills below PATH, their problems and their tests, until Ctrl-C.
+    """Show each change of the skills below PATH, or of the skill NAME, their problems and their tests, until Ctrl-C.
 
     The tests (evals/tests.yaml) of a skill run whenever one of its files changes; see 'skillkit skills test'.
     """
     import asyncio
 
+    path = path_of(ctx.obj.host, path)
     folder = (path.parent if path.is_file() else path).absolute()
     asyncio.run(_Development(ctx.obj.host, folder, model, provider).work())
 

@@ -10,7 +10,7 @@ import click
 
 from skillkit_core.cli.output import echo, json_option, print_json, style
 from skillkit_core.contracts.skill_loader import SkillSource
-from skillkit_core.errors import UsageError
+from skillkit_core.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..case_runs import Outcome, SkillTester
 
-__all__ = ["asking", "host_options", "run_tests", "skills_below", "test"]
+__all__ = ["asking", "host_options", "path_of", "run_tests", "skill_place", "skills_below", "test"]
 
 
 def asking(function: Any) -> Any:
@@ -29,13 +29,33 @@ def asking(function: Any) -> Any:
     )
 
 
+skill_place = click.argument("path", metavar="PATH|NAME", type=click.Path(path_type=Path))
+
+
+def path_of(host: Host, given: Path) -> Path:
+    """Return a path as it is, and of a skill's name the folder of the skill.
+
+    Raises:
+        UsageError: ``given`` is neither. The error names close matches.
+    """
+    if given.exists():
+        return given
+    try:
+        skill = host.skills.get(str(given))
+    except UnknownName as error:
+        raise UsageError(f"{str(given)!r} is neither a path nor the name of a skill", hint=error.hint) from None
+    if skill.path is None:
+        raise UsageError(f"skill {skill.name!r} has no folder", hint="name the path of one")
+    return skill.path
+
+
 @click.command()
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@skill_place
 @asking
 @json_option
 @click.pass_context
 def test(ctx: click.Context, path: Path, model: str | None, provider: str | None, as_json: bool) -> None:
-    """Run the tests of the skills below PATH: the cases in evals/tests.yaml of each.
+    """Run the tests of the skills below PATH, or of the skill NAME: the cases in evals/tests.yaml of each.
 
     Action cases run for real, each in a workspace of its own. Trigger cases ask for what the case says, among all
     skills that are installed, and run nothing.
@@ -45,6 +65,7 @@ def test(ctx: click.Context, path: Path, model: str | None, provider: str | None
     from ..case_runs import SkillTester
 
     rows: list[dict[str, Any]] = []
+    path = path_of(ctx.obj.host, path)
     skills = skills_below(path)
     for skill in skills:
         tests = SkillTester(skill, asked(model, provider), **host_options(ctx.obj.host))
