@@ -1,6 +1,7 @@
 /** A client of `skillkit rpc`: steers an agent in another process. JSON-RPC 2.0, a message a line. */
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 import type {
@@ -45,6 +46,14 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
+/** Say in one line why the server could not be started, and what to do. */
+function explained(error: NodeJS.ErrnoException, program: string, cwd?: string): Error {
+  if (error.code !== "ENOENT") return error;
+  if (cwd !== undefined && !existsSync(cwd)) return new Error(`there is no folder ${cwd}; see the option cwd`, { cause: error });
+  const way = 'name it in the option argv, for example ["/path/of/venv/bin/skillkit", "rpc"]';
+  return new Error(`there is no program ${program}; install it (pip install skillkit-default), or ${way}`, { cause: error });
+}
+
 /** An agent in a process of its own. */
 export class RpcClient {
   private readonly waiting = new Map<string, Waiting>();
@@ -58,7 +67,7 @@ export class RpcClient {
       cwd: options.cwd, env: options.env, stdio: ["pipe", "pipe", "inherit"],
     }) as unknown as ChildProcessWithoutNullStreams;
     this.left = new Promise((resolve) => {
-      this.process.once("error", (error) => { this.end(error); resolve(); });
+      this.process.once("error", (error) => { this.end(explained(error, program!, options.cwd)); resolve(); });
       this.process.once("close", () => { this.end(new Error("the server is gone")); resolve(); });
     });
     this.process.stdin.on("error", () => {}); // the server is gone; `close` tells it

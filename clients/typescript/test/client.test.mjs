@@ -48,6 +48,15 @@ test("a run is aborted while it goes on", async () => {
   await client.close();
 });
 
-test("a server that cannot be started is an error", async () => {
-  await assert.rejects(RpcClient.start({ argv: ["skillkit-that-is-not-there"] }), /ENOENT/);
+test("a program that is not there is an error that says what to do", async () => {
+  await assert.rejects(RpcClient.start({ argv: ["skillkit-that-is-not-there"] }), {
+    message: "there is no program skillkit-that-is-not-there; install it (pip install skillkit-default), or name it in the "
+      + 'option argv, for example ["/path/of/venv/bin/skillkit", "rpc"]',
+  });
+});
+
+test("a workspace that is not there is an error that names it", async () => {
+  await assert.rejects(start({ cwd: "/folder/that/is/not/there" }), {
+    message: "there is no folder /folder/that/is/not/there; see the option cwd",
+  });
 });

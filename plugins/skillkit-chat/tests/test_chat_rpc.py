@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -289,4 +290,26 @@ def test_the_typescript_client_steers_an_agent(rpc, tmp_path):
     env = {**rpc.env, "SKILLKIT_ARGV": json.dumps(rpc.argv), "SKILLKIT_CWD": str(rpc.cwd)}
     done = subprocess.run(["npm", "test"], cwd=copy, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "# pass 5" in done.stdout, done.stdout
+    assert "# pass 6" in done.stdout, done.stdout
+    _installed_as_the_guide_says(copy, tmp_path / "project", rpc)
+
+
+def _installed_as_the_guide_says(client, project, rpc):
+    """Pack and install the client by the lines of the guide, and run its example, with a ``skillkit`` on the path and without."""
+    guide = (TYPESCRIPT.parents[1] / "docs" / "how-to" / "steer-an-agent.md").read_text()
+    section = guide.partition("## From Node")[2]
+    lines, example = (section.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("sh", "typescript"))
+    (project / "bin").mkdir(parents=True)
+    lines = lines.replace("CHECKOUT/clients/typescript", str(client)).replace("PROJECT", str(project))
+    subprocess.run(["sh", "-ec", lines], capture_output=True, check=True, timeout=120)
+    (project / "steer.mjs").write_text(example)
+    program = project / "bin" / "skillkit"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(rpc.argv[: rpc.argv.index("-P")])} "$@"\n')
+    program.chmod(0o755)
+    node = shutil.which("node")
+    env = {**rpc.env, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run([node, "steer.mjs"], cwd=project, env=env, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "15% of 80 = 12\n"), done.stderr
+    env["PATH"] = str(project)
+    done = subprocess.run([node, "steer.mjs"], cwd=project, env=env, capture_output=True, text=True, timeout=120)
+    assert "Error: there is no program skillkit; install it (pip install skillkit-default), or name it" in done.stderr
