@@ -385,6 +385,51 @@ def test_a_decision_in_another_process_counts_for_the_call_that_was_shown(
     assert entries.count('"executor.escalation"') == 2
 
 
+@pytest.mark.parametrize("first", ["escalate", "ask"])
+async def test_a_call_that_waits_behind_another_one_has_the_same_note_as_the_first(first, agent_in, work, outside):
+    calls = [bash(f"echo one > {outside}/one.txt"), bash(f"echo two > {outside}/two.txt")]
+    earlier = Call("escalate", {"call": 1}) if first == "escalate" else bash("echo asked")
+    agent = agent_in(
+        Reply(calls=calls), Reply(calls=[earlier, Call("escalate", {"call": 2})]), "done",
+        approver=Person("defer"), **{"executor.escalate": "wide", "permissions.ask": ["Bash(echo asked)"]},
+    )  # fmt: skip
+    async with agent:
+        await agent.chat("go")
+        before, behind = agent.suspension.calls
+        notes = [n.data for n in agent.session.notes("executor.escalation")]
+        (second,) = [note for note in notes if note["asked_by"] == behind.id]
+        assert (second["decision"], second["reason"]) == ("defer", "an earlier call waits for a decision")
+        assert all(set(note) == set(second) and note["policy"] == "wide" for note in notes)
+        assert [note["asked_by"] for note in notes] == [call.id for call in (before, behind) if call.name == "escalate"]
+        await agent.resume({call.id: ApprovalDecision("allow", "now") for call in (before, behind)})
+        assert (outside / "two.txt").read_text() == "two\n"
+        assert [note.data["decision"] for note in agent.session.notes("executor.escalation")][-1] == "allow"
+    await agent.host.aclose()
+
+
+@pytest.mark.parametrize("answer", ["--allow", "--deny"])
+def test_a_decision_in_another_process_counts_for_a_call_that_waits_behind_another_one(
+    answer, skillkit_cli, skillkit_home, llm_server, outside
+):
+    (skillkit_home.config_dir / "config.yaml").write_text(CONFIG.replace("OUTSIDE", str(outside)))
+    llm_server.script(
+        Wire(tool_calls=[WireCall("bash", {"command": f"echo {word} > {outside}/{word}"}) for word in ("one", "two")]),
+        Wire(tool_calls=[WireCall("escalate", {"call": 1}), WireCall("escalate", {"call": 2})]),
+        Wire(text="done"),
+    )
+    argv = ["--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any"]
+    env = {"OPENAI_API_KEY": "key-of-the-tests"}
+    waits = skillkit_cli("run", *argv, "--approvals", "defer", "--json", "go", env=env).json
+    assert len(waits["waiting"]) == 2 and list(outside.iterdir()) == []
+    more = [*argv, "--approvals", "deny", "--json"]
+    done = skillkit_cli("sessions", "resume", waits["session"], answer, "all", *more, env=env).ok().json
+    assert done["answer"] == "done"
+    assert sorted(path.name for path in outside.iterdir()) == (["one", "two"] if answer == "--allow" else [])
+    told = [result.text for result in llm_server.last.tool_results[-2:]]
+    assert not any("Blocked" in text for text in told)
+    assert all(text.startswith("Denied") == (answer == "--deny") for text in told)
+
+
 async def test_no_guard_is_missed_and_no_project_names_the_wider_policy(agent_in, work, outside, skillkit_home):
     project = work / ".skillkit" / "config.yaml"
     project.parent.mkdir()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from .executor import RemoteExecutor
 
-__all__ = ["NAME", "NOTE", "about_to", "explained", "resolved", "tools_of"]
+__all__ = ["NAME", "NOTE", "about_to", "explained", "put_off", "resolved", "tools_of"]
 
 NAME = "escalate"
 NOTE = "executor.escalation"
@@ -172,13 +172,26 @@ async def resolved(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
     asked = agent.state("executor").get("asked", {}) if agent is not None else {}
     if agent is None or event.tool_call_id not in asked:
         return
-    call, wider = asked[event.tool_call_id]
+    await _note(agent, event.tool_call_id, event.decision, event.reason)
     if event.decision != "allow":
         del asked[event.tool_call_id]
+
+
+async def put_off(agent: AgentRunner) -> None:
+    """Write down the calls that wait because an earlier call waits: nobody was asked about them, so nothing was resolved."""
+    asked = agent.state("executor").get("asked", {})
+    for waits in agent.suspension.calls if agent.suspension is not None else ():
+        if waits.id in asked:
+            await _note(agent, waits.id, "defer", "an earlier call waits for a decision")
+            del asked[waits.id]
+
+
+async def _note(agent: AgentRunner, asked_by: str, decision: str, reason: str) -> None:
+    call, wider = agent.state("executor")["asked"][asked_by]
     data = {
         "call": call.id, "tool": call.tool.name, "digest": call.digest,
-        "policy": wider, "instead_of": call.held, "asked_by": event.tool_call_id, "decision": event.decision,
-        "reason": event.reason, "decided_by": _deciders(agent),
+        "policy": wider, "instead_of": call.held, "asked_by": asked_by, "decision": decision,
+        "reason": reason, "decided_by": _deciders(agent),
     }  # fmt: skip
     await agent.session.note(NOTE, data, sync=True)
 

@@ -10,7 +10,7 @@ from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host, Tool, ToolCallEventResult, ToolExecutor, ToolSet
-    from skillkit_core.events.types import ApprovalResolvedEvent, ToolCallEvent
+    from skillkit_core.events.types import AgentEndEvent, ApprovalResolvedEvent, ToolCallEvent
 
 
 @hookimpl
@@ -87,3 +87,12 @@ async def approval_resolved(event: ApprovalResolvedEvent, ctx: HandlerContext) -
     from .escalation import resolved
 
     await resolved(event, ctx)
+
+
+@hookimpl
+async def agent_end(event: AgentEndEvent, ctx: HandlerContext) -> None:
+    """Write down which such calls wait behind another one."""
+    if event.outcome == "suspended" and ctx.agent is not None:
+        from .escalation import put_off
+
+        await put_off(ctx.agent)
