@@ -1,7 +1,8 @@
 """Resolution hooks: the first implementation whose answer, *after awaiting*, is not ``None`` decides a lookup.
 
 Implementations, sync or async, are asked in the order of the plugins. An exception becomes a diagnostic and counts as
-``None``. When no plugin answers, the registries do.
+``None``; of ``resolve_runtime`` and ``resolve_executor``, which may hold commands and tools in place, it fails the lookup, and
+nothing runs. When no plugin answers, the registries do.
 """
 
 from __future__ import annotations

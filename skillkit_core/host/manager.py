@@ -528,8 +528,9 @@ class Host:
         Raises:
             UnknownName: nobody offers that name.
             UsageError: no runtime is installed.
+            PluginError: a plugin failed to answer ``resolve_runtime``.
         """
-        found: SkillRuntime | None = await self.resolve("resolve_runtime", name=name)
+        found: SkillRuntime | None = await self.resolve("resolve_runtime", closed=True, name=name)
         if found is not None:
             return found
         name = name or self.named("runtime", self.runtimes) or next(iter(self.runtimes.list()), None)
@@ -545,10 +546,12 @@ class Host:
 
         Raises:
             UnknownName: nobody offers that name.
+            PluginError: a plugin failed to answer ``resolve_executor``.
         """
         from ..contracts.tool_executor import ToolExecutor
 
-        found: ToolExecutor | None = await self.load().first_answer("resolve_executor", ToolExecutor, name=name)
+        ask = self.load().first_answer
+        found: ToolExecutor | None = await ask("resolve_executor", ToolExecutor, closed=True, name=name)
         if found is not None:
             return found
         name = name or self.named("tools.executor", self.executors)

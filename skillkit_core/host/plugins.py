@@ -305,11 +305,12 @@ class Plugins:
                 problems.append(failure.diagnostic)
         return problems
 
-    async def first_answer(self, hook: str, wanted: type[Any] = object, **values: Any) -> Any:
+    async def first_answer(self, hook: str, wanted: type[Any] = object, *, closed: bool = False, **values: Any) -> Any:
         """Return the first answer to a hook that is not ``None`` after awaiting, or ``None``. Failures are reported.
 
         Args:
             wanted: type of an answer. An answer of another type is a failure.
+            closed: raise the first failure as a :class:`PluginError`; the next answer might not hold what this one would have.
         """
         for impl in self.impls(hook):
             arguments = {"host": self._host, **values}
@@ -319,6 +320,8 @@ class Plugins:
                 answer = await self.awaited(impl.plugin_name, hook, call, wanted=wanted)
             except Failure as failure:
                 self._report(failure.diagnostic)
+                if closed:
+                    raise PluginError(str(failure.diagnostic)) from failure
                 continue
             if answer is not None:
                 return answer

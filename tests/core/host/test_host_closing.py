@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import Factory, Host, hookimpl
+from skillkit_core import Factory, Host, PluginError, hookimpl
 from skillkit_core.contracts.tool_executor import ToolExecutor
 from skillkit_core.tools import Tool
 
@@ -211,7 +211,7 @@ def test_the_executor_is_that_of_the_hook_else_the_named_one_else_the_configured
     asyncio.run(main())
 
 
-def test_an_answer_that_is_no_executor_and_no_approver_is_its_plugins_problem(make: Any) -> None:
+def test_an_answer_that_is_no_executor_runs_nothing_and_one_that_is_no_approver_is_passed_over(make: Any) -> None:
     from skillkit_core import AgentConfig, Approver
 
     class Yes(Approver):
@@ -228,7 +228,10 @@ def test_an_answer_that_is_no_executor_and_no_approver_is_its_plugins_problem(ma
         wrong = plugin(resolve_executor=lambda self: "rooms", resolve_approver=lambda self: True)
         host = make(("wrong", wrong), ("right", plugin(resolve_approver=right)))
         config = AgentConfig()
-        assert await host.find_executor() is None
+        with pytest.raises(
+            PluginError, match=r"plugin 'wrong', resolve_executor: .*gives ToolExecutor or None, not str"
+        ):
+            await host.find_executor()
         assert await host.find_approver(config) is yes and asked == [(config, host)]
         assert [p.message for p in host.problems] == [
             "resolve_executor gives ToolExecutor or None, not str",

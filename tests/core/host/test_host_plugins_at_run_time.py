@@ -528,7 +528,7 @@ def test_resolution_takes_the_first_answer_after_awaiting_and_survives_failures(
     def answering(answer: Any, error: Exception | None = None, late: bool = False) -> Any:
         class Plugin:
             @hookimpl
-            def resolve_runtime(self, name: Any) -> Any:
+            def resolve_model(self, name: Any) -> Any:
                 async def wait() -> Any:
                     await asyncio.sleep(0)
                     if error is not None:
@@ -548,8 +548,25 @@ def test_resolution_takes_the_first_answer_after_awaiting_and_survives_failures(
         [answering(None), late_none, broken, late_broken, answering(42, late=True), answering(7)]
     ):
         host.add_plugin(plugin, name=f"p{i}")
-    assert asyncio.run(host.resolve("resolve_runtime", name=None)) == 42
+    assert asyncio.run(host.resolve("resolve_model", name="any", provider=None)) == 42
     assert [p.plugin for p in host.problems] == ["p2", "p3"]
+
+
+def test_where_a_plugin_cannot_say_which_runtime_holds_a_command_none_runs(host: Host) -> None:
+    class Holds:
+        @hookimpl
+        async def resolve_runtime(self, name: Any) -> Any:
+            raise OSError("no container engine")
+
+    class Runs:
+        @hookimpl
+        def resolve_runtime(self, name: Any) -> Any:
+            return "a runtime that holds nothing"
+
+    host.add_plugin(Holds(), name="holds")
+    host.add_plugin(Runs(), name="runs")
+    with pytest.raises(PluginError, match="plugin 'holds', resolve_runtime: OSError: no container engine"):
+        asyncio.run(host.find_runtime())
 
 
 def test_cancelling_a_resolution_is_no_failure_of_the_plugin(host: Host) -> None:

@@ -146,7 +146,7 @@ def register_runtimes(register: Callable[[Factory], None]) -> None:
 def resolve_runtime(name: str | None, host: Host) -> SkillRuntime | None:
     """Keep commands inside where ``sandbox.commands`` names a policy, whichever runtime was asked for.
 
-    With a section that cannot be read no command runs: an error here would let the next plugin answer.
+    With a section that cannot be read no command runs, and the runtime says what is wrong: an error here would be the plugin's.
     """
     if not any(layer.data.get("sandbox") for layer in host.config.layers):
         return None
