@@ -406,6 +406,18 @@ def test_help_is_a_line_a_command_an_unknown_one_comes_back_and_nothing_said_lea
         assert chat.leave() == 0
 
 
+def test_a_compaction_that_a_person_asks_for_is_told_in_one_line(open_chat, llm_server):
+    llm_server.script(Reply(text="hi"))
+    with open_chat("hello") as chat:
+        chat.expect("hi")
+        chat.say("/compact")
+        chat.expect("Nothing was shortened: it would free too little.")
+        chat.say("/session")
+        chat.expect("Used 15 tokens")
+        assert chat.screen.count("shortened") == 1
+        assert chat.leave() == 0
+
+
 def test_a_survey_is_answered_question_by_question_or_declined(open_chat, llm_server):
     asking = Reply(tool_calls=[Call("interview")])
     llm_server.script(asking, Reply(text="thank you"), asking, Reply(text="never mind"))

@@ -11,6 +11,7 @@ from skillkit_tui.paint import rows
 from skillkit_core import (
     AgentConfig,
     AgentRunner,
+    BeforeCompactResult,
     Survey,
     SurveyOption,
     SurveyQuestion,
@@ -21,6 +22,7 @@ from skillkit_core import (
     hookimpl,
 )
 from skillkit_core.agent.session import Session
+from skillkit_core.contracts.compactor import CompactionResult
 from skillkit_core.testing import Call, Hang, Reply, ScriptedModel
 
 CACHED = TokenUsage(input=400, cache_read=800, cache_write=34, output=500, reasoning=67)
@@ -330,6 +332,33 @@ def test_a_session_is_shown_again_with_its_calls_and_what_was_compacted(stage, p
             assert "● change a.txt — 2 lines" in on.screen
             await on.press("up")
             assert on.ui.line.text == "change it"
+
+    play(story())
+
+
+class Shortens:
+    """Compacts to a summary that is not shorter, and then to one that is."""
+
+    summaries = ("word " * 5_000, "all of it")
+
+    @hookimpl
+    def before_compact(self, event):
+        summary, *self.summaries = self.summaries
+        return BeforeCompactResult(compaction=CompactionResult(summary, len(event.preparation.messages)))
+
+
+def test_a_compaction_that_a_person_asks_for_is_told_in_one_line(stage, play):
+    async def story():
+        async with stage([Reply("word " * 100)], plugins=[("shortens", Shortens())]) as on:
+            await on.type("hi\n")
+            await on.idle()
+            for told in ("Nothing was shortened: it would free too little.", "Shortened from about "):
+                before = len(on.ui.record.main.blocks)
+                await on.type("/compact\n")
+                await on.until(told)
+                await on.idle()
+                said, answer = on.ui.record.main.blocks[before:]
+                assert said.text == "/compact" and answer.text.startswith(told)
 
     play(story())
 

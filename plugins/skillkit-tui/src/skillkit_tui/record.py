@@ -240,6 +240,8 @@ class Recorder:
         log.doing = "shortening the conversation"
 
     def _on_compaction_end(self, event: Any, log: Log) -> None:
+        if event.reason == "manual" and event.outcome in ("completed", "no_progress"):
+            return  # the command that asked for it says so
         if event.outcome == "completed":
             said = f"from about {event.before_tokens:,} to {event.after_tokens:,} tokens"
             log.add(Block("note", f"the conversation was shortened {said}"))

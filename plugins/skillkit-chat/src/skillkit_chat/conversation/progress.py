@@ -209,6 +209,9 @@ class Progress:
     def _on_compaction_end(self, event: Any) -> None:
         if event.outcome == "completed":
             self._status.shortened(event.after_tokens)
+        if event.reason == "manual" and event.outcome in ("completed", "no_progress"):
+            return  # the command that asked for it says so
+        if event.outcome == "completed":
             said = f"shortened from about {short(event.before_tokens)} to {short(event.after_tokens)} tokens"
             self._note(f"the conversation was {said}", "yellow")
         else:
