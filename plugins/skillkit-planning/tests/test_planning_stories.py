@@ -190,6 +190,16 @@ def through_rpc(skillkit_cli, llm_server, argv, env, *more):
     return approvals
 
 
+def test_an_option_that_there_is_not_leads_to_the_help_of_the_command_that_was_typed(skillkit_cli, env):
+    piped = skillkit_cli("plan", "--edit")
+    assert piped.exit_code == 2
+    assert piped.stderr == "Error: no such option --edit; see 'skillkit plan --help'; a request goes in quotes\n"
+    assert "see 'skillkit run --help'" in skillkit_cli("run", "--edit").stderr
+    with Screen([*skillkit_cli.argv, "plan", "--edit"], cwd=skillkit_cli.home.cwd, env=env) as chat:
+        chat.expect("No such option '--edit'.", "(see 'skillkit plan --help')")
+        assert chat.wait() == 2
+
+
 def test_piped_a_plan_is_made_shown_and_carried_out(skillkit_cli, llm_server, argv, env):
     turns = story()
     llm_server.script(*turns[2:])

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import click
 from skillkit_commands.front_end import (
     TITLE,
     config_for,
@@ -89,7 +90,8 @@ def _request_text(options: Options) -> str:
         raise UsageError("there is no request", hint='write it in quotes: skillkit run "..."')
     unknown = next((w for w in options.words if w.startswith("--") and " " not in w), None)
     if unknown is not None:
-        raise UsageError(f"no such option {unknown}", hint="see 'skillkit run --help'; a request goes in quotes")
+        called = click.get_current_context().command_path
+        raise UsageError(f"no such option {unknown}", hint=f"see '{called} --help'; a request goes in quotes")
     return text
 
 

@@ -71,9 +71,10 @@ def _hand_over(ctx: click.Context, host: Host, words: tuple[str, ...], default: 
     if not (talks or words or default):
         raise UsageError("there is no request", hint='write it in quotes: skillkit plan "..."')
     command: click.Command = load_object(host.commands.get(name).target)
-    below = command.make_context(name, list(words), parent=ctx.parent)
+    called = str(ctx.info_name)  # what an error of the options refers to
+    below = command.make_context(called, list(words), parent=ctx.parent)
     if default and not below.params.get("words"):
-        below = command.make_context(name, [*words, default], parent=ctx.parent)
+        below = command.make_context(called, [*words, default], parent=ctx.parent)
     with below:
         command.invoke(below)
 
