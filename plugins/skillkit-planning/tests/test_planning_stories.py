@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 import time
 
@@ -213,3 +214,55 @@ def test_piped_a_plan_is_made_shown_and_carried_out(skillkit_cli, llm_server, ar
     planned = next(r for r in skillkit_cli("sessions", "list", "--json").ok().json if r["id"] != done["session"])
     path = skillkit_cli("sessions", "show", done["session"], "--json").ok().json
     assert path["session"]["parent_session"] == planned["id"]
+
+
+def test_what_is_carried_out_is_said_and_the_plan_of_another_session_is_refused(skillkit_cli, llm_server, argv):
+    def planned(text):
+        return [Reply(tool_calls=[Call("write", {"path": PLAN, "content": text})]), Reply(text="It is planned.")]
+
+    def run(*words):
+        return skillkit_cli(*words, *argv, env={"OPENAI_API_KEY": "key-of-the-tests"})
+
+    look, done = Reply(tool_calls=[Call("read", {"path": PLAN})]), Reply(text="Done.")
+    llm_server.script(*planned("1. the first"), look, done, done, look, *planned("1. the second"), *[done] * 3)
+    file, first = skillkit_cli.home.cwd / PLAN, run("plan", "--json", "first").ok().json["session"]
+    other = run("plan", "--json", "only look").ok().json["session"]
+    refused = run("plan", "--exec")
+    assert refused.exit_code == 2 and refused.stderr == (
+        f"Error: the plan in {PLAN} is of session {first}, not of {other}; "
+        f"skillkit plan --exec --from {first} carries it out\n"
+    )
+    taken = run("plan", "--exec", "--from", first).ok()
+    day = time.strftime("%Y-%m-%d", time.localtime(file.stat().st_mtime))
+    assert re.fullmatch(rf"Plan: {PLAN} of {day} \d\d:\d\d, made in session {first}\.", taken.stderr.split("\n")[0])
+    second = run("plan", "--json", "second").ok().json["session"]
+    assert f"Plan: the one of {day}" in run("plan", "--exec", "--from", first).ok().stderr
+    assert llm_server.last.system.endswith("## Plan\n\n1. the first")
+    file.write_text("1. by hand")
+    for who in (f"changed since session {second} made it", f"made in session {second}"):
+        assert f", {who}.\n" in run("plan", "--exec", "--from", second).ok().stderr
+    assert llm_server.last.system.endswith("## Plan\n\n1. by hand")
+
+
+def test_a_conversation_says_where_it_plans_and_which_plan_it_carries_out(skillkit_cli, llm_server, argv, env):
+    llm_server.script(Reply(text="I plan it."), Reply(text="And so on."), Reply(text="Done."))
+    cwd = skillkit_cli.home.cwd
+    with Screen([*skillkit_cli.argv, "chat", *argv], cwd=cwd, env=env) as chat:
+        chat.expect("/help shows commands and keys", "\n›")
+        chat.send("/plan paint the wall\r")
+        chat.expect(
+            f"\nPlanning: nothing but {PLAN} is changed. /exec carries it out, /plan off ends planning.\n", "I plan it."
+        )
+        chat.send("/plan and the door\r")
+        chat.expect("And so on.")
+        assert chat.screen.count("Planning: ") == 1, "it had begun"
+        chat.send("/exec\r")
+        chat.expect("Error: there is no plan in session ", f"and none in {PLAN}")
+        chat.send("\x03")
+        (cwd / ".skillkit").mkdir(exist_ok=True)
+        (cwd / PLAN).write_text("1. paint")
+        chat.expect("in the history")
+        chat.send("/exec\r")
+        chat.expect(f"Plan: {PLAN} of ", "which no session made.", "Done.")
+        chat.send("\x04")
+        assert chat.wait() == 0

@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+import skillkit_planning.plugin
 from skillkit_tui.blocks import Block
 from skillkit_tui.paint import rows
 
@@ -332,6 +333,26 @@ def test_a_session_is_shown_again_with_its_calls_and_what_was_compacted(stage, p
             assert "● change a.txt — 2 lines" in on.screen
             await on.press("up")
             assert on.ui.line.text == "change it"
+
+    play(story())
+
+
+def test_planning_is_said_and_which_plan_is_carried_out_in_the_new_session(stage, play, skillkit_home):
+    async def story():
+        turns, planning = ["I plan it.", "I carry it out."], ("planning", skillkit_planning.plugin)
+        async with stage(turns, plugins=[planning], size=(120, 30), kept=True) as on:
+            await on.type("/plan paint the wall\n")
+            await on.until(
+                "! Planning: nothing but .skillkit/plan.md is changed. /exec carries it out, /plan off ends planning."
+            )
+            await on.until("[INSERT] [PLAN]")
+            await on.idle()
+            (skillkit_home.cwd / ".skillkit").mkdir(exist_ok=True)
+            (skillkit_home.cwd / ".skillkit" / "plan.md").write_text("1. paint")
+            await on.type("/exec\n")
+            await on.until("I carry it out.")
+            assert "! Plan: .skillkit/plan.md of " in on.screen and "which no session made." in on.screen
+            assert "[INSERT] [EXECUTE]" in on.screen and "I plan it." not in on.screen
 
     play(story())
 

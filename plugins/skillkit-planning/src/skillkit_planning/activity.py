@@ -70,7 +70,9 @@ async def begin_execution(agent: AgentRunner) -> str:
 
 async def execute_in(session: Session, host: Host, plan: str, planned_in: str) -> None:
     """Note in a new session that it carries out a plan."""
-    await session.note(ACTIVITY, {"activity": "execute", "planned_in": planned_in, **plan_note(session, host, plan)})
+    await session.note(
+        ACTIVITY, {"activity": "execute", "planned_in": planned_in, **plan_note(session, host, plan, planned_in)}
+    )
 
 
 def _no_plan(host: Host) -> UsageError:

@@ -17,7 +17,7 @@ from skillkit_core.errors import UsageError
 
 from . import ACTIVITY
 from .activity import CARRY_OUT, execute_in
-from .plan_file import current_plan, plan_path
+from .plan_file import current_plan, plan_path, plan_to_execute
 from .plugin import plan_hosts
 
 if TYPE_CHECKING:
@@ -99,10 +99,9 @@ async def _execution(host: Host, name: str | None) -> str:
     """Begin a session that carries out the plan of another one; return its id."""
     store = host.session_store()
     old = await _opened(store, name)
-    text = current_plan(old, host, host.cwd)
     await old.close()
-    if text is None:
-        raise UsageError(f"session {old.id} has no plan", hint='make one: skillkit plan "..."')
+    text, told = await plan_to_execute(old, host, host.cwd)
+    echo(told, err=True)
     new = Session(await store.fork(old.id, None), time.time)
     await execute_in(new, host, text, old.id)
     await new.close()

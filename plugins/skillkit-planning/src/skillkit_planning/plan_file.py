@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import UsageError
 
-from . import DEFAULTS, Settings
+from . import ACTIVITY, DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from skillkit_core import Host
     from skillkit_core.agent.session import Session, SessionView
 
-__all__ = ["MAX_PLAN", "current_plan", "keep_plan", "kept_text", "plan_path", "settings_of"]
+__all__ = ["MAX_PLAN", "current_plan", "keep_plan", "kept_text", "plan_path", "plan_to_execute", "settings_of"]
 
 MAX_PLAN = 256 * 1024  # bytes
 NOTE = "planning.plan"
@@ -90,12 +91,12 @@ async def keep_plan(session: Session, host: Host, cwd: Path) -> str | None:
     digest = _digest(text)
     notes = session.notes(NOTE)
     if not notes or notes[-1].data.get("digest") != digest:
-        await session.note(NOTE, plan_note(session, host, text))
+        await session.note(NOTE, plan_note(session, host, text, session.id))
     return text
 
 
-def plan_note(session: Session, host: Host, text: str) -> dict[str, Any]:
-    """Return what names a plan in a note; the text of a session that is kept lies in the plugin's folder."""
+def plan_note(session: Session, host: Host, text: str, made_in: str) -> dict[str, Any]:
+    """Return what names a plan in a note; the text of a session that is kept lies in the plugin's folder, with who made it."""
     digest = _digest(text)
     data: dict[str, Any] = {"digest": digest, "bytes": len(text.encode())}
     if session.location is None:
@@ -103,9 +104,10 @@ def plan_note(session: Session, host: Host, text: str) -> dict[str, Any]:
     path = _kept_path(host, digest)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(text, "utf-8")
-        fresh.replace(path)
+        for whole, said in ((path.with_suffix(".session"), made_in), (path, text)):
+            fresh = path.with_suffix(f".{os.getpid()}")
+            fresh.write_text(said, "utf-8")
+            fresh.replace(whole)
     return data
 
 
@@ -120,7 +122,7 @@ def kept_text(host: Host, data: Mapping[str, Any]) -> str | None:
 def current_plan(session: Session | SessionView, host: Host, cwd: Path) -> str | None:
     """Return the plan of the current branch; ``None`` without one.
 
-    The file counts, because a person may have edited it, unless it holds the plan of another branch of the session.
+    The file counts, because a person may have edited it, unless it holds the plan of another branch or of another session.
 
     Raises:
         UsageError: the file cannot be read.
@@ -129,10 +131,54 @@ def current_plan(session: Session | SessionView, host: Host, cwd: Path) -> str |
     if not notes:
         return text
     mine = notes[-1].data
-    others = {e.data.get("digest") for e in session.entries if e.data.get("custom_type") == NOTE}
-    if text is None or (_digest(text) != mine.get("digest") and _digest(text) in others):
+    if text is None:
+        return kept_text(host, mine)
+    digest = _digest(text)
+    others = _noted(session, digest) is not None or _maker(host, digest) not in (None, session.id)
+    if digest != mine.get("digest") and others:
         return kept_text(host, mine) or text
     return text
+
+
+async def plan_to_execute(session: Session | SessionView, host: Host, cwd: Path) -> tuple[str, str]:
+    """Return the plan that a session carries out, and a line that says which it is, from when, and who made it.
+
+    Raises:
+        UsageError: there is no plan, or the file holds that of another session.
+    """
+    file, text = settings_of(host).file, current_plan(session, host, cwd)
+    if text is None:
+        hint = "make one: /plan TEXT, or skillkit plan TEXT"
+        raise UsageError(f"there is no plan in session {session.id}, and none in {file}", hint=hint)
+    digest, notes = _digest(text), session.notes(NOTE)
+    noted = _noted(session, digest)
+    maker = noted or _maker(host, digest)
+    if noted is None and maker not in (None, session.id) and maker in await host.session_store().ids():
+        hint = f"skillkit plan --exec --from {maker} carries it out"
+        raise UsageError(f"the plan in {file} is of session {maker}, not of {session.id}", hint=hint)
+    if maker is not None:
+        who = f"made in session {maker}"
+    else:
+        who = f"changed since session {session.id} made it" if notes else "which no session made"
+    if text == read_plan(host, cwd):
+        return text, f"Plan: {file} of {_minute(plan_path(host, cwd).stat().st_mtime)}, {who}."
+    return text, f"Plan: the one of {_minute(notes[-1].ts)}, {who}; {file} holds another one, or none."
+
+
+def _noted(session: Session | SessionView, digest: str) -> str | None:
+    """Return the session that made a plan, if this one did on any branch, or carries it out."""
+    noted = (e.data for e in session.entries if e.data.get("custom_type") in (NOTE, ACTIVITY))
+    return next((str(data.get("planned_in", session.id)) for data in noted if data.get("digest") == digest), None)
+
+
+def _maker(host: Host, digest: str) -> str | None:
+    """Return the first session that kept a plan."""
+    path = _kept_path(host, digest).with_suffix(".session")
+    return path.read_text("utf-8") if path.is_file() else None
+
+
+def _minute(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def _digest(text: str) -> str:

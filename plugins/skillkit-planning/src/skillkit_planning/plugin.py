@@ -169,9 +169,12 @@ async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCal
 
 @hookimpl(phase="last")
 async def after_tool_result(event: ToolResultEvent, ctx: HandlerContext) -> None:
-    """Keep the plan in the session whenever a tool has written it."""
+    """Keep the plan in the session whenever a tool has written it; the file may hold an older one until then."""
     agent = ctx.agent
-    if agent is not None and not event.is_error and agent.nesting.parent is None and activity_of(agent) == "plan":
+    if agent is None or event.is_error or agent.nesting.parent is not None or activity_of(agent) != "plan":
+        return
+    tool = agent.toolbox.get(event.tool_name)
+    if tool is None or tool.annotations.get("mutates") != "none":
         from .plan_file import keep_plan
 
         await keep_plan(agent.session, agent.host, agent.cwd)

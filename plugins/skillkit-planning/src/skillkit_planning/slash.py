@@ -9,6 +9,8 @@ from skillkit_commands import Edit, Prompt, SlashCommand
 
 from skillkit_core.cli.output import short_path
 
+from . import activity_of
+
 if TYPE_CHECKING:
     from skillkit_tui.chords import Front
 
@@ -22,7 +24,7 @@ _WORDS = ("edit", "show", "off")
 async def plan(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str | Prompt | Edit:
     """Begin to plan, with a text for the model or without; edit or show the plan; or leave the activity."""
     from .activity import begin_planning, kernel, leave_planning
-    from .plan_file import current_plan, keep_plan, plan_path
+    from .plan_file import current_plan, keep_plan, plan_path, settings_of
 
     session = await agent.open()
     path = plan_path(agent.host, agent.cwd)
@@ -45,12 +47,19 @@ async def plan(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> 
             return f"The plan has changed: {lines} {'line' if lines == 1 else 'lines'}."
 
         return Edit(path, edited)
+    begins = activity_of(agent) != "plan"
     await begin_planning(agent)
+    told = f"Planning: nothing but {settings_of(agent.host).file} is changed. /exec carries it out, /plan off ends planning."
     if arguments:
+        if begins and ui is not None:
+            await ui.notify(told)
         return Prompt(arguments)
-    held = await kernel(agent)
-    how = "The kernel refuses it" if held else "A guard checks every call, and the kernel refuses nothing"
-    return f"Activity: plan. Nothing but {short_path(str(path))} is changed. {how}. /exec carries it out."
+    how = (
+        "The kernel refuses the rest"
+        if await kernel(agent)
+        else "A guard checks every call, and the kernel refuses nothing"
+    )
+    return f"{told} {how}."
 
 
 async def edit_plan(front: Front) -> str | None:
@@ -64,8 +73,12 @@ async def edit_plan(front: Front) -> str | None:
 async def execute(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> Prompt:
     """Carry out the plan in a fresh context."""
     from .activity import CARRY_OUT, begin_execution
+    from .plan_file import plan_to_execute
 
+    _, told = await plan_to_execute(await agent.open(), agent.host, agent.cwd)
     await begin_execution(agent)
+    if ui is not None:
+        await ui.notify(told)
     return Prompt(arguments or CARRY_OUT)
 
 

@@ -121,7 +121,7 @@ class Talk:
     async def _run_command(self, text: str, invocation: Invocation) -> None:
         self._front.record.say(text)
         await self._agent.open()
-        self._moved = False
+        self._moved, shown = False, len(self._front.record.main.blocks)
         try:
             answer = await self.commands.run(invocation)
         except RunAborted:
@@ -132,7 +132,10 @@ class Talk:
             self._front.put_back([text])
             return
         if self._moved:
+            told = [block for block in self._front.record.main.blocks[shown:] if block.kind == "note"]
             self._front.begin_session()
+            for block in told:  # while the command went on
+                self._front.record.put(block)
         if isinstance(answer, str) and answer:
             self._front.record.put(Block("note", answer))
         if isinstance(answer, Prompt):
