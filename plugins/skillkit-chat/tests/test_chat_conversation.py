@@ -410,11 +410,14 @@ def test_a_compaction_that_a_person_asks_for_is_told_in_one_line(open_chat, llm_
     llm_server.script(Reply(text="hi"))
     with open_chat("hello") as chat:
         chat.expect("hi")
+        assert chat.leave() == 0
+    with open_chat("--continue") as chat:
+        chat.ready()
         chat.say("/compact")
         chat.expect("Nothing was shortened: it would free too little.")
         chat.say("/session")
-        chat.expect("Used 15 tokens")
-        assert chat.screen.count("shortened") == 1
+        chat.expect("2 messages, about ")
+        assert chat.screen.count("shorten") == 1
         assert chat.leave() == 0
 
 
@@ -470,6 +473,20 @@ def test_the_status_line_counts_and_the_model_is_chosen_by_a_command(open_chat, 
         chat.expect("any · ↑1.2k (800 cached) ↓567 of ↑1.2k (800 cached) ↓572 · context 1.8k · hello")
         chat.say("/new")
         chat.expect("Now in a new session")
+        assert chat.leave() == 0
+
+
+def test_the_status_line_shows_what_plugins_indicate_and_first_what_is_not_as_usual(open_chat, llm_server):
+    cwd = open_chat.home.cwd
+    llm_server.script(Reply(text="hi"))
+    (cwd / "activity").write_text("PLAN")
+    (cwd / "weather").write_text("sun\x1b[2Jny")
+    with open_chat("hello") as chat:
+        chat.expect("hi", "\nPLAN · any · ↑10 ↓5 · context 15 · sun\\x1b[2Jny · hello")
+        (cwd / "activity").write_text("EXECUTE")
+        (cwd / "network").write_text("NET off")
+        chat.say("/session")
+        chat.expect("\nNET off · any · ")
         assert chat.leave() == 0
 
 

@@ -107,9 +107,9 @@ class Screen(Terminal):
         self._fed = len(self.seen)
         return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
 
-    def expect(self, *texts):
+    def expect(self, *texts, gone="\x1b"):
         until = time.monotonic() + 60
-        while missing := [text for text in texts if text not in self.screen]:
+        while missing := [text for text in texts if text not in self.screen or gone in self.screen]:
             if not self._read() or time.monotonic() > until:
                 raise AssertionError(f"{missing} never stood on the screen:\n{self.screen}")
 
@@ -253,8 +253,9 @@ def test_a_conversation_says_where_it_plans_and_which_plan_it_carries_out(skillk
         chat.expect(
             f"\nPlanning: nothing but {PLAN} is changed. /exec carries it out, /plan off ends planning.\n", "I plan it."
         )
+        chat.expect("\nPLAN · any · ", gone="Esc interrupts")
         chat.send("/plan and the door\r")
-        chat.expect("And so on.")
+        chat.expect("And so on.", gone="Esc interrupts")
         assert chat.screen.count("Planning: ") == 1, "it had begun"
         chat.send("/exec\r")
         chat.expect("Error: there is no plan in session ", f"and none in {PLAN}")
@@ -264,5 +265,6 @@ def test_a_conversation_says_where_it_plans_and_which_plan_it_carries_out(skillk
         chat.expect("in the history")
         chat.send("/exec\r")
         chat.expect(f"Plan: {PLAN} of ", "which no session made.", "Done.")
+        chat.expect("\nany · ", gone="PLAN")
         chat.send("\x04")
         assert chat.wait() == 0

@@ -1,7 +1,9 @@
-"""A plugin of these tests' own: a tool that shows what it would change, one that writes as it works, one that asks."""
+"""A plugin of these tests' own: tools that show what they would change, write as they work, or ask; and indicators."""
 
 import asyncio
 from pathlib import Path
+
+from skillkit_commands import Indicator
 
 from skillkit_core import Survey, SurveyOption, SurveyQuestion, Tool, ToolCallEventResult, hookimpl
 
@@ -70,6 +72,16 @@ def register_tools(register):
     register(Tool("build", "Build.", build, annotations={"mutates": "none"}))
     register(Tool("linger", "Wait.", linger, annotations={"mutates": "none"}))
     register(Tool("interview", "Ask.", interview, annotations={"mutates": "none"}))
+
+
+@hookimpl(optionalhook=True)
+def register_indicators(register):
+    for name in ("activity", "network", "weather"):  # what a file of that name says
+        register(Indicator(name, lambda agent, file=name: said(agent.cwd / file)))
+
+
+def said(file):
+    return file.read_text() if file.exists() else ""
 
 
 @hookimpl(phase="guard", tools=("change",))

@@ -1,4 +1,4 @@
-"""The plugin ``commands``: the family of slash commands, prompt files, and ``skillkit commands``."""
+"""The plugin ``commands``: the families of slash commands and indicators, prompt files, and ``skillkit commands``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl, hookspec
-from skillkit_core.descriptors import Command
+from skillkit_core.descriptors import Command, Factory
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
     from .command import SlashCommand, SlashCommandSet
+    from .indicators import Indicator
 
 PROJECT_FOLDERS = (".skillkit/commands", ".claude/commands")
 
 
 class Hooks:
-    """The hook of the family."""
+    """The hooks of the families."""
 
     @hookspec
     def register_slash_commands(
@@ -26,12 +27,20 @@ class Hooks:
     ) -> None:
         """Offer slash commands to every front end: ``register(SlashCommand(...))`` or ``register(SlashCommandSet(...))``."""
 
+    @hookspec
+    def register_indicators(self, register: Callable[[Indicator | Factory], None], host: Host, config: Any) -> None:
+        """Offer a part of the status line of front ends: ``register(Indicator("network", lambda agent: "NET off"))``.
+
+        A plugin that does not build on this one offers the core's ``Factory("network", create)``, where ``create(host)`` makes
+        the function of the agent.
+        """
+
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define ``register_slash_commands`` and its registry ``slash_commands``."""
+    """Define ``register_slash_commands``, ``register_indicators``, and their registries."""
     items = ("skillkit_commands.command:SlashCommand", "skillkit_commands.command:SlashCommandSet")
-    add(Hooks, kinds={"slash_commands": items})
+    add(Hooks, kinds={"slash_commands": items, "indicators": ("skillkit_commands.indicators:Indicator", Factory)})
 
 
 @hookimpl

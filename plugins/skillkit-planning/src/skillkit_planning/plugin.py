@@ -109,7 +109,7 @@ def _policies(host: Host) -> Callable[[AgentRunner], Any]:
 
 @hookimpl(optionalhook=True)
 def register_indicators(register: Callable[[Factory], None]) -> None:
-    """Show the activity, where the plugin ``tui`` is there."""
+    """Show the activity in the status line of front ends."""
     register(Factory("activity", _activity))
 
 

@@ -64,7 +64,7 @@ def register_sandboxes(register: Callable[[Factory], None]) -> None:
 
 @hookimpl(optionalhook=True)
 def register_indicators(register: Callable[[Factory], None]) -> None:
-    """Show the network of tools, where the plugin ``tui`` is there."""
+    """Show the network of tools in the status line of front ends."""
     register(Factory("network", "skillkit_sandbox.box:network_of"))
 
 

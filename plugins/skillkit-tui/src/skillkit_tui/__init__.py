@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .chords import Chord, Front, Indicator
+    from skillkit_commands import Indicator
+
+    from .chords import Chord, Front
 
 __all__ = ["Chord", "Front", "Indicator"]
 
@@ -18,6 +20,10 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "Indicator":
+        from skillkit_commands import Indicator
+
+        return Indicator
     from . import chords
 
     return getattr(chords, name)

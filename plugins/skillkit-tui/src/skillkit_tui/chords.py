@@ -12,7 +12,7 @@ from skillkit_core import UsageError
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host, UserInterface
 
-__all__ = ["OVERLAY_AFTER", "TIMEOUT", "Chord", "Front", "Indicator", "Leader", "Missing", "bound"]
+__all__ = ["OVERLAY_AFTER", "TIMEOUT", "Chord", "Front", "Leader", "Missing", "bound"]
 
 OVERLAY_AFTER = 0.2
 """Seconds after the leader key until its keys are shown."""
@@ -68,19 +68,6 @@ class Chord:
             raise UsageError(f"chord {self.name!r}: help must be one line")
         if not callable(self.handler) and not str(self.handler).startswith("/") and ":" not in str(self.handler):
             raise UsageError(f"chord {self.name!r}: handler must be a function, 'module:function' or '/command'")
-
-
-@dataclass(frozen=True, slots=True)
-class Indicator:
-    """A part of the status line.
-
-    Attributes:
-        name: ``activity`` and ``network`` have their places; others follow them.
-        read: ``(agent) -> str``, or its import string; an empty text shows nothing. It is called often and must be quick.
-    """
-
-    name: str
-    read: Callable[[AgentRunner], str] | str
 
 
 @dataclass(frozen=True, slots=True)

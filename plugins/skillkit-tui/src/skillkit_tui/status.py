@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from skillkit_commands import context_tokens
+from skillkit_commands import Indicators, context_tokens
 from textual.content import Content
 
 from skillkit_core import TokenUsage
 from skillkit_core.cli.output import escaped, shorten
-from skillkit_core.descriptors import Factory, load_object
 from skillkit_core.models import BUCKETS
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Status:
         self.title = ""
         self._before = TokenUsage()
         self._context = (-1, 0)
-        self._indicators: dict[str, Callable[[AgentRunner], str]] | None = None
+        self._indicators = Indicators(agent)
 
     def begin(self) -> None:
         """Take over another session."""
@@ -93,27 +92,6 @@ class Status:
         """What was used since the person said something last."""
         return _less(self.total, self._before)
 
-    def _read(self) -> dict[str, str]:
-        """Return what the indicators of plugins say; one that fails is reported, and not asked again."""
-        host = self._agent.host
-        if self._indicators is None:
-            self._indicators = {}
-            for entry in host.registry("indicators").entries():
-                item = entry.item
-                try:
-                    made = load_object(item.create)(host) if isinstance(item, Factory) else load_object(item.read)
-                    self._indicators[item.name] = made
-                except Exception as error:  # noqa: BLE001 - a plugin's indicator
-                    host.note(entry.source, f"the indicator {entry.item.name!r} is left out: {error}")
-        said: dict[str, str] = {}
-        for name, read in list(self._indicators.items()):
-            try:
-                said[name] = escaped(str(read(self._agent)))
-            except Exception as error:  # noqa: BLE001 - a plugin's indicator
-                del self._indicators[name]
-                host.note("tui", f"the indicator {name!r} failed: {type(error).__name__}: {error}")
-        return said
-
     def _context_part(self) -> str:
         session, target = self._agent.open_session, self._agent.target
         if session is None:
@@ -129,8 +107,8 @@ class Status:
     def draw(self, mode: str, hint: str, width: int) -> tuple[Content, Content]:
         """Return the rule above the input line, with the hint, and the status line below it, which is indented."""
         whole, width = width, width - 2
-        told = self._read()
-        activity, network = told.pop("activity", "") or "EXECUTE", told.pop("network", "") or "NET on"
+        told = self._indicators.read()
+        activity, network = told.pop("activity"), told.pop("network")
         facts = self._facts(list(told.values()))
         room = width - len(f"[{activity}] [{network}]") - _LONGEST - 3  # what the mode is called moves nothing
         books, one_row = self._books(room, len(_joined(facts[:3], width)) if width >= WIDE else width)

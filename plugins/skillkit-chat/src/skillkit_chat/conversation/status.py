@@ -1,10 +1,11 @@
-"""The status line: the model, what was used, how full the context is, and the title of the session."""
+"""The status line: what is special now, the model, what was used, how full the context is, what plugins tell, the title."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillkit_commands import context_tokens
+from skillkit_commands import Indicators, context_tokens
+from skillkit_commands.indicators import USUAL
 
 from skillkit_core import TokenUsage, UsageEvent
 from skillkit_core.cli.output import escaped
@@ -39,7 +40,7 @@ class Status:
     """
 
     def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
+        self._agent, self._indicators = agent, Indicators(agent)
         self.title = ""
         self.begin()
 
@@ -79,7 +80,9 @@ class Status:
         model = target.model.id if target is not None else named or choice.provider or "no model yet"
         used, before, session = self._total, self._before, self._agent.open_session
         cost = session.cost if session is not None else 0.0
-        parts = [escaped(model)]
+        told = self._indicators.read()
+        special = [said for name, usual in USUAL.items() if (said := told.pop(name)) != usual]
+        parts = [*special, escaped(model)]
         if before.total and used.total > before.total:
             turn = TokenUsage(**{name: getattr(used, name) - getattr(before, name) for name in BUCKETS})
             parts.append(f"{_counted(turn)} of {_counted(used)}")
@@ -92,6 +95,7 @@ class Status:
             parts.append(
                 f"{self._context / window:.0%} of {short(window)}" if window else f"context {short(self._context)}"
             )
+        parts += filter(None, told.values())
         if self.title:
             parts.append(escaped(self.title))
         line = ""
