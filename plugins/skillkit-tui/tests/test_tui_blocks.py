@@ -41,7 +41,7 @@ def blocks():
     yield "tool, failed", wrong
     yield "error", Block("error", "the provider is overloaded (529)\ntry again later")
     yield "note", Block("note", "now answering: openai/any")
-    yield "asked, a difference", Block("asked", DIFFERENCE, head="edit one.py", diff=True, done=False)
+    yield "asked, a difference", Block("asked", head="edit one.py", diff=DIFFERENCE, done=False)
     allowed = Block("asked", head="bash git push", args={"command": "git push\nand more"})
     allowed.end(good=True, result="allowed, in this session")
     yield "asked, allowed", allowed

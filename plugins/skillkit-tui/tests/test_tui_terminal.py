@@ -93,7 +93,7 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     on.expect("Write it? (asking)", "Run jot?", "[y]es", "by the model", "[ASK]")
     assert not (home.cwd / "made").exists()
     on.keys("y")
-    on.expect("● jot — allowed", "● jot by the model — 30 lines", "# Done", "*all*")
+    on.expect("● jot by the model — 30 lines", "# Done", "*all*")
     assert (home.cwd / "made").read_text() == "by the model"
     on.type("and this")
     on.expect("↳ queued: and this")

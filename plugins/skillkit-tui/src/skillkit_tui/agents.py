@@ -58,8 +58,8 @@ class Agents(OptionList):
     """The tree, at the side: Enter reads an agent's work, Esc goes back."""
 
     DEFAULT_CSS = """
-    Agents { display: none; width: 34; max-width: 50%; height: 1fr; border: none; border-left: solid $primary; padding: 0 1;
-             background: $background; }
+    Agents { display: none; width: 33%; min-width: 34; max-width: 50%; height: 1fr; border: none;
+             border-left: solid $primary; padding: 0 1; background: $background; }
     Agents:focus { background: $background; border: none; border-left: solid $primary; }
     Agents > .option-list--option-highlighted { color: $foreground; background: $panel; text-style: bold; }
     Agents:focus > .option-list--option-highlighted { color: $foreground; background: $panel; text-style: bold; }
@@ -88,20 +88,21 @@ class Agents(OptionList):
     def draw(self, logs: Iterable[Log]) -> None:
         """Show the agents as they are now."""
         rows: list[tuple[str, Text]] = []
+        room = max(30, self.size.width - 1)
         for log in logs:
             mark, style = _STATES.get(log.state, ("○", "dim"))
             depth = len(log.path) - 1
             lead = "  " * (depth - 1) + "└ " if depth else ""
             name = escaped(log.path[-1]) + (f": {log.task}" if log.task else "")
             told = log.doing or log.state
-            text = Text.assemble(lead, (f"{mark} ", style), shorten(name, 28 - len(lead)), no_wrap=True)
+            text = Text.assemble(lead, (f"{mark} ", style), shorten(name, room - 2 - len(lead)), no_wrap=True)
             if told or log.tokens:
-                text.append(f"\n{' ' * len(lead)}  {shorten(told, 18)} {log.tokens:,} tokens".rstrip(), "dim")
+                text.append(f"\n{' ' * len(lead)}  {shorten(told, room - 12)} {log.tokens:,} tokens".rstrip(), "dim")
             rows.append(("/".join(log.path), text))
         if self.kept:
             rows.append(("", Text("kept sessions", "bold")))
         for session_id, title in self.kept:
-            rows.append((f"session:{session_id}", Text(shorten(escaped(title), 30), no_wrap=True)))
+            rows.append((f"session:{session_id}", Text(shorten(escaped(title), room), no_wrap=True)))
         now = [(name, text.plain) for name, text in rows]
         if now == self._shown:
             return
@@ -111,6 +112,11 @@ class Agents(OptionList):
         self.add_options([Option(text, id=name or None, disabled=not name) for name, text in rows])
         if rows:
             self.highlighted = min(at or 0, len(rows) - 1)
+
+    def on_resize(self) -> None:
+        """Use the new width."""
+        ui: TerminalUI = self.app  # type: ignore[assignment]
+        ui.redraw()
 
     def on_key(self, event: events.Key) -> None:
         """Go back with Esc."""

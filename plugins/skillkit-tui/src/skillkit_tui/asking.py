@@ -154,8 +154,10 @@ class Person(Approver, UserInterface):
             if command or preview
             else f"{who}{request.tool_name}"
         )
-        block = Block("asked", preview or "", head=head, args=args, diff=bool(preview), done=False)
+        block = Block("asked", head=head, args=args, diff=preview or "", done=False)
         self._front.record.put(block)
+        if not who:  # calls of agents below stand in logs of their own
+            self._front.record.asked[request.tool_call_id] = block
         self._front.follow()
         asked = "\n".join(q.text + (f" ({q.plugin})" if q.plugin else "") for q in request.questions)
         try:
@@ -170,7 +172,7 @@ class Person(Approver, UserInterface):
             self._close(block, False, "denied")
             return ApprovalDecision("deny", "a person said no")
         where = {None: "", "session": ", in this session", "project": ", in this project"}.get(remember, ", everywhere")
-        self._close(block, True, f"allowed{where}")
+        self._close(block, True, f"allowed{where}" if where or who else "")
         return ApprovalDecision("allow", "a person agreed", remember=remember or False)
 
     async def _decide(self, request: ApprovalRequest, asked: str) -> tuple[str, Remember | None]:

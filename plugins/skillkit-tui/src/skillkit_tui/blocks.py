@@ -38,7 +38,7 @@ class Block:
         done: nothing more comes.
         good: it went well; ``None``: that is not known yet, or no question.
         result: a few words about how it ended.
-        diff: the text is a difference.
+        diff: what the call would do, which stands before its output.
         version: grows with every change.
     """
 
@@ -52,7 +52,7 @@ class Block:
         head: str = "",
         args: Mapping[str, Any] | None = None,
         done: bool = True,
-        diff: bool = False,
+        diff: str = "",
         good: bool | None = None,
         result: str = "",
     ) -> None:

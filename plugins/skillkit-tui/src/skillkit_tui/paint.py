@@ -76,7 +76,7 @@ def estimate(block: Block, width: int) -> int:
     """Return about how many rows :func:`rows` returns, without making them; exact for one that is not open."""
     if not block.open:
         return 1
-    room, text = max(10, min(width - INDENT, WIDEST) - 2), block.text
+    room, text = max(10, min(width - INDENT, WIDEST) - 2), block.diff + block.text
     return 2 + min(_MOST, sum(1 + len(line) // room for line in text.split("\n")))
 
 
@@ -117,10 +117,10 @@ def _whole(block: Block, width: int) -> Iterator[Text | Strip]:
     parts: list[Iterable[Text]] = []
     if block.args is not None:
         parts.append(_arguments(block.args, width - 4))
+    if block.diff:
+        parts.append(_difference(block.diff.rstrip("\n"), width - 4))
     if block.text.strip():
-        parts.append(
-            _difference(block.text.rstrip("\n"), width - 4) if block.diff else _wrapped(_overwritten(block), width - 4)
-        )
+        parts.append(_wrapped(_overwritten(block), width - 4))
     for number, part in enumerate(parts):
         bar = "  │ " if block.kind != "thinking" else "    "
         if number:

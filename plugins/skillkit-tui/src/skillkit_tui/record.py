@@ -78,6 +78,7 @@ class Recorder:
         main: the log of the outermost agent.
         logs: all logs, by path, in the order in which the agents began.
         queued: texts that wait for the model to read them, by the id of the queue.
+        asked: blocks in which a person was asked about a call of the outermost agent, by its id, until it begins or ends.
     """
 
     def __init__(self, agent: AgentRunner, changed: Callable[[Log], None]) -> None:
@@ -86,6 +87,7 @@ class Recorder:
         self.main = Log(agent.agent_path)
         self.logs: dict[tuple[str, ...], Log] = {self.main.path: self.main}
         self.queued: dict[str, str] = {}
+        self.asked: dict[str, Block] = {}
         self._waiting: set[str] = set()
         self._waited: set[str] = set()
         self._known: dict[str, Callable[[Any, Log], None]] = {
@@ -133,6 +135,7 @@ class Recorder:
         """Forget what is shown of the outermost agent."""
         self.main.blocks = []
         self.main.last.clear()
+        self.asked.clear()
         self._changed(self.main)
 
     def wait(self, item: str, text: str) -> None:
@@ -203,9 +206,7 @@ class Recorder:
     def _on_tool_execution_start(self, event: Any, log: Log) -> None:
         self._finish(log)
         log.doing = f"running {event.tool_name}"
-        args = self._agent.host.redact(event.args)
-        head = call_head(self._agent, event.tool_name, args)
-        log.calls[event.tool_call_id] = log.add(Block("tool", head=head, args=args, done=False))
+        log.calls[event.tool_call_id] = self._called(event, log)
 
     def _on_tool_execution_update(self, event: Any, log: Log) -> None:
         if (block := log.calls.get(event.tool_call_id)) is not None:
@@ -216,8 +217,7 @@ class Recorder:
             self._pieces.rest((log.path, event.tool_call_id, stream))  # the whole output follows
         block = log.calls.pop(event.tool_call_id, None)
         if block is None:
-            args = self._agent.host.redact(event.args)
-            block = log.add(Block("tool", head=call_head(self._agent, event.tool_name, args), args=args))
+            block = self._called(event, log)
         text = "\n".join(b.text for b in event.content if isinstance(b, TextBlock))
         block.text = self._agent.host.redact(text)
         _end(block, event.outcome.value, event.duration)
@@ -264,6 +264,18 @@ class Recorder:
         log.add(Block("note", " ".join(f"{owner} failed on {event.event}: {event.error}".split())))
 
     # --- parts ------------------------------------------------------------------------------------------------
+
+    def _called(self, event: Any, log: Log) -> Block:
+        """Return the block of a call: the one in which a person was asked about it, else a new one."""
+        args = self._agent.host.redact(event.args)
+        head = call_head(self._agent, event.tool_name, args)
+        block = self.asked.pop(event.tool_call_id, None) if log is self.main else None
+        if block is None:
+            return log.add(Block("tool", head=head, args=args, done=False))
+        block.result = block.result if block.good else ""  # a no is part of the outcome
+        block.kind, block.head, block.done, block.good = "tool", head, False, None
+        block.version += 1
+        return block
 
     def _grow(self, log: Log, kind: Literal["text", "thinking"], piece: str) -> None:
         block = log.last.get(kind)
@@ -359,4 +371,4 @@ def _end(block: Block, outcome: str, seconds: float) -> None:
     told = _ENDED.get(outcome, outcome)
     if seconds >= 0.1:
         told = f"{told} {seconds:.1f} s".strip()
-    block.end(good=outcome == "ok", result=told)
+    block.end(good=outcome == "ok", result=", ".join(filter(None, (block.result, told))))
