@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from skillkit_core import (
@@ -96,20 +97,23 @@ class Report:
 
     def _requests(self) -> list[dict[str, Any]]:
         """What each request of the run used, nested ones too, from the books."""
-        entries = [e.data for e in self.agent.session.entries[self._written :] if e.type == "usage"]
         return [
             {
                 **TokenUsage(**{name: data.get(name, 0) for name in BUCKETS}).to_dict(),
                 "cost": data.get("cost"),
                 **{name: data.get(name, "") for name in ("provider", "model", "purpose")},
             }
-            for data in entries
+            for data in self._books(self._written)
         ]
+
+    def _books(self, begin: int = 0) -> list[Mapping[str, Any]]:
+        return [e.data for e in self.agent.session.entries[begin:] if e.type == "usage"]
 
     def to_dict(self, response: AgentResponse | None, error: Exception | None, ok: bool) -> dict[str, Any]:
         """The object of ``--json``: the answer, what was used for it, usage, cost, and where the session is."""
         last = next((c for c in reversed(self.calls) if c["skill"]), None)
         session = self.agent.session
+        priced = all(data.get("cost") is not None for data in self._books() if any(data.get(b) for b in BUCKETS))
         response = response or AgentResponse(session_id=session.id)
         problem = None
         if error is not None:
@@ -137,7 +141,7 @@ class Report:
             "cost": response.cost,
             "requests": self._requests(),
             "session_usage": session.usage.to_dict(),
-            "session_cost": session.cost,
+            "session_cost": session.cost if priced else None,
             "plugin_problems": [p.to_dict() for p in self.agent.host.problems if p.severity == "error"],
             "session": session.id,
             "session_path": session.location,
