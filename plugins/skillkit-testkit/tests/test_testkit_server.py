@@ -379,7 +379,8 @@ def test_the_command_prints_its_url_and_answers_until_it_is_told_to_end(tmp_path
         assert done.choices[0].message.content == "from the shell"
         process.send_signal(getattr(signals, signal))
         assert process.wait(30) == 0
-    assert json.loads(log.read_text())["body"]["messages"][0]["content"] == "hello"
+    logged = [json.loads(line)["body"]["messages"][0]["content"] for line in log.read_text().splitlines()]
+    assert "hello" in logged  # another program may still ask whoever had this port before
 
 
 def test_the_command_ends_when_nobody_asks() -> None:

@@ -26,7 +26,7 @@ CHUNK = 256 * 1024
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL (spec, section 7)
 DRAIN = 0.25  # seconds that processes in the background get after the command has exited
 LOOK = 3.0  # seconds until the first look for a program that waits for a terminal; each later look waits twice as long
-KILL_ROUNDS = 100
+KILLING = 15.0  # seconds in which a tree that goes on starting processes is killed again and again
 
 End: TypeAlias = Literal["exited", "timeout", "aborted", "terminal"]
 
@@ -154,9 +154,10 @@ class Run:
         while self._tree.alive() and time.monotonic() < deadline:
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.05)
-        for _ in range(KILL_ROUNDS):
-            # who hops from one session to the next may be missed by a look, but holds the pipes open
-            if not self._tree.kill() and self._reaped() and self._silent.done():
+        deadline = time.monotonic() + KILLING
+        # who hops from one session to the next may be missed by a look, but holds the pipes open
+        while self._tree.kill() or not (self._reaped() and self._silent.done()):
+            if time.monotonic() > deadline:
                 break
             await asyncio.sleep(0.005)
         self._tree.reap_orphans()
