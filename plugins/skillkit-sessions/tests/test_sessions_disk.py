@@ -98,7 +98,7 @@ def test_close_hands_the_file_over_and_the_store_waits_for_it(tmp_path, header, 
         assert not closing.done()
         disk.go.set()
         await closing
-        assert disk.over == 4
+        assert disk.over == 3  # the file twice, the folder once
 
     asyncio.run(main())
 
@@ -219,7 +219,7 @@ def test_many_sessions_wait_side_by_side(tmp_path, header, entry, disk):
         await asyncio.gather(*(session.close() for session in sessions))
 
     asyncio.run(main())
-    assert disk.over == 100
+    assert 51 <= disk.over <= 58, "each file, and the folder for many of them at once"
 
 
 def test_what_is_done_while_the_loop_is_busy_wakes_it_once(tmp_path, header, entry, disk, monkeypatch):
@@ -232,7 +232,7 @@ def test_what_is_done_while_the_loop_is_busy_wakes_it_once(tmp_path, header, ent
         writing = [asyncio.create_task(session.append(entry(1), sync=True)) for session in sessions]
         await asyncio.sleep(0)
         disk.go.set()
-        while disk.over < 100:
+        while any(session._syncs.done < session._asked for session in sessions):
             time.sleep(0.001)
         await asyncio.gather(*writing)
         assert len(calls) <= 2, "the last sync may still have been on its way"

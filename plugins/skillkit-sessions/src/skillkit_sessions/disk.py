@@ -17,6 +17,8 @@ from weakref import WeakKeyDictionary, ref
 __all__ = ["Syncs", "make_directory", "sync_data", "sync_directory", "wait_for_the_disk"]
 
 _MOST = 8  # threads; syncs at the same time share a commit of the file system's journal
+_MOMENT = 0.02  # seconds that syncs nobody waits for are collected: a switch between threads costs more than a sync
+_SHARE = 8  # files for each thread
 _LINGER = 10.0  # seconds that a thread waits for more to do
 _CROWD = 64  # files that are left to the threads, each with its descriptor
 _PATIENCE = 10.0  # seconds that the end of the program waits for what was begun
@@ -27,8 +29,9 @@ log = logging.getLogger("skillkit.sessions")
 class Syncs:
     """The syncs of one file, counted from 1, in threads of this module.
 
-    One is at work at a time. What is begun meanwhile is done by the next one, however often it was begun. Nobody has to wait:
-    a failure is kept in :attr:`failed` until somebody looks.
+    One is at work at a time. What is begun meanwhile is done by the next one, however often it was begun. A thread collects for
+    a moment what was begun, unless somebody waits for it. Nobody has to wait: a failure is kept in :attr:`failed` until somebody
+    looks.
 
     Args:
         work: puts everything written by now on the disk, or raises ``OSError``. It keeps what it needs open.
@@ -74,6 +77,7 @@ class Syncs:
             if self.done >= number:
                 return
             self._waiting.append((number, future, bell))
+        _workers.hurry()
         await future
 
     @staticmethod
@@ -122,6 +126,8 @@ class Syncs:
                 self._waiting = [waiting for waiting in self._waiting if waiting[0] > number]
         if more:
             _workers.take(self)
+            if self._waiting:
+                _workers.hurry()
         for _, future, bell in ready:
             bell.ring(future)
         if complaint is not None:
@@ -171,12 +177,30 @@ class _Workers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: SimpleQueue[Syncs] = SimpleQueue()
-        self._threads = 0
-        self._idle = 0
+        self._due: deque[Syncs] = deque()
+        self._calls: SimpleQueue[bool] = SimpleQueue()  # each wakes a thread, which collects first or helps at once
+        self._pause = threading.Lock()  # held: whoever collects waits for what is begun in this moment
+        self._pause.acquire()
+        self._collecting = False
+        self._threads = self._idle = 0
 
     def take(self, syncs: Syncs) -> None:
-        self._waiting.put(syncs)
+        """Do this in a moment, with what is taken until then."""
+        with self._lock:
+            self._due.append(syncs)
+            if self._collecting:
+                return
+            self._collecting = True
+        self._call(True)
+
+    def hurry(self) -> None:
+        """Do now what was taken."""
+        with self._lock:
+            if self._collecting and self._pause.locked():
+                self._pause.release()
+
+    def _call(self, collect: bool) -> None:
+        self._calls.put(collect)
         with self._lock:
             if self._idle:
                 self._idle -= 1  # that one wakes up
@@ -189,12 +213,12 @@ class _Workers:
     def _serve(self) -> None:
         while True:
             try:
-                syncs = self._waiting.get_nowait()
+                collect = self._calls.get_nowait()
             except Empty:
                 with self._lock:
                     self._idle += 1
                 try:
-                    syncs = self._waiting.get(timeout=_LINGER)
+                    collect = self._calls.get(timeout=_LINGER)
                 except Empty:
                     with self._lock:
                         if not self._idle:  # somebody counts on this thread
@@ -202,8 +226,24 @@ class _Workers:
                         self._idle -= 1
                         self._threads -= 1
                     return
-            syncs.work()
-            del syncs  # it leads to the loop, which may be closed long before the next one comes
+            if collect:
+                self._collect()
+            while self._due:
+                try:
+                    syncs = self._due.popleft()
+                except IndexError:  # another thread was quicker
+                    break
+                syncs.work()
+                del syncs  # it leads to the loop, which may be closed long before the next one comes
+
+    def _collect(self) -> None:
+        self._pause.acquire(timeout=_MOMENT)
+        with self._lock:
+            self._pause.acquire(blocking=False)  # for the next one
+            self._collecting = False
+            helpers = min(len(self._due) // _SHARE, _MOST - 1)
+        for _ in range(helpers):
+            self._call(False)
 
 
 _workers = _Workers()
@@ -224,6 +264,7 @@ def wait_for_the_disk() -> None:
     """Wait for what is on its way, ten seconds at most. At the end of the program, for the threads end with it."""
     give_up = time.monotonic() + _PATIENCE
     while _flying and time.monotonic() < give_up:
+        _workers.hurry()
         time.sleep(0.001)
 
 

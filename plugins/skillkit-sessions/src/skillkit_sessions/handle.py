@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from errno import ENOENT, ENOTDIR
 from functools import partial
 from io import FileIO
@@ -26,6 +27,7 @@ class Disk:
     Attributes:
         policy: when is synced, as :class:`~skillkit_sessions.SessionsConfig` says.
         names: directories that have a new name in them, which the disk may not have.
+        files: how many files have got a name in each directory, and how many of these names the disk has.
         busy: the files that are on their way to the disk.
         lost: errors of files that were closed before they were on the disk.
     """
@@ -33,6 +35,7 @@ class Disk:
     def __init__(self, policy: str) -> None:
         self.policy = policy
         self.names: dict[Path, None] = {}
+        self.files: dict[Path, list[int]] = {}
         self.busy: set[Syncs] = set()
         self.lost: list[SessionError] = []
 
@@ -40,19 +43,25 @@ class Disk:
         """The syncs of a file in ``directory``; ``None``: there are none."""
         if self.policy == "never":
             return None
-        return Syncs(partial(_to_disk, file, {directory: None}, self.names), self.busy)
+        files = self.files.setdefault(directory, [0, 0])
+        files[0] += 1
+        return Syncs(partial(self._put, file, directory, files, files[0]), self.busy)
+
+    def _put(self, file: FileIO, directory: Path, files: list[int], number: int) -> None:
+        """Sync a file and, the first time, the directories that lead to it: without its name it would be lost whole."""
+        sync_data(file.fileno())
+        if files[1] < number:
+            named = files[0]  # one sync is for all files that are there
+            _put_name(directory)
+            files[1] = max(files[1], named)
+        for parent in list(self.names):
+            _put_name(parent)
+            self.names.pop(parent, None)
 
 
-def _to_disk(file: FileIO, own: dict[Path, None], shared: dict[Path, None]) -> None:
-    """Sync a file and, the first time, the directories that lead to it: without its name it would be lost whole."""
-    sync_data(file.fileno())
-    for names in (own, shared):
-        for directory in list(names):
-            try:
-                sync_directory(directory)
-            except FileNotFoundError:
-                pass  # it was taken away, which the session notices
-            names.pop(directory, None)
+def _put_name(directory: Path) -> None:
+    with suppress(FileNotFoundError):  # it was taken away, which the session notices
+        sync_directory(directory)
 
 
 class JsonlSession(SyncedSession):
