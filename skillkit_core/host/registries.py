@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..descriptors import KINDS, Command, ConfigSection, ContextProvider, Factory, Provider, TokenEstimator, load_object
@@ -170,7 +171,9 @@ class Registries:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._registries: dict[str, Any] = {}
-        self._filled: set[str] = set()
+        self._filled: set[str] = set()  # from when filling begins
+        self._ready: set[str] = set()
+        self._lock = RLock()
 
     def made(self, kind: str) -> Any:
         """Return the registry of a kind if somebody asked for it before, else ``None``."""
@@ -182,19 +185,23 @@ class Registries:
         Raises:
             UnknownName: neither the core nor a plugin has such a kind.
         """
-        registry = self._registries.get(kind)
-        if registry is None:
-            families = plugins.kinds
-            if kind not in KINDS and kind not in families:
-                raise UnknownName("kind of registry", kind, [*KINDS, *families])
-            made_later = kind in _MADE_LATER or families.get(kind) == (Factory,)
-            registry = self._registries[kind] = self._new(kind, made_later)
-        if again or kind not in self._filled:
-            self._filled.add(kind)
-            for name in list(plugins.loaded):
-                self._collect(kind, name, plugins)
-            self._report_clashes(kind)
-        return registry
+        if kind in self._ready and not again:
+            return self._registries[kind]
+        with self._lock:  # another thread waits until all is there
+            registry = self._registries.get(kind)
+            if registry is None:
+                families = plugins.kinds
+                if kind not in KINDS and kind not in families:
+                    raise UnknownName("kind of registry", kind, [*KINDS, *families])
+                made_later = kind in _MADE_LATER or families.get(kind) == (Factory,)
+                registry = self._registries[kind] = self._new(kind, made_later)
+            if again or kind not in self._filled:
+                self._filled.add(kind)
+                for name in list(plugins.loaded):
+                    self._collect(kind, name, plugins)
+                self._report_clashes(kind)
+                self._ready.add(kind)
+            return registry
 
     def _new(self, kind: str, made_later: bool) -> Any:
         host = self._host
@@ -248,6 +255,7 @@ class Registries:
         for kind in kinds:
             self._registries.pop(kind, None)
             self._filled.discard(kind)
+            self._ready.discard(kind)
 
     def _report_clashes(self, kind: str, only: str | None = None) -> None:
         """Note tools and sections that another plugin's hide, and commands that the core's hide."""

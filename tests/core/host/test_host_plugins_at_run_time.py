@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -550,6 +552,25 @@ def test_resolution_takes_the_first_answer_after_awaiting_and_survives_failures(
         host.add_plugin(plugin, name=f"p{i}")
     assert asyncio.run(host.resolve("resolve_model", name="any", provider=None)) == 42
     assert [p.plugin for p in host.problems] == ["p2", "p3"]
+
+
+def test_a_thread_that_asks_while_items_are_registered_waits_for_all_of_them(host: Host, kit: Any) -> None:
+    asked, go = threading.Event(), threading.Event()
+
+    class Slow:
+        @hookimpl
+        def register_tools(self, register: Any) -> None:
+            asked.set()
+            assert go.wait(20)
+            register(kit.tool("late", "x"))
+
+    host.add_plugin(Slow())
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(lambda: "late" in host.tools)
+        assert asked.wait(20)
+        second = pool.submit(lambda: "late" in host.tools)
+        threading.Timer(0.05, go.set).start()
+        assert second.result(20) and first.result(20)
 
 
 def test_where_a_plugin_cannot_say_which_runtime_holds_a_command_none_runs(host: Host) -> None:
