@@ -115,6 +115,14 @@ def test_what_can_be_asked_without_a_key_is_a_list(open_chat):
         assert chat.leave() == 0
 
 
+def test_a_note_does_not_stand_in_the_middle_of_an_answer(open_chat, llm_server):
+    llm_server.script(Reply(text="First block.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nLast block."))
+    with open_chat("Tell me") as chat:
+        chat.expect("First block.", "Last block.", "the price and the window of openai/any are not known")
+        assert chat.screen.index("Last block.") < chat.screen.index("the price and the window")
+        assert chat.leave() == 0
+
+
 def test_the_lines_of_a_plain_table_stay_lines(open_chat, llm_server):
     llm_server.script(Reply(text="region  rows\neast       2\nwest      10"))
     with open_chat("Rows by region?") as chat:

@@ -87,7 +87,7 @@ async def converse(host: Host, options: Options) -> int:
             if before := as_before(host, options, last_answer(opened)):
                 agent.configure(**before)
         talk = Conversation(agent, kept, options.skills_dirs)
-        person.screen = talk.screen
+        person.screen, person.progress = talk.screen, talk.progress
         if isinstance(approver, PersonApproves):
             approver.agent, approver.screen = agent, talk.screen
         host.freeze()
@@ -103,6 +103,7 @@ class Conversation:
 
     Attributes:
         screen: the terminal.
+        progress: what a run shows there.
     """
 
     def __init__(self, agent: AgentRunner, kept: bool, skills_dirs: Sequence[Path] = ()) -> None:
@@ -113,7 +114,7 @@ class Conversation:
         self._line.buffer.on_text_changed += self._typed
         self._status = Status(agent)
         self.screen = Screen(self._line, self._live, self._status.text, self._keys())
-        self._progress = Progress(agent, self.screen, self._status)
+        self.progress = Progress(agent, self.screen, self._status)
         self._work: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._next: list[str] = []  # said when what goes on now is over
@@ -219,7 +220,7 @@ class Conversation:
             raise UsageError(f"/{invocation.command.name} has to wait for the end of the run", hint="Esc interrupts it")
 
     async def _run_command(self, text: str, invocation: Invocation) -> None:
-        self._progress.say(text)
+        self.progress.say(text)
         await self._agent.open()
         self._moved = False
         try:
@@ -269,7 +270,7 @@ class Conversation:
             self._begin(self._ask(text))
             return
         try:
-            self._progress.wait(await self._agent.steer(text, images=images), text)
+            self.progress.wait(await self._agent.steer(text, images=images), text)
         except NoActiveRun:
             self._next.append(text)
 
@@ -301,7 +302,7 @@ class Conversation:
             self._line.put_back([typed or text])
             return
         if not typed:
-            self._progress.say(text)
+            self.progress.say(text)
         session = await self._agent.open()  # before something is said nothing is kept
         await keep_folders(session, self._skills_dirs)
         if not self._status.title:
@@ -321,19 +322,19 @@ class Conversation:
 
     async def _run(self, work: Callable[[], Awaitable[AgentResponse]]) -> bool:
         """Show a run; return whether what was said is part of the session."""
-        self._progress.begin()
+        self.progress.begin()
         before = self._agent.session.leaf_id
         try:
             response = await work()
         except RunAborted:
-            self._progress.end()
+            self.progress.end()
             self.screen.print(Text(), note("interrupted", "yellow"))
         except SkillKitError as error:
-            self._progress.end()
+            self.progress.end()
             self._wrong(error)
             return self._agent.session.leaf_id != before
         else:
-            self._progress.end()
+            self.progress.end()
             self._tell(response)
         finally:
             self._take_back()
@@ -341,7 +342,7 @@ class Conversation:
 
     def _tell(self, response: AgentResponse) -> None:
         """Print what a run says beside its answer."""
-        if response.content and not self._progress.shown:
+        if response.content and not self.progress.shown:
             self.screen.write("\n" + markdown(response.content, self.screen.width - 1))
         if response.outcome == "limit":
             self.screen.print(note(response.reason, "yellow"))
@@ -361,7 +362,7 @@ class Conversation:
 
     def _take_back(self) -> None:
         """Put into the line what no run has read and none will."""
-        queued = self._progress.take_back()
+        queued = self.progress.take_back()
         self._line.put_back([text for name, text in queued.items() if self._agent.cancel(name) == "cancelled"])
 
     # --- keys, and leaving ------------------------------------------------------------------------------------
@@ -394,7 +395,7 @@ class Conversation:
         """Interrupt what goes on; the second time, or where nothing goes on, leave."""
         if self._busy and not self._interrupted:
             self._interrupted = True
-            queued = self._progress.take_back()
+            queued = self.progress.take_back()
             unsaid = self._agent.abort("interrupted by the person")
             waiting, self._next = self._next, []  # what is entered from now on is said when this is over
             self._line.put_back([*(queued.get(item.id, item.text) for item in unsaid), *waiting])
@@ -418,13 +419,13 @@ class Conversation:
 
     def _keep_what_was_typed(self) -> None:
         """Move what was not said into the history, where Up finds it next time."""
-        self._line.put_back([*self._progress.queued.values(), *self._next])
+        self._line.put_back([*self.progress.queued.values(), *self._next])
         self._line.keep()
 
     # --- what is shown ----------------------------------------------------------------------------------------
 
     def _live(self, width: int, rows: int) -> str:
-        return self._progress.live(width, rows)
+        return self.progress.live(width, rows)
 
     def _see(self, event: Any) -> None:
         if event.type in ("session_start", "session_tree") and len(event.agent_path) == 1:
@@ -448,5 +449,5 @@ class Conversation:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK)
-            if self._progress.busy:
+            if self.progress.busy:
                 self.screen.refresh()

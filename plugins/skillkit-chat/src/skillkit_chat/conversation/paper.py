@@ -89,7 +89,9 @@ def hanging(text: str, width: int, indent: str = "    ", style: str = "") -> Ite
     """Yield the lines of a text; what does not fit into one goes on below it, further to the right."""
     console = Console(width=width)
     for line in printable(text).split("\n"):
-        first, *more = Text(line, style).wrap(console, max(20, width - len(indent) - 1)) or [Text()]
+        whole = Text(line, style)
+        fits = whole.cell_len < width
+        first, *more = [whole] if fits else whole.wrap(console, max(20, width - len(indent) - 1)) or [Text()]
         yield first
         yield from (Text(indent, style) + part for part in more)
 

@@ -35,6 +35,7 @@ from .paper import command, diff, note
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
+    from .progress import Progress
     from .screen import Screen
 
 __all__ = ["PersonAnswers", "PersonApproves"]
@@ -126,9 +127,11 @@ class PersonAnswers(UserInterface):
 
     Attributes:
         screen: where they are shown; set once it is made.
+        progress: what stands above them; set once it is made.
     """
 
     screen: Screen
+    progress: Progress
 
     async def ask(self, survey: Survey) -> Answers | None:
         """Ask; Esc declines the survey."""
@@ -151,8 +154,8 @@ class PersonAnswers(UserInterface):
         return survey.answer(given)
 
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
-        """Print."""
-        self.screen.print(Text(), note(text, _LEVELS[level]))
+        """Print, behind the block of an answer that arrives."""
+        self.progress.tell(text, _LEVELS[level])
 
     async def _answer(self, question: SurveyQuestion) -> Any:
         """Return an answer that fits the question, ``None`` for none."""

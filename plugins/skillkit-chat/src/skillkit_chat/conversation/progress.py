@@ -71,6 +71,7 @@ class Progress:
         self._waited: set[str] = set()
         self._waiting: set[str] = set()
         self._rest = self._thought = ""
+        self._notes: list[tuple[str, str]] = []  # to be printed when the block has ended
         self._pieces = Pieces(agent.host.secrets)
         self._first = True  # block of an answer
         self._doing, self._since = "thinking", 0.0
@@ -201,7 +202,7 @@ class Progress:
     def _on_model_select(self, event: Any) -> None:
         if self.busy and event.model is not None:
             because = f"{event.reason}; " if event.reason else ""
-            self._note(f"{because}now answering: {event.provider}/{event.model.id}", "yellow")
+            self.tell(f"{because}now answering: {event.provider}/{event.model.id}", "yellow")
 
     def _on_compaction_start(self, event: Any) -> None:
         self._doing, self._since = "shortening the conversation", time.monotonic()
@@ -213,9 +214,9 @@ class Progress:
             return  # the command that asked for it says so
         if event.outcome == "completed":
             said = f"shortened from about {short(event.before_tokens)} to {short(event.after_tokens)} tokens"
-            self._note(f"the conversation was {said}", "yellow")
+            self.tell(f"the conversation was {said}", "yellow")
         else:
-            self._note(f"the conversation was not shortened: {event.outcome.replace('_', ' ')}", "yellow")
+            self.tell(f"the conversation was not shortened: {event.outcome.replace('_', ' ')}", "yellow")
 
     def _on_usage(self, event: Any) -> None:
         self._status.used(event)
@@ -228,7 +229,7 @@ class Progress:
 
     def _on_handler_error(self, event: Any) -> None:
         owner = f"plugin {event.plugin!r}" if event.plugin else event.source
-        self._note(" ".join(f"{owner} failed on {event.event}: {event.error}".split()), "yellow")
+        self.tell(" ".join(f"{owner} failed on {event.event}: {event.error}".split()), "yellow")
 
     # --- parts ------------------------------------------------------------------------------------------------
 
@@ -243,8 +244,16 @@ class Progress:
         self._finish_text()
         self.say(text)
 
-    def _note(self, text: str, style: str = "dim") -> None:
-        self._screen.print(Text(), note(text, style))
+    def tell(self, text: str, style: str = "dim") -> None:
+        """Print a line about what happens; the block of an answer that arrives is not broken for it."""
+        self._notes.append((text, style))
+        if not self._rest:
+            self._print_notes()
+
+    def _print_notes(self) -> None:
+        notes, self._notes = self._notes, []
+        for text, style in notes:
+            self._screen.print(Text(), note(text, style))
 
     def _print_text(self, text: str) -> None:
         if text.strip():
@@ -260,6 +269,7 @@ class Progress:
         self._finish_thought()
         rest, self._rest = self._rest + self._pieces.rest("text"), ""
         self._print_text(rest)
+        self._print_notes()
 
     def _head(self, event: ToolExecutionStartEvent | ToolExecutionEndEvent) -> str:
         """Return the name of a tool, and what it is called with, on one line."""
