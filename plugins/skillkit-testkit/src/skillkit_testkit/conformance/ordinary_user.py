@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,23 @@ def pass_as_an_ordinary_user(file: str, *tests: str) -> None:
             "PATH": f"/usr/local/bin:{os.defpath}", "HOME": folder, "PYTHONPATH": os.pathsep.join(own),
             "PYTHONDONTWRITEBYTECODE": "1", "SKILLKIT_REQUIRE_SANDBOX": "1",
         }  # fmt: skip
-        argv = [_python(), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
-        done = subprocess.run(
-            [*argv, *(f"{file}::{test}" for test in tests)], env=env, capture_output=True, text=True, check=False,
-            cwd=Path(file).parent, user=NOBODY, group=NOBODY, extra_groups=[],
-        )  # fmt: skip
+        nobody = partial(
+            subprocess.run,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+        )
+        python = _python()
+        if nobody([python, "-c", "import sys, pytest; open(sys.argv[1])", file], cwd=folder).returncode:
+            _leave_out(
+                "an ordinary user cannot read these tests and what they import: check out where everybody may look"
+            )
+        argv = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
+        done = nobody([*argv, *(f"{file}::{test}" for test in tests)], cwd=Path(file).parent)
     assert done.returncode == 0 and "SKIPPED" not in done.stdout, done.stdout + done.stderr
 
 
@@ -46,8 +59,12 @@ def _python() -> str:
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     ask = "import sys; print(*sys.version_info[:2], sep='.')"
     if found is None or subprocess.check_output([found, "-I", "-c", ask], text=True).strip() != own:
-        why = f"an ordinary user has no Python {own} here: install one below /usr"
-        if os.environ.get("CI") == "true" or os.environ.get("SKILLKIT_REQUIRE_SANDBOX"):
-            pytest.fail(why)
-        pytest.skip(why)
+        _leave_out(f"an ordinary user has no Python {own} here: install one below /usr")
+    assert found is not None
     return found
+
+
+def _leave_out(why: str) -> None:
+    if os.environ.get("CI") == "true" or os.environ.get("SKILLKIT_REQUIRE_SANDBOX"):
+        pytest.fail(why)
+    pytest.skip(why)
