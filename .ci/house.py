@@ -2,9 +2,9 @@
 
     uv run python .ci/house.py [--json] [--check] [-v]
 
-Imports are read from the sources; those for type checkers alone (``if TYPE_CHECKING``) do not count. A circle is a set of files that
-import one another, also inside functions. Floors are the files on the longest chain of imports within a package. With ``--check`` the
-exit status is 1 where a figure is over its limit; ``-v`` names what is counted.
+Imports are read from the sources. Those for type checkers alone (``if TYPE_CHECKING``) do not count. A circle is a set of files
+that import one another, also inside functions. Floors are the files on the longest chain of imports within a package. With
+``--check`` the exit status is 1 where a figure is over its limit. ``-v`` names what is counted.
 """
 
 from __future__ import annotations
