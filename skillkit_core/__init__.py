@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .agent.runner import *
     from .agent.session import ModelChoice as ModelChoice, Session as Session, SessionView as SessionView
     from .agent.suspension import SuspendedCall as SuspendedCall, Suspension as Suspension
+    from .agent.target import Target as Target
     from .config import *
     from .contracts.adapter import *
     from .contracts.approver import *
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .hookspecs.markers import Phase as Phase, hookimpl as hookimpl, hookspec as hookspec
     from .host.adapters import AdapterRegistry as AdapterRegistry
     from .host.manager import Host as Host
+    from .host.memory import MemorySession as MemorySession, MemoryStore as MemoryStore
     from .host.registry import *
     from .host.skills import SkillRegistry as SkillRegistry
     from .messages import *
@@ -62,6 +64,7 @@ agent.response: AgentResponse RunOutcome
 agent.runner: AgentRunner
 agent.session: ModelChoice Session SessionView
 agent.suspension: SuspendedCall Suspension
+agent.target: Target
 config: AgentConfig Limits RetryPolicy
 contracts.adapter: LLMAdapter LLMRequest ModelSettings OnRequest OnResponse ThinkingLevel
 contracts.approver: ApprovalDecision ApprovalRequest Approver Question
@@ -94,6 +97,7 @@ frozen: FrozenDict FrozenList freeze thaw
 hookspecs.markers: Phase hookimpl hookspec
 host.adapters: AdapterRegistry
 host.manager: Host
+host.memory: MemorySession MemoryStore
 host.registry: Entry ModelRegistry Registry
 host.skills: SkillRegistry
 messages: AgentMessage AssistantMessage Block ContextTransformer CustomMessage DocumentBlock ImageBlock LLMMessage
@@ -118,8 +122,18 @@ def _modules() -> dict[str, str]:
     return found
 
 
+PUBLIC_MODULES = (
+    "abort", "config", "descriptors", "errors", "fields", "frozen", "messages", "models", "skills", "stream", "tools",
+    "contracts.adapter", "contracts.approver", "contracts.compactor", "contracts.runtime",
+    "contracts.session_store", "contracts.skill_loader", "contracts.tool_executor", "contracts.user_interface",
+    "hookspecs.host", "hookspecs.lifecycle", "hookspecs.markers", "hookspecs.registration", "hookspecs.resolution",
+    "events.context", "events.results", "events.serialize", "events.types",
+    "cli", "cli.output", "cli.sessions", "settings.documents", "settings.trust", "testing",
+)  # fmt: skip
+"""The modules that plugins import; of every other module the names in ``__all__`` above it. A test reads every import."""
+
 _MODULE_OF = _modules()
-__all__ = ["API_VERSION", "__version__", *_MODULE_OF]
+__all__ = ["API_VERSION", "PUBLIC_MODULES", "__version__", *_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:

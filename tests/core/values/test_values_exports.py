@@ -77,6 +77,6 @@ def test_type_checkers_see_the_names_that_programs_can_import() -> None:
             assert alias.name == "*" or alias.asname == alias.name, "type checkers take no other form for a public name"
             seen |= dict.fromkeys(module.__all__ if alias.name == "*" else [alias.name], line.module)
     assert seen == skillkit_core._MODULE_OF
-    assert set(skillkit_core.__all__) == {"API_VERSION", "__version__", *seen}
+    assert set(skillkit_core.__all__) == {"API_VERSION", "PUBLIC_MODULES", "__version__", *seen}
     for name in skillkit_core.__all__:
         assert hasattr(skillkit_core, name)

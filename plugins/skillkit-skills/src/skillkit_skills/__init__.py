@@ -48,7 +48,11 @@ _WHERE = {
     "substitute": "substitution",
     "WordIndex": "words",
 }
-__all__ = sorted(_WHERE)
+__all__ = [
+    "ActionResult", "Found", "Request", "SkillFolderLoader", "SkillIndex", "WordIndex", "files_digest", "gate",
+    "index_of", "listing", "parse", "pre_approved", "read", "reasons", "render_catalogue", "run_action",
+    "skill_content", "skill_tools", "skills_of", "split_args", "substitute",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
