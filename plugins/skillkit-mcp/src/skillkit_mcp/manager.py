@@ -1,31 +1,40 @@
-"""The connections of a host: made when an agent first runs, shared by its agents, ended with the host."""
+"""The connections of a host, which its agents share, and those of one agent alone.
+
+Those of a host are made when an agent first runs, and end with the host. Those of one agent last as long as :func:`connect` does.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from skillkit_core import ToolError, UnknownName, UsageError
 
 from .config import McpConfig
-from .servers import Configured, configured_servers, server_of
+from .servers import Configured, configured_servers, given_servers, server_of
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
+    from skillkit_core import AgentRunner, Host
 
     from .connection import Connection
 
-__all__ = ["Connections", "close", "connections_of", "kill"]
+__all__ = [
+    "Connections", "close", "connect", "connection_to", "connections_of", "kill", "known_connections", "used_by",
+]  # fmt: skip
 
 _all: WeakKeyDictionary[Host, Connections] = WeakKeyDictionary()
+_own: WeakKeyDictionary[AgentRunner, Connections] = WeakKeyDictionary()
 
 
 class Connections:
-    """The servers of one host on one event loop.
+    """Servers on one event loop: those of a host, or those of one agent.
+
+    Args:
+        configured: the servers; ``None``: all that the host knows.
 
     Attributes:
         configured: every server, also those that cannot be used.
@@ -34,13 +43,13 @@ class Connections:
         version: grows when a server comes or goes.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, configured: Sequence[Configured] | None = None) -> None:
         self.host = host
         self.loop = asyncio.get_running_loop()
         self.config: McpConfig = host.config.section("mcp")
         self.untold: list[str] = []
         try:
-            self.configured = configured_servers(host)
+            self.configured = list(configured_servers(host) if configured is None else configured)
         except UsageError as error:
             host.note("mcp", str(error), stage="mcp", remedy=error.hint or "")
             self.configured = []
@@ -157,17 +166,6 @@ class Connections:
         """Return the connections that were made."""
         return [self._made[name] for name in sorted(self._made)]
 
-    def get(self, name: str) -> Connection:
-        """Return a connection that was made.
-
-        Raises:
-            ToolError: the server is not used any more.
-        """
-        found = self._made.get(name)
-        if found is None:
-            raise ToolError(f"the MCP server {name!r} is not used any more")
-        return found
-
     async def close(self) -> None:
         """End all servers."""
         made, self._made = list(self._made.values()), {}
@@ -195,18 +193,77 @@ def known_connections(host: Host) -> Connections | None:
     return _all.get(host)
 
 
-async def close(host: Host) -> None:
-    """End the servers of a host."""
-    found = _all.pop(host, None)
+@contextlib.asynccontextmanager
+async def connect(agent: AgentRunner, servers: Mapping[str, Mapping[str, Any]]) -> AsyncIterator[Mapping[str, str]]:
+    """Connect servers for one agent and the agents below it, beside those of its host.
+
+    A server hides one of the host with the same name. Guards ask before its tools as before those of any server: what allows
+    tools without a question (``alwaysAllow``, ``trustAnnotations``) counts in the configuration alone.
+
+    Args:
+        agent: the agent.
+        servers: the servers by name, each in the shape of ``mcpServers``.
+
+    Yields:
+        Why servers cannot be used, by name. The servers end with the block.
+
+    Raises:
+        UsageError: the agent has servers of its own already.
+    """
+    if agent in _own:
+        raise UsageError("the agent has MCP servers of its own already", hint="connect all of them at once")
+    own = _own[agent] = Connections(agent.host, given_servers(servers))
+    try:
+        await own.start()
+        failed = {made.server.name: made.problem or "it failed" for made in own.made() if made.state == "failed"}
+        broken = {one.name: "; ".join(one.problems) for one in own.configured if one.config is None}
+        own.untold.clear()  # the caller is told
+        yield {**own.problems, **failed, **broken}
+    finally:
+        _own.pop(agent, None)
+        await own.close()
+
+
+def used_by(agent: AgentRunner) -> list[tuple[Connections, Connection]]:
+    """Return the connections that an agent uses, made but perhaps not ready: its own, those of its ancestors, the host's."""
+    found: dict[str, tuple[Connections, Connection]] = {}
+    own = [_own[one] for one in agent.nesting.ancestors() if one in _own] if _own else []
+    shared = _all.get(agent.host)
+    for connections in [*own, *([shared] if shared is not None else [])]:
+        for made in connections.made():
+            found.setdefault(made.server.short, (connections, made))
+    return list(found.values())
+
+
+def connection_to(agent: AgentRunner, server: str) -> Connection:
+    """Return the connection that an agent uses to the server of a name.
+
+    Raises:
+        ToolError: the server is not used any more.
+    """
+    found = next((made for _, made in used_by(agent) if made.server.name == server), None)
     if found is None:
-        return
-    if found.loop is asyncio.get_running_loop():
-        await found.close()
-    else:
-        found.kill()
+        raise ToolError(f"the MCP server {server!r} is not used any more")
+    return found
+
+
+def _ended_with(host: Host) -> list[Connections]:
+    """Return all connections of a host and of its agents, and forget them."""
+    shared = _all.pop(host, None)
+    own = [_own.pop(agent) for agent in list(_own) if agent.host is host]
+    return [*own, *([shared] if shared is not None else [])]
+
+
+async def close(host: Host) -> None:
+    """End the servers of a host and of its agents."""
+    for found in _ended_with(host):
+        if found.loop is asyncio.get_running_loop():
+            await found.close()
+        else:
+            found.kill()
 
 
 def kill(host: Host) -> None:
     """End what is left of the servers of a host that closes without waiting."""
-    if (found := _all.pop(host, None)) is not None:
+    for found in _ended_with(host):
         found.kill()

@@ -20,7 +20,7 @@ from .names import server_names
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["TAKEN", "Configured", "Server", "configured_servers", "server_of", "user_file"]
+__all__ = ["TAKEN", "Configured", "Server", "configured_servers", "given_servers", "server_of", "user_file"]
 
 _MAX_FILE = 1_000_000
 _HARMLESS = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
@@ -117,6 +117,16 @@ def configured_servers(host: Host) -> list[Configured]:
     ]
 
 
+def given_servers(servers: Mapping[str, Mapping[str, Any]]) -> list[Configured]:
+    """Return the servers that code gives for one agent; what would allow their tools without a question is refused."""
+    short = server_names(servers)
+    read = {name: parse_server(dict(data), given_by="code that connects it") for name, data in servers.items()}
+    return [
+        Configured(name, short[name], "agent", "", config, tuple(problems))
+        for name, (config, problems) in sorted(read.items())
+    ]
+
+
 def read_file(path: Path, *, project: bool = False) -> dict[str, tuple[ServerConfig | None, list[str]]]:
     """Return the servers of a file with ``mcpServers``, each with what is wrong; nothing where there is no such file.
 
@@ -134,7 +144,9 @@ def read_file(path: Path, *, project: bool = False) -> dict[str, tuple[ServerCon
         if len(data) > _MAX_FILE:
             raise ValueError("it is too large")
         servers = json.loads(data.decode("utf-8-sig")).get("mcpServers", {})
-        return {str(name): parse_server(one, project=project) for name, one in servers.items()}
+        return {
+            str(name): parse_server(one, given_by="a project" if project else None) for name, one in servers.items()
+        }
     except (ValueError, RecursionError, AttributeError) as error:
         raise UsageError(
             f"is no file of MCP servers: {error}", where=str(path), hint='write {"mcpServers": {...}}'
@@ -154,16 +166,20 @@ def described(folder: str) -> list[str]:
     return lines
 
 
-def parse_server(data: Any, *, project: bool = False) -> tuple[ServerConfig | None, list[str]]:
-    """Return what is said of a server, and what of it has no effect or is wrong."""
+def parse_server(data: Any, *, given_by: str | None = None) -> tuple[ServerConfig | None, list[str]]:
+    """Return what is said of a server, and what of it has no effect or is wrong.
+
+    Args:
+        given_by: who gives the server, where that one cannot decide what runs without a question.
+    """
     if not isinstance(data, dict):
         return None, ["it is no object"]
     if data.get("type") == "sse":
         return None, ["servers over SSE (before 2025) are not supported: use its streamable HTTP address"]
     problems = []
     kept = {key: value for key, value in data.items() if key in TAKEN}
-    if project and (given := sorted(_DECISIONS & set(kept))):
-        problems.append(f"a project cannot decide {', '.join(given)}: say it in your own configuration")
+    if given_by and (given := sorted(_DECISIONS & set(kept))):
+        problems.append(f"{given_by} cannot decide {', '.join(given)}: say it in your own configuration")
         kept = {key: value for key, value in kept.items() if key not in given}
     if unknown := sorted(set(data) - TAKEN - _IGNORED):
         problems.append(f"no effect here: {', '.join(map(str, unknown))}")

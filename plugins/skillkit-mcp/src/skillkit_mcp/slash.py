@@ -30,12 +30,17 @@ _TEXT = 200_000
 
 async def mcp(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
     """List the servers, or show, switch, reconnect or log in to one."""
-    from .manager import connections_of
+    from .manager import connections_of, used_by
 
     connections = connections_of(agent.host)
     if not arguments:
         await connections.start()
-        return "\n".join(_lines(connections)) or "There are no MCP servers. Add one: skillkit mcp import FILE"
+        own = [
+            f"{made.server.name}: {made.state}, of this session alone"
+            for of, made in used_by(agent)
+            if of is not connections
+        ]
+        return "\n".join([*_lines(connections), *own]) or "There are no MCP servers. Add one: skillkit mcp import FILE"
     name, _, does = arguments.rpartition(" ") if arguments.rpartition(" ")[2] in _DOES else (arguments, "", "tools")
     one = connections.named(name.strip())
     if does in ("on", "off"):
@@ -88,12 +93,9 @@ def _state(connections: Connections, name: str) -> str:
 
 def prompt_commands(agent: AgentRunner) -> Sequence[SlashCommand]:
     """Return a slash command for every prompt of the servers that run."""
-    from .manager import known_connections
+    from .manager import used_by
 
-    known = known_connections(agent.host)
-    if known is None:
-        return ()
-    return [_command(made, prompt) for made in known.made() if made.state == "ready" for prompt in made.prompts]
+    return [_command(made, prompt) for _, made in used_by(agent) if made.state == "ready" for prompt in made.prompts]
 
 
 def _command(made: Connection, prompt: types.Prompt) -> SlashCommand:

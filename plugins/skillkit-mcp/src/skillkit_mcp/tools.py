@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from skillkit_core import ImageBlock, TextBlock, Tool, ToolError, ToolOutput, thaw
 
-from .manager import Connections, known_connections
+from .manager import Connections, connection_to, used_by
 from .names import tool_names
 from .text import plain, shortened
 
 if TYPE_CHECKING:
     import mcp_types as types
 
-    from skillkit_core import AgentRunner, Host, ToolContext
+    from skillkit_core import AgentRunner, ToolContext
 
     from .connection import Connection
 
@@ -26,22 +26,21 @@ __all__ = ["RESOURCE", "offered_tools"]
 RESOURCE = "mcp_resource"
 _LISTED = 200
 _CHARACTERS = 200_000
-_kept: WeakKeyDictionary[Connections, tuple[Any, tuple[Tool, ...]]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[AgentRunner, tuple[Any, tuple[Tool, ...]]] = WeakKeyDictionary()
 
 
 def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """Return the tools of the servers that are ready; the same tuple while nothing changed."""
-    found = known_connections(agent.host)
-    if found is None:
+    ready = [(of, made) for of, made in used_by(agent) if made.state == "ready" or made.tools]
+    if not ready:
         return ()
-    ready = [one for one in found.made() if one.state == "ready" or one.tools]
-    key = (found.version, tuple((one.server.name, one.version) for one in ready), any(o.has_resources for o in ready))
-    kept = _kept.get(found)
+    key = [(made, made.version, made.has_resources) for _, made in ready]
+    kept = _kept.get(agent)
     if kept is None or kept[0] != key:
-        tools = [tool for one in ready for tool in _tools_of(found, one)]
-        if any(one.has_resources for one in ready):
-            tools.append(_resource_tool(agent.host))
-        kept = _kept[found] = key, tuple(tools)
+        tools = [tool for connections, made in ready for tool in _tools_of(connections, made)]
+        if any(made.has_resources for _, made in ready):
+            tools.append(_resource_tool())
+        kept = _kept[agent] = key, tuple(tools)
     return kept[1]
 
 
@@ -57,16 +56,14 @@ def _tools_of(connections: Connections, made: Connection) -> list[Tool]:
         passed = passed[: server.max_tools]
     # of all tools, so that a filter does not change the names of others
     names = tool_names(server.short, [tool.name for tool in made.tools])
-    return [_tool(connections.host, made, tool, names[tool.name]) for tool in passed]
+    return [_tool(made, tool, names[tool.name]) for tool in passed]
 
 
-def _tool(host: Host, made: Connection, tool: types.Tool, name: str) -> Tool:
+def _tool(made: Connection, tool: types.Tool, name: str) -> Tool:
     server = made.server
 
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-        from .manager import connections_of
-
-        connection = connections_of(host).get(server.name)
+        connection = connection_to(ctx.agent, server.name)
         result = await connection.call(tool.name, thaw(args), signal=ctx.signal, ui=ctx.ui, on_progress=ctx.on_output)
         return output_of(result, f"the tool {tool.name!r} of the MCP server {server.name!r}")
 
@@ -110,21 +107,22 @@ def output_of(result: types.CallToolResult, what: str) -> ToolOutput:
     return ToolOutput(tuple(blocks), is_error=bool(result.is_error))
 
 
-def _resource_tool(host: Host) -> Tool:
+def _resource_tool() -> Tool:
     """Return the tool that lists and reads the resources of servers."""
 
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-        from .manager import connections_of
-
-        connections = connections_of(host)
         wanted = args.get("server")
+        found = [
+            made for _, made in used_by(ctx.agent) if not wanted or wanted in (made.server.name, made.server.short)
+        ]
+        if wanted and not found:
+            raise ToolError(f"the MCP server {wanted!r} is not used")
+        with_some = [made for made in found if made.has_resources]
         if args.get("uri"):
-            made = connections.get(connections.named(wanted).name) if wanted else await _only_one(connections)
-            return ToolOutput(await read_resource(made, args["uri"], ctx))
+            return ToolOutput(await read_resource(found[0] if wanted else _only_one(with_some), args["uri"], ctx))
         lines: list[str] = []
-        for made in connections.made():
-            if made.has_resources and (not wanted or wanted in (made.server.name, made.server.short)):
-                lines += [f"# {made.server.name}", *await list_resources(made, ctx)]
+        for made in with_some:
+            lines += [f"# {made.server.name}", *await list_resources(made, ctx)]
         return ToolOutput("\n".join(lines) or "No server has resources.")
 
     return Tool(
@@ -145,8 +143,7 @@ def _resource_tool(host: Host) -> Tool:
     )
 
 
-async def _only_one(connections: Connections) -> Connection:
-    with_some = [one for one in connections.made() if one.has_resources]
+def _only_one(with_some: Sequence[Connection]) -> Connection:
     if len(with_some) != 1:
         raise ToolError(f"say which server: {', '.join(one.server.name for one in with_some)}")
     return with_some[0]
