@@ -30,7 +30,7 @@ BROUGHT = {
     "recent": {"compactors": ["recent"]},
 }
 OURS = [
-    "skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-commands",
+    "skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-commands", "skillkit-frontend",
     "skillkit-offline", "skillkit-sessions", "skillkit-skills", "skillkit-transport",
 ]  # fmt: skip
 SECONDS = 300

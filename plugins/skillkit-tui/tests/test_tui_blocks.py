@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from skillkit_tui.blocks import Block, one_line, prose
+from skillkit_frontend import Block, one_line, prose
 from skillkit_tui.paint import Growing, estimate, rows
 
 PROSE = """# A title

@@ -2,8 +2,8 @@
 
 import pytest
 from skillkit_commands import SlashCommand
+from skillkit_frontend import Block
 from skillkit_tui import Chord, Indicator
-from skillkit_tui.blocks import Block
 from skillkit_tui.chords import OVERLAY_AFTER, TIMEOUT, Leader
 from textual import events
 

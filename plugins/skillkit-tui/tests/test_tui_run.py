@@ -6,7 +6,7 @@ import time
 
 import pytest
 import skillkit_planning.plugin
-from skillkit_tui.blocks import Block
+from skillkit_frontend import Block
 from skillkit_tui.paint import rows
 
 from skillkit_core import (

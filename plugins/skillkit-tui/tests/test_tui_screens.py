@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from skillkit_tui.blocks import Block
-from skillkit_tui.record import Log
+from skillkit_frontend import Block, Log
 from skillkit_tui.status import counted, short
 
 from skillkit_core import Survey, SurveyOption, SurveyQuestion, TokenUsage, Tool, ToolCallEventResult, hookimpl

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillkit_commands.front_end import SCOPES, Approvals, Remember, always_question, rememberable, rules_kept
+from skillkit_frontend import SCOPES, Approvals, Remember, always_question, rememberable, rules_kept
 
 from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
 from skillkit_core.cli.output import columns, echo, escaped, style

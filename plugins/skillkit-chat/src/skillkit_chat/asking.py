@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
-from skillkit_commands.front_end import (
+from skillkit_frontend import (
     TITLE,
     config_for,
     keep_folders,

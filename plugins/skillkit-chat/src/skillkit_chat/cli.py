@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from skillkit_commands.front_end import going_on, prepare
+from skillkit_frontend import going_on, prepare
 
 from skillkit_core.errors import UsageError
 

@@ -7,7 +7,7 @@ import contextlib
 import sys
 from typing import Any
 
-from skillkit_commands.pieces import Pieces
+from skillkit_frontend import Pieces
 
 from skillkit_core import AgentRunner, MessageUpdateEvent, ToolExecutionEndEvent, ToolExecutionStartEvent
 from skillkit_core.cli.output import echo, printable, shorten, style, terminal_width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from skillkit_commands.front_end import config_for
+from skillkit_frontend import config_for
 
 from skillkit_core import AgentError, AgentRunner, Limits
 from skillkit_core.cli.output import echo, print_json, style, table

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from skillkit_commands.front_end import Approvals, Choices, choosing, configure
+from skillkit_frontend import Approvals, Choices, choosing, configure
 
 from skillkit_core.errors import UsageError
 from skillkit_core.values import dataclass

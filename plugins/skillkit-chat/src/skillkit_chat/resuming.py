@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillkit_commands.front_end import (
+from skillkit_frontend import (
     as_before,
     config_for,
     keep_folders,

@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitable[AgentResponse]]) -> Callable[[], int]:
     """Do the work of an agent whose session is open and show it as it goes; gives what prints the rest and says the exit code."""
-    from skillkit_commands.pieces import EventLines
+    from skillkit_frontend import EventLines
 
     from skillkit_core import AgentError
 

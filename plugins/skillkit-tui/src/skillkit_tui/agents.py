@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
+from skillkit_frontend import Block, Log, replay
 from textual import events
 from textual.binding import Binding
 from textual.widgets import OptionList
@@ -15,9 +16,6 @@ from textual.widgets.option_list import Option
 from skillkit_core import SkillKitError
 from skillkit_core.agent.session import Session
 from skillkit_core.cli.output import escaped, shorten
-
-from .blocks import Block
-from .record import Log, replay
 
 if TYPE_CHECKING:
     from .app import TerminalUI

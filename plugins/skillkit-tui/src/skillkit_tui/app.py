@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
-from skillkit_commands.front_end import Choices, get_ready
-from skillkit_commands.questions import Question
+from skillkit_frontend import Block, Choices, Log, Question, Recorder, get_ready
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -27,13 +26,11 @@ from skillkit_core.cli.output import escaped
 
 from .agents import Agents, read_session
 from .asking import Box, Person
-from .blocks import Block
 from .chords import TIMEOUT
 from .editor import edit
 from .help import OWN, help_text
 from .leading import Leading
 from .line import Completions, Line, propose
-from .record import Log, Recorder
 from .status import Status
 from .talk import Talk
 from .transcript import Transcript

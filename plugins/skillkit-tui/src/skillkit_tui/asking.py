@@ -8,8 +8,22 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
-from skillkit_commands.front_end import SCOPES, Remember, always_question, preview_of, rememberable, rules_kept
-from skillkit_commands.questions import KeyQuestion, Look, Question, TextQuestion, question_for, shown_answer
+from skillkit_frontend import (
+    SCOPES,
+    Block,
+    KeyQuestion,
+    Look,
+    Question,
+    Remember,
+    TextQuestion,
+    always_question,
+    call_head,
+    preview_of,
+    question_for,
+    rememberable,
+    rules_kept,
+    shown_answer,
+)
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -25,9 +39,6 @@ from skillkit_core import (
     UserInterface,
 )
 from skillkit_core.contracts.user_interface import NoticeLevel
-
-from .blocks import Block
-from .record import call_head
 
 if TYPE_CHECKING:
     from .app import TerminalUI

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 from skillkit_commands import SlashCommands
-from skillkit_commands.mentions import TYPED, as_mention, pasted_file, paths_for
+from skillkit_frontend import TYPED, as_mention, pasted_file, paths_for
 from textual import events
 from textual.widgets import Static, TextArea
 

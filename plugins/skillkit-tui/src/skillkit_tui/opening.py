@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillkit_commands.front_end import (
+from skillkit_frontend import (
     Choices,
     as_before,
     config_for,

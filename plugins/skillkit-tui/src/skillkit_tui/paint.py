@@ -10,12 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
-from skillkit_commands.colours import THEME, WIDEST, markdown
+from skillkit_frontend import THEME, WIDEST, Block, Kind, markdown, prose
 from textual.strip import Strip
 
 from skillkit_core.cli.output import escaped
-
-from .blocks import Block, Kind, prose
 
 __all__ = ["INDENT", "Growing", "estimate", "rows"]
 

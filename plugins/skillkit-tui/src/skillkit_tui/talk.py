@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_commands import Edit, Invocation, Prompt, SlashCommands
-from skillkit_commands.front_end import TITLE, keep_folders
-from skillkit_commands.mentions import images_in
-from skillkit_commands.questions import KeyQuestion
+from skillkit_frontend import TITLE, Block, KeyQuestion, images_in, keep_folders
 
 from skillkit_core import NoActiveRun, RunAborted, SkillKitError, UsageError
 from skillkit_core.cli.output import shorten
-
-from .blocks import Block
 
 if TYPE_CHECKING:
     from skillkit_core import AgentResponse

@@ -14,12 +14,12 @@ from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
+from skillkit_frontend import Block
 from textual import events
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from .blocks import Block
 from .paint import INDENT, Growing, estimate, rows
 
 __all__ = ["Transcript"]

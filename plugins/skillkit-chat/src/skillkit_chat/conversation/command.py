@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import click
-from skillkit_commands.front_end import choosing, going_on, prepare
+from skillkit_frontend import choosing, going_on, prepare
 
 from skillkit_core.errors import UsageError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from skillkit_commands import SlashCommands
-from skillkit_commands.mentions import TYPED, as_mention, paths_for
+from skillkit_frontend import TYPED, as_mention, paths_for
 
 from skillkit_core.cli.output import escaped, shorten
 

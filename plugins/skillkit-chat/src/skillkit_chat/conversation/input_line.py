@@ -22,7 +22,7 @@ from prompt_toolkit.layout import BufferControl, Window
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.processors import HighlightIncrementalSearchProcessor
 from prompt_toolkit.widgets import SearchToolbar
-from skillkit_commands.mentions import pasted_file
+from skillkit_frontend import pasted_file
 
 from skillkit_core.errors import UsageError
 

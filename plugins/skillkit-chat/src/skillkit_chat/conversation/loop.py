@@ -19,11 +19,13 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from rich.table import Table
 from rich.text import Text
 from skillkit_commands import Edit, Invocation, Prompt, SlashCommands
-from skillkit_commands.front_end import (
+from skillkit_frontend import (
     TITLE,
+    KeyQuestion,
     as_before,
     config_for,
     get_ready,
+    images_in,
     keep_folders,
     keeps_sessions,
     last_answer,
@@ -31,8 +33,6 @@ from skillkit_commands.front_end import (
     say_missing,
     session_for,
 )
-from skillkit_commands.mentions import images_in
-from skillkit_commands.questions import KeyQuestion
 
 from skillkit_core import AgentRunner, NoActiveRun, RunAborted, SkillKitError, UsageError
 from skillkit_core.cli.output import shorten

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from rich.cells import chop_cells
 from rich.console import Console, RenderableType
 from rich.text import Text
-from skillkit_commands.colours import THEME, WIDEST, markdown as formatted
+from skillkit_frontend import THEME, WIDEST, markdown as formatted
 
 from skillkit_core.cli.output import colourful, escaped, printable
 

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
 from rich.text import Text
-from skillkit_commands.front_end import (
+from skillkit_frontend import (
     SCOPES,
+    KeyQuestion,
     Remember,
     always_question,
     preview_of,
+    question_for,
     rememberable,
     rules_kept,
+    shown_answer,
 )
-from skillkit_commands.questions import KeyQuestion, question_for, shown_answer
 
 from skillkit_core import (
     Answers,

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
-from skillkit_commands.pieces import Pieces
+from skillkit_frontend import Pieces
 
 from skillkit_core import (
     AssistantMessage,

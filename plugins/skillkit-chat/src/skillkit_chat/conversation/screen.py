@@ -34,7 +34,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from rich.console import RenderableType
-from skillkit_commands.questions import Question, TextQuestion
+from skillkit_frontend import Question, TextQuestion
 
 from skillkit_core.cli.output import colourful
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from skillkit_commands.front_end import config_for, keeps_sessions, prepare
+from skillkit_frontend import config_for, keeps_sessions, prepare
 
 from skillkit_core.cli.output import print_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
-from skillkit_commands.front_end import rememberable
+from skillkit_frontend import rememberable
 
 from skillkit_core import Answers, ApprovalDecision, ApprovalRequest, Approver, Survey, UserInterface
 from skillkit_core.contracts.user_interface import NoticeLevel

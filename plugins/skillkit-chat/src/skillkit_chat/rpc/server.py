@@ -13,9 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
-from skillkit_commands.front_end import TITLE
-from skillkit_commands.images import image_from_file
-from skillkit_commands.pieces import EventLines
+from skillkit_frontend import TITLE, EventLines, image_from_file
 
 from skillkit_core import (
     AgentBusy,

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_commands.pieces import Pieces
-
 from skillkit_core import AssistantMessage, ToolResultMessage, UserMessage
 from skillkit_core.messages import (
     CustomMessage,
@@ -19,6 +17,7 @@ from skillkit_core.messages import (
 )
 
 from .blocks import Block, one_line
+from .pieces import Pieces
 
 if TYPE_CHECKING:
     from skillkit_core import AgentMessage, AgentRunner

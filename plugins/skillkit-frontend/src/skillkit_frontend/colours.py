@@ -1,6 +1,6 @@
 """How Markdown looks on a terminal: in colours that people choose for it, on no background: for light ones and dark ones.
 
-It needs Rich, which ``skillkit-commands[rich]`` brings.
+It needs Rich, which ``skillkit-frontend[rich]`` brings.
 """
 
 from __future__ import annotations
