@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from skillkit_keyring import OAuthProvider
-from skillkit_keyring.oauth import device_login
+from skillkit_oauth import device_login
 
 from skillkit_core import AgentRunner, Host, SkillKitError, UsageError
 from skillkit_core.testing import user

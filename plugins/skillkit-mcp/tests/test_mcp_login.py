@@ -196,3 +196,15 @@ async def test_a_login_that_is_refused_says_so_and_keeps_nothing(connect, protec
         await login(client.host, configured_servers(client.host)[0], Browser())
     assert "access" not in tokens_file(client.host).read_text()
     await client.host.aclose()
+
+
+async def test_tokens_that_others_can_read_are_not_used(connect, protected):
+    site = protected()
+    first = connect({"site": {"url": f"{site.base}/mcp"}})
+    await login(first.host, configured_servers(first.host)[0], Browser())
+    await first.host.aclose()
+    tokens_file(first.host).chmod(0o644)
+    later = connect({"site": {"url": f"{site.base}/mcp"}})
+    assert await later.tools() == {}
+    assert any("others can read it; chmod 600" in str(problem) for problem in later.host.problems)
+    await later.host.aclose()

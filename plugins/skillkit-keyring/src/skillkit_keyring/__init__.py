@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .provider import OAuthProvider
+    from skillkit_oauth import OAuthProvider
 
 __all__ = ["OAuthProvider"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "OAuthProvider":
-        from .provider import OAuthProvider
+        from skillkit_oauth import OAuthProvider
 
         return OAuthProvider
     raise AttributeError(name)

@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from skillkit_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from .provider import OAuthProvider
+    from skillkit_oauth import OAuthProvider
 
 __all__ = ["KeyringConfig", "OAuthSettings"]
 
 
 class OAuthSettings(BaseModel):
-    """The logins of one provider; see :class:`~skillkit_keyring.provider.OAuthProvider`."""
+    """The logins of one provider; see :class:`~skillkit_oauth.OAuthProvider`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,7 +37,7 @@ class OAuthSettings(BaseModel):
         Raises:
             UsageError: they cannot be used.
         """
-        from .provider import OAuthProvider
+        from skillkit_oauth import OAuthProvider
 
         given: dict[str, Any] = self.model_dump()
         return OAuthProvider(name=name, **given)

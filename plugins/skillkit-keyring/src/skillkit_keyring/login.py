@@ -13,9 +13,9 @@ from skillkit_core.errors import SkillKitError, UnknownName, UsageError
 from .store import Row, store_of
 
 if TYPE_CHECKING:
-    from skillkit_core import Host, UserInterface
+    from skillkit_oauth import OAuthProvider
 
-    from .provider import OAuthProvider
+    from skillkit_core import Host, UserInterface
 
 __all__ = ["Done", "Method", "Target", "key_providers", "log_in", "log_out", "logins", "target_of"]
 
@@ -111,7 +111,7 @@ async def log_in(
     elif login is None:
         raise UsageError(f"{name} has no login, only a key", hint=f"skillkit auth login {name}")
     else:
-        from . import oauth
+        import skillkit_oauth as oauth
 
         code = login.device_authorization_endpoint is not None
         browser = login.authorization_endpoint is not None
@@ -179,7 +179,7 @@ async def _end(host: Host, secret: str) -> list[str]:
     client = kept.token.get("client", {}) if kept is not None else {}
     if kept is None or not client.get("revocation_endpoint"):
         return []
-    from .oauth import revoke
+    from skillkit_oauth import revoke
 
     application = await host.find_secret(client["secret_env"]) if client.get("secret_env") else None
     problem = await asyncio.to_thread(revoke, kept.token, application)

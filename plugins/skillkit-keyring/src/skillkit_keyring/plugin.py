@@ -12,9 +12,9 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
+    from skillkit_oauth import OAuthProvider
 
-    from .provider import OAuthProvider
+    from skillkit_core import Host
 
 
 class Hooks:
@@ -47,7 +47,7 @@ class Credentials:
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
     """Define ``register_oauth_providers`` and its registry ``oauth_providers``."""
-    add(Hooks, kinds={"oauth_providers": "skillkit_keyring.provider:OAuthProvider"})
+    add(Hooks, kinds={"oauth_providers": "skillkit_oauth:OAuthProvider"})
 
 
 @hookimpl

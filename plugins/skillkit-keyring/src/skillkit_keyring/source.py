@@ -88,8 +88,6 @@ async def _renewed(host: Host, name: str, kept: Kept) -> str:
 
 def _renew(host: Host, name: str, stale: str, application: str | None) -> tuple[str, str]:
     """Renew a token unless another process has done that; return the token, and why it is kept in the file."""
-    from .oauth import refreshed
-
     store = store_of(host)
     with store.folder.lock(f"renew-{sha256(name.encode()).hexdigest()[:12]}"):
         kept = store.read(name)
@@ -97,10 +95,22 @@ def _renew(host: Host, name: str, stale: str, application: str | None) -> tuple[
             raise SkillKitError(f"{name} is not kept any more")
         if kept.secret != stale and not kept.row.due():
             return kept.secret, ""
-        token: dict[str, Any] = refreshed(kept.row.provider, kept.token, application)
+        token: dict[str, Any] = _refreshed(kept, application)
         row = replace(kept.row, expires_at=token.get("expires_at"), renewable="refresh_token" in token)
         _, why = store.keep(name, row, token)
         return str(token["access_token"]), why if kept.row.place == "keyring" else ""
+
+
+def _refreshed(kept: Kept, application: str | None) -> dict[str, Any]:
+    from skillkit_oauth import refreshed
+
+    name, hint = kept.row.provider, f"run skillkit auth login {kept.row.provider}"
+    if not kept.token.get("refresh_token"):
+        raise SkillKitError(f"the login of {name} has ended", hint=hint)
+    try:
+        return refreshed(kept.token, application)
+    except SkillKitError as error:
+        raise SkillKitError(f"the login of {name} could not be renewed: {error.message}", hint=hint) from None
 
 
 def _tell(host: Host, error: SkillKitError) -> SkillKitError:

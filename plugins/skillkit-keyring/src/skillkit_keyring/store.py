@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
+from skillkit_oauth import PrivateFolder
+
 from skillkit_core.errors import SkillKitError
 
 from .backend import KeyringFailed, NoKeyring, Vault, open_vault
-from .private import PrivateFolder
 
 if TYPE_CHECKING:
     from skillkit_core import Host

@@ -1,4 +1,4 @@
-"""Logins (OAuth) for servers over HTTP: the SDK's provider, with tokens in a file that only its owner can read.
+"""Logins (OAuth) for servers over HTTP: the SDK's provider, with ``skillkit_oauth``'s redirect and private file.
 
 A run never opens a login by itself: it uses the tokens that there are, and renews them. ``skillkit mcp login`` and ``/mcp NAME
 login`` log in.
@@ -6,10 +6,9 @@ login`` log in.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,11 +22,11 @@ from mcp.shared.auth import (
     OAuthToken,
 )
 from pydantic import AnyUrl, ValidationError
+from skillkit_oauth import PrivateFolder, Redirect
 
-from skillkit_core import ToolError, UsageError
+from skillkit_core import SkillKitError, ToolError, UsageError
 
-from .importing import write_private
-from .servers import Configured, server_of
+from .servers import Configured, Server, server_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -40,12 +39,12 @@ __all__ = ["auth_for", "login", "logout", "tokens_file"]
 
 _LOGIN = 300.0
 _EARLY = 30.0
-_PAGE = b"<!doctype html><title>SkillKit</title><p>%s You can close this window.</p>"
+_FILE = "tokens.json"
 
 
 def tokens_file(host: Host) -> Path:
     """Return the file of tokens."""
-    return host.data_dir / "mcp" / "tokens.json"
+    return host.data_dir / "mcp" / _FILE
 
 
 class _Tokens:
@@ -53,36 +52,29 @@ class _Tokens:
 
     def __init__(self, host: Host, url: str) -> None:
         self._host = host
-        self._path = tokens_file(host)
+        self._folder = PrivateFolder(host.data_dir, "mcp")
         self._url = url
-
-    def _all(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self._path.read_text("utf-8"))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            raise UsageError(
-                f"cannot be read: {error}", where=str(self._path), hint="remove it and log in again"
-            ) from None
-        return found if isinstance(found, dict) else {}
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What is kept of the server."""
-        found = self._all().get(self._url)
+        """What is kept of the server; raise :class:`SkillKitError` where the file cannot be read or is not private."""
+        found = self._folder.read(_FILE).get(self._url)
         return found if isinstance(found, dict) else {}
 
     def keep(self, **values: Any) -> None:
         """Keep values beside those that are kept."""
-        write_private(self._path, json.dumps({**self._all(), self._url: {**self.kept, **values}}, indent=1))
+        with self._folder.lock("tokens"):
+            found = self._folder.read(_FILE)
+            self._folder.write(_FILE, {**found, self._url: {**self.kept, **values}})
 
     def forget(self) -> bool:
         """Remove what is kept; return whether there was anything."""
-        found = self._all()
-        if found.pop(self._url, None) is None:
+        if self._url not in self._folder.read(_FILE):
             return False
-        write_private(self._path, json.dumps(found, indent=1))
+        with self._folder.lock("tokens"):
+            found = self._folder.read(_FILE)
+            found.pop(self._url, None)
+            self._folder.write(_FILE, found)
         return True
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -174,32 +166,33 @@ async def login(
     assert server.url is not None
     tokens = _Tokens(host, server.url)
     port = tokens.kept.get("port")
-    callback = _Callback()
-    bound = await callback.listen(port if isinstance(port, int) else 0)
-    if bound != port:
-        # a registration holds the address with the port
-        tokens.forget()
-        tokens.keep(port=bound)
     person: UserInterface = ui
+    refused: ToolError | None = None
+    async with Redirect(port if isinstance(port, int) else 0, any_port=True) as redirect:
+        if redirect.port != port:
+            # a registration holds the address with the port
+            tokens.forget()
+            tokens.keep(port=redirect.port)
 
-    async def show(url: str) -> None:
-        await person.notify(f"Log in to {one.name}: {url}")
-        if open_url is not None:
-            open_url(url)
+        async def show(url: str) -> None:
+            if refused is not None:
+                raise refused  # the SDK begins again with its next request; the person has said no
+            redirect.expect(parse_qs(urlsplit(url).query)["state"][0])
+            await person.notify(f"Log in to {one.name}: {url}")
+            if open_url is not None:
+                open_url(url)
 
-    from .connection import Connection
+        async def wait() -> AuthorizationCodeResult:
+            nonlocal refused
+            try:
+                found = await redirect.answer(_LOGIN)
+            except SkillKitError as error:
+                refused = ToolError(error.message)
+                raise refused from None
+            return AuthorizationCodeResult(code=found.code, state=found.state, iss=found.issuer)
 
-    try:
-        provider = _provider(tokens, server.url, bound, show, callback.wait)
-        provider.context.current_tokens = None
-        connection = Connection(_with_time(server), lambda _: provider)
-        connection.waiting_for = "the login"
-        try:
-            await connection.client()
-        finally:
-            await connection.close()
-    finally:
-        await callback.close()
+        provider = _provider(tokens, server.url, redirect.port, show, wait)
+        await _connect(server, provider)
     if not tokens.kept.get("tokens"):
         await person.notify(f"{one.name} works without a login.")
         return
@@ -207,65 +200,19 @@ async def login(
         tokens.keep(metadata=provider.context.oauth_metadata.model_dump(mode="json", exclude_none=True))
 
 
-def _with_time(server: Any) -> Any:
-    from dataclasses import replace
+async def _connect(server: Server, provider: OAuthClientProvider) -> None:
+    """Connect once, which makes the SDK log in."""
+    from .connection import Connection
 
-    return replace(server, connect_timeout=_LOGIN)
+    provider.context.current_tokens = None
+    connection = Connection(replace(server, connect_timeout=_LOGIN), lambda _: provider)
+    connection.waiting_for = "the login"
+    try:
+        await connection.client()
+    finally:
+        await connection.close()
 
 
 def logout(host: Host, one: Configured) -> bool:
     """Forget the tokens of a server; return whether there were any."""
     return one.config is not None and one.config.url is not None and _Tokens(host, one.config.url).forget()
-
-
-class _Callback:
-    """The address on this machine to which the browser comes back with a code."""
-
-    def __init__(self) -> None:
-        self._found: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
-        self._server: asyncio.Server | None = None
-
-    async def listen(self, port: int) -> int:
-        """Listen on ``port``, or on another one where that is taken; return which."""
-        try:
-            self._server = await asyncio.start_server(self._answer, "127.0.0.1", port, limit=16_384)
-        except OSError:
-            self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0, limit=16_384)
-        return int(self._server.sockets[0].getsockname()[1])
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(10):
-                line = (await reader.readline()).decode("latin-1").split()
-                while (await reader.readline()).strip():
-                    pass
-            parts = urlsplit(line[1] if len(line) > 1 else "")
-            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            known = parts.path == "/callback" and ("code" in query or "error" in query)
-            text = b"You are logged in." if "code" in query else b"The login failed."
-            body = _PAGE % text if known else b"not here"
-            head = f"HTTP/1.1 {'200 OK' if known else '404 Not Found'}\r\nContent-Type: text/html\r\n"
-            writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
-            await writer.drain()
-            if known and not self._found.done():
-                if "code" in query:
-                    self._found.set_result(
-                        AuthorizationCodeResult(code=query["code"], state=query.get("state"), iss=query.get("iss"))
-                    )
-                else:
-                    why = query.get("error_description") or query["error"]
-                    self._found.set_exception(ToolError(f"the login was refused: {why[:300]}"))
-        except (TimeoutError, OSError, ValueError):
-            pass  # a stranger's connection; the person's browser may still come
-        finally:
-            writer.close()
-
-    async def wait(self) -> AuthorizationCodeResult:
-        """Return the code."""
-        return await self._found
-
-    async def close(self) -> None:
-        self._found.cancel()
-        if self._server is not None:
-            self._server.close()
-            await self._server.wait_closed()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from skillkit_core.errors import UsageError
+from skillkit_core import UsageError
 from skillkit_core.fields import check_fields
 from skillkit_core.frozen import FrozenDict
 

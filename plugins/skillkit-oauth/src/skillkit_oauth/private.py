@@ -1,4 +1,4 @@
-"""Files that only their owner can read, and locks that hold across processes."""
+"""A folder of files that only their owner can read, and locks that hold across processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from skillkit_core.errors import SkillKitError
+from skillkit_core import SkillKitError
 
 __all__ = ["PrivateFolder"]
 
@@ -50,13 +50,15 @@ class PrivateFolder:
         except OSError as error:
             why = "it is a link" if error.errno == errno.ELOOP else error.strerror
             raise SkillKitError(f"cannot be read: {why}", where=str(path)) from None
-        with os.fdopen(handle, "rb") as file:
+        try:
             self._check()
             self._check_file(os.fstat(handle), path)
-            try:
+            with os.fdopen(handle, "rb", closefd=False) as file:
                 found = json.loads(file.read())
-            except (OSError, ValueError):
-                found = None
+        except (OSError, ValueError):
+            found = None
+        finally:
+            os.close(handle)
         if not isinstance(found, dict):
             raise SkillKitError("holds no credentials", where=str(path), hint="remove it and log in again")
         return found
