@@ -101,7 +101,7 @@ host.memory: MemorySession MemoryStore
 host.registry: Entry ModelRegistry Registry
 host.skills: SkillRegistry
 messages: AgentMessage AssistantMessage Block ContextTransformer CustomMessage DocumentBlock ImageBlock LLMMessage
-    Outcome ProviderBlock RefusalBlock StopReason TextBlock ThinkingBlock ToolCall ToolResultMessage UserMessage
+    Origin Outcome ProviderBlock RefusalBlock StopReason TextBlock ThinkingBlock ToolCall ToolResultMessage UserMessage
     blocks_of message_from_dict message_to_dict text_of
 models: ModelCost ModelDefinition TokenUsage
 skills: ActionArg EngineType Requirements Skill SkillAction SkillProblem

@@ -13,7 +13,7 @@ from .values import dataclass, fields
 
 __all__ = [
     "AgentMessage", "AssistantMessage", "Block", "ContextTransformer", "CustomMessage", "DocumentBlock",
-    "ImageBlock", "LLMMessage", "Outcome", "ProviderBlock", "RefusalBlock", "StopReason", "TextBlock",
+    "ImageBlock", "LLMMessage", "Origin", "Outcome", "ProviderBlock", "RefusalBlock", "StopReason", "TextBlock",
     "ThinkingBlock", "ToolCall", "ToolResultMessage", "UserMessage", "blocks_of", "message_from_dict",
     "message_to_dict", "text_of",
 ]  # fmt: skip
@@ -42,6 +42,36 @@ class StopReason(StrEnum):
     pause = "pause"
     aborted = "aborted"
     error = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a message or a decision comes from.
+
+    Attributes:
+        kind: the front end or the program, such as ``terminal``, ``rpc`` or ``web``.
+        principal: who speaks; ``owner`` is the user of this machine.
+        id: the front end's own name for the message, the client or the connection.
+        meta: further JSON values of the front end.
+    """
+
+    kind: str
+    principal: str = "owner"
+    id: str | None = None
+    meta: Mapping[str, Any] = EMPTY
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "meta", freeze(self.meta))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the origin as JSON, without empty fields."""
+        told = {"kind": self.kind, "principal": self.principal, "id": self.id, "meta": self.meta}
+        return {name: value for name, value in told.items() if value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Origin:
+        """Return the origin that :meth:`to_dict` wrote, without unknown fields."""
+        return cls(str(data.get("kind", "")), data.get("principal", "owner"), data.get("id"), data.get("meta", EMPTY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +229,13 @@ class UserMessage(LLMMessage):
     Attributes:
         source: ``user``, or the queue in which the message waited: ``steer``, ``follow_up``, ``next_run``.
         pinned: compaction keeps the message verbatim.
+        origin: who sent the message, and from where, as far as the program said so.
     """
 
     role: ClassVar[str] = "user"
     source: str = "user"
     pinned: bool = False
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,7 +372,9 @@ def message_to_dict(message: AgentMessage) -> dict[str, Any]:
     ]
     out: dict[str, Any] = {"role": message.role, "content": content}
     for name, value in _told(message):
-        if name != "usage":
+        if name == "origin":
+            out[name] = value.to_dict()
+        elif name != "usage":
             out[name] = value
         elif value.total or value.raw:
             out["usage"] = {k: v for k, v in value.to_dict().items() if k != "total"}
@@ -406,6 +440,8 @@ def message_from_dict(data: Mapping[str, Any], ts: float | None = None) -> Agent
         values["stop_reason"] = StopReason(values["stop_reason"])
     if "outcome" in values:
         values["outcome"] = Outcome(values["outcome"])
+    if "origin" in values:
+        values["origin"] = Origin.from_dict(values["origin"])
     if ts is not None:
         values["ts"] = ts
     try:

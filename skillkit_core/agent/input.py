@@ -14,7 +14,17 @@ from ..errors import AgentError, AsyncHandlerError, NoActiveRun, RunAborted, Ski
 from ..events.results import UNSET, Handled, Transform
 from ..events.subscriptions import GuardFailed
 from ..events.types import InputEvent, QueueUpdateEvent
-from ..messages import AgentMessage, AssistantMessage, Block, StopReason, TextBlock, UserMessage, blocks_of, clean
+from ..messages import (
+    AgentMessage,
+    AssistantMessage,
+    Block,
+    Origin,
+    StopReason,
+    TextBlock,
+    UserMessage,
+    blocks_of,
+    clean,
+)
 from ..values import dataclass, field
 from .part import Part
 from .response import AgentResponse
@@ -96,6 +106,7 @@ class QueueItem:
         reply: the reply of a handler of ``input``; ``None``: no handler has replied.
         receipt: the receipt of a message that may begin a run.
         pinned: compaction keeps the message.
+        origin: who sent the message, and from where.
     """
 
     id: str
@@ -105,19 +116,26 @@ class QueueItem:
     reply: str | None = None
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     pinned: bool = False
+    origin: Origin | None = None
 
     def messages(self, ts: float) -> list[AgentMessage]:
         """Return the item as a user message, followed by the reply if there is one."""
-        return exchange(self.text, self.images, self.reply, ts, self.kind, self.pinned)
+        return exchange(self.text, self.images, self.reply, ts, self.kind, self.pinned, self.origin)
 
 
 def exchange(
-    text: str, images: Sequence[Block], reply: str | None, ts: float, source: str = "user", pinned: bool = False
+    text: str,
+    images: Sequence[Block],
+    reply: str | None,
+    ts: float,
+    source: str = "user",
+    pinned: bool = False,
+    origin: Origin | None = None,
 ) -> list[AgentMessage]:
     """Return a user message, and the reply of a handler as an answer; leave out either one if it is empty."""
     said: list[AgentMessage] = []
     if content := ((TextBlock(text),) if text else ()) + tuple(images):
-        said.append(UserMessage(content=content, source=source, pinned=pinned, ts=ts))
+        said.append(UserMessage(content=content, source=source, pinned=pinned, origin=origin, ts=ts))
     if reply:
         said.append(AssistantMessage(content=blocks_of(reply), stop_reason=StopReason.stop, ts=ts))
     return said
@@ -146,11 +164,12 @@ class Queues:
         receipt: Receipt | None = None,
         reply: str | None = None,
         pinned: bool = False,
+        origin: Origin | None = None,
     ) -> str:
         """Queue a message; return the id of the item."""
         with self._lock:
             self._count += 1
-            item = QueueItem(f"q{self._count}", kind, text, tuple(images), reply, receipt, pinned)
+            item = QueueItem(f"q{self._count}", kind, text, tuple(images), reply, receipt, pinned, origin)
             if receipt is not None:
                 receipt.id = item.id
             self.items[kind] += (item,)
@@ -236,24 +255,27 @@ class Input(Part):
         self._bus = agent.events
         self._redact = agent.redact
 
-    async def prompt(self, text: str, images: Sequence[Block]) -> tuple[list[AgentMessage], Handled | None]:
+    async def prompt(
+        self, text: str, images: Sequence[Block], origin: Origin | None
+    ) -> tuple[list[AgentMessage], Handled | None]:
         """Return the messages of a prompt, and the answer of a handler that handled the prompt."""
-        text, blocks, pinned, handled = await self._asked(text, images, "prompt")
+        text, blocks, pinned, handled = await self._asked(text, images, "prompt", origin)
+        reply = None if handled is None else handled.reply
+        said = exchange(text, blocks, reply, self._bus.clock(), pinned=pinned, origin=origin)
         if handled is not None:
-            return exchange(text, blocks, handled.reply, self._bus.clock()) if handled.keep else [], handled
-        said = exchange(text, blocks, None, self._bus.clock(), pinned=pinned)
+            return said if handled.keep else [], handled
         if not said:
             raise UsageError("there is nothing to say: the message is empty")
         return said, None
 
-    async def trigger(self, delivery: Delivery, text: str, images: Sequence[Block]) -> Receipt:
+    async def trigger(self, delivery: Delivery, text: str, images: Sequence[Block], origin: Origin | None) -> Receipt:
         """Queue a message for the active run, or begin a run with it; see :meth:`AgentRunner.steer`."""
         agent, scheduler = self._agent, self._agent.scheduler
         scheduler.require_free()
         if scheduler.run is None:
             await agent.open()
         receipt = Receipt(scheduler)
-        if await self.queue(delivery, text, images, receipt):
+        if await self.queue(delivery, text, images, origin, receipt):
             try:
                 scheduler.begin_waiting()
             except SkillKitError:
@@ -262,7 +284,12 @@ class Input(Part):
         return receipt
 
     async def queue(
-        self, delivery: Delivery, text: str, images: Sequence[Block], receipt: Receipt | None = None
+        self,
+        delivery: Delivery,
+        text: str,
+        images: Sequence[Block],
+        origin: Origin | None = None,
+        receipt: Receipt | None = None,
     ) -> str:
         """Queue a message for the active run; return the item's id, or an empty one when a handler handled the message.
 
@@ -271,9 +298,9 @@ class Input(Part):
         agent, scheduler = self._agent, self._agent.scheduler
         if _COMMAND.match(text):
             raise UsageError("a command cannot be queued into a run", hint="wait for its end")
-        text, blocks, pinned, handled = await self._asked(text, images, delivery)
+        text, blocks, pinned, handled = await self._asked(text, images, delivery, origin)
         if handled is not None:
-            self._keep(text, blocks, handled)
+            self._keep(text, blocks, handled, origin)
             if receipt is not None:
                 receipt.resolve(AgentResponse(content=handled.reply or "", session_id=agent.session_id))
             return ""
@@ -285,36 +312,36 @@ class Input(Part):
         if not text and not blocks:
             raise UsageError("there is nothing to say: the message is empty")
         kind: Kind = "steer" if delivery == "steer" else "follow_up"
-        item_id = agent.queues.put(kind, text, blocks, receipt, pinned=pinned)
+        item_id = agent.queues.put(kind, text, blocks, receipt, pinned=pinned, origin=origin)
         if receipt is None and not scheduler.steerable and agent.queues.cancel(item_id) == "cancelled":
             raise late  # the run ended on another thread in between
         return item_id
 
-    async def later(self, text: str, images: Sequence[Block]) -> str:
+    async def later(self, text: str, images: Sequence[Block], origin: Origin | None) -> str:
         """Queue a follow-up for the next run; return as :meth:`queue`."""
         agent = self._agent
         if agent.events.has("input"):
             await agent.open()
-        text, blocks, pinned, handled = await self._asked(text, images, "follow_up")
+        text, blocks, pinned, handled = await self._asked(text, images, "follow_up", origin)
         if handled is not None:
-            self._keep(text, blocks, handled)
+            self._keep(text, blocks, handled, origin)
             return ""
-        return agent.queues.put("next_run", text, blocks, pinned=pinned)
+        return agent.queues.put("next_run", text, blocks, pinned=pinned, origin=origin)
 
-    def _keep(self, text: str, images: Sequence[Block], handled: Handled) -> None:
+    def _keep(self, text: str, images: Sequence[Block], handled: Handled, origin: Origin | None) -> None:
         """Queue a handled message and its reply for the next prompt if the handler keeps both: a run may be active now."""
         if handled.keep:
-            self._agent.queues.put("next_run", text, images, reply=handled.reply or "")
+            self._agent.queues.put("next_run", text, images, reply=handled.reply or "", origin=origin)
 
     async def _asked(
-        self, text: str, images: Sequence[Block], delivery: Delivery
+        self, text: str, images: Sequence[Block], delivery: Delivery, origin: Origin | None
     ) -> tuple[str, tuple[Block, ...], bool, Handled | None]:
         """Emit ``input``; return text, images and ``pinned`` as the handlers want them, and the answer of one that handled it."""
         text, blocks = self._redact(clean(text)), tuple(images)
         if "input" not in self._bus.table:
             return text, blocks, False, None
         try:
-            answer = await self._bus.fire(InputEvent, text=text, images=blocks, delivery=delivery)
+            answer = await self._bus.fire(InputEvent, text=text, images=blocks, origin=origin, delivery=delivery)
         except GuardFailed as error:
             raise AgentError(f"the input was rejected: {error}") from error
         if isinstance(answer, Handled):

@@ -18,7 +18,7 @@ from ..events.bus import EventBus
 from ..events.context import HandlerContext
 from ..events.results import UNSET, ContextTransformResult, Unset
 from ..events.types import ContextTransformEvent
-from ..messages import AgentMessage, Block, ContextTransformer, LLMMessage, clean
+from ..messages import AgentMessage, Block, ContextTransformer, LLMMessage, Origin, clean
 from ..stream import StreamEvent
 from ..tools import Tool
 from .around import AroundHooks
@@ -271,13 +271,21 @@ class AgentRunner:
 
     # --- talking ----------------------------------------------------------------------------------------------
 
-    async def chat(self, message: str, *, images: Sequence[Block] = (), delivery: Delivery = "prompt") -> AgentResponse:
+    async def chat(
+        self,
+        message: str,
+        *,
+        images: Sequence[Block] = (),
+        delivery: Delivery = "prompt",
+        origin: Origin | None = None,
+    ) -> AgentResponse:
         """Send a message to the model, and return the response of the run.
 
         Args:
             message: the text of the user.
             images: image or document blocks.
             delivery: while a run is active, ``prompt`` raises; ``steer`` and ``follow_up`` queue the message for the run.
+            origin: who sends the message, and from where; the session keeps it with the message.
 
         Raises:
             AgentError: the run failed; ``response`` holds the answer until then.
@@ -286,9 +294,10 @@ class AgentRunner:
         """
         run = self.scheduler.run
         if delivery == "prompt" or run is None:
-            return await self.scheduler.alone("chat", functools.partial(self._prompted, text=message, images=images))
+            work = functools.partial(self._prompted, text=message, images=images, origin=origin)
+            return await self.scheduler.alone("chat", work)
         self.scheduler.refuse_reentry("chat")
-        await self.input.queue(delivery, message, images)
+        await self.input.queue(delivery, message, images, origin)
         await self.scheduler.wait_end(run)
         failure = run.failure()
         if failure is not None:
@@ -296,7 +305,10 @@ class AgentRunner:
         return run.response()
 
     async def resume(
-        self, decisions: Mapping[str, ApprovalDecision | Literal["allow", "deny"]] | None = None
+        self,
+        decisions: Mapping[str, ApprovalDecision | Literal["allow", "deny"]] | None = None,
+        *,
+        origin: Origin | None = None,
     ) -> AgentResponse:
         """Resume the session: execute calls that waited for a decision, or finish a run that a crash ended.
 
@@ -306,6 +318,7 @@ class AgentRunner:
 
         Args:
             decisions: the decisions by the id of the call; :attr:`suspension` has the calls.
+            origin: who decides, and from where, of decisions that have no origin.
 
         Raises:
             UsageError: there is nothing to resume, or a decision names no waiting call.
@@ -313,7 +326,7 @@ class AgentRunner:
         """
         self.scheduler.require_idle("resume")
         session = await self.open()
-        found = resumption(session.messages, session.suspension(), decisions)
+        found = resumption(session.messages, session.suspension(), decisions, origin)
 
         async def work(run: Run) -> None:
             await run.open()
@@ -350,9 +363,11 @@ class AgentRunner:
         session = self.conversation.session
         return session.suspension() if session is not None else None
 
-    async def chat_stream(self, message: str, *, images: Sequence[Block] = ()) -> AsyncIterator[str]:
+    async def chat_stream(
+        self, message: str, *, images: Sequence[Block] = (), origin: Origin | None = None
+    ) -> AsyncIterator[str]:
         """Yield the text of the answer as it arrives, or raise as :meth:`chat`."""
-        async with contextlib.aclosing(self.chat_stream_events(message, images=images)) as events:
+        async with contextlib.aclosing(self.chat_stream_events(message, images=images, origin=origin)) as events:
             async for event in events:
                 if event.type == "text_delta":
                     yield event.content
@@ -360,11 +375,11 @@ class AgentRunner:
                     raise event.error
 
     async def chat_stream_events(
-        self, message: str, *, images: Sequence[Block] = ()
+        self, message: str, *, images: Sequence[Block] = (), origin: Origin | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """Yield stream events, the last one ``done`` or ``error``; never raise. Closing the iterator aborts the run."""
         try:
-            work = functools.partial(self._prompted, text=message, images=images)
+            work = functools.partial(self._prompted, text=message, images=images, origin=origin)
             async with contextlib.aclosing(self.scheduler.stream("chat", work, streaming=True)) as items:
                 async for item in items:
                     if isinstance(item, Sequence):
@@ -378,9 +393,9 @@ class AgentRunner:
         await run.open()
         await run_loop(run, ())
 
-    async def _prompted(self, run: Run, text: str, images: Sequence[Block]) -> None:
+    async def _prompted(self, run: Run, text: str, images: Sequence[Block], origin: Origin | None) -> None:
         await run.open()
-        said, handled = await self.input.prompt(text, images)
+        said, handled = await self.input.prompt(text, images, origin)
         if handled is None:
             self.allow_compaction()
             await run_loop(run, said)
@@ -399,13 +414,20 @@ class AgentRunner:
     # --- control ----------------------------------------------------------------------------------------------
 
     @overload
-    async def steer(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[False] = ...) -> str: ...
+    async def steer(
+        self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[False] = ..., origin: Origin | None = ...
+    ) -> str: ...
     @overload
-    async def steer(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[True]) -> Receipt: ...
-    async def steer(self, message: str, *, images: Sequence[Block] = (), trigger: bool = False) -> str | Receipt:
+    async def steer(
+        self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[True], origin: Origin | None = ...
+    ) -> Receipt: ...
+    async def steer(
+        self, message: str, *, images: Sequence[Block] = (), trigger: bool = False, origin: Origin | None = None
+    ) -> str | Receipt:
         """Queue a message for the active run, which skips the calls that have not started; return the id of the item.
 
         Args:
+            origin: who sends the message, and from where, as in :meth:`chat`.
             trigger: begin a run with the message if no run is active, or if the active run ends before it reads the message.
                 Return a :class:`Receipt`, which has the id and waits for the response. Several messages that come at once
                 begin one run. A message that the run has not read when the run fails stays queued. As with any input,
@@ -419,26 +441,33 @@ class AgentRunner:
             AgentBusy: ``trigger`` is true during a switch, fork, move or reload.
         """
         if trigger:
-            return await self.input.trigger("steer", message, images)
+            return await self.input.trigger("steer", message, images, origin)
         if not self.scheduler.steerable:
             raise NoActiveRun("there is no run to steer", hint="use chat(), or trigger=True")
-        return await self.input.queue("steer", message, images)
+        return await self.input.queue("steer", message, images, origin)
 
     @overload
-    async def follow_up(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[False] = ...) -> str: ...
+    async def follow_up(
+        self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[False] = ..., origin: Origin | None = ...
+    ) -> str: ...
     @overload
-    async def follow_up(self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[True]) -> Receipt: ...
-    async def follow_up(self, message: str, *, images: Sequence[Block] = (), trigger: bool = False) -> str | Receipt:
+    async def follow_up(
+        self, message: str, *, images: Sequence[Block] = ..., trigger: Literal[True], origin: Origin | None = ...
+    ) -> Receipt: ...
+    async def follow_up(
+        self, message: str, *, images: Sequence[Block] = (), trigger: bool = False, origin: Origin | None = None
+    ) -> str | Receipt:
         """Queue a message for the end of the active run, else for the next run; return the id of the item.
 
         Args:
+            origin: who sends the message, and from where, as in :meth:`chat`.
             trigger: begin a run if no run is active, and return a :class:`Receipt`, as :meth:`steer`.
         """
         if trigger:
-            return await self.input.trigger("follow_up", message, images)
+            return await self.input.trigger("follow_up", message, images, origin)
         if not self.scheduler.steerable:
-            return await self.input.later(message, images)
-        return await self.input.queue("follow_up", message, images)
+            return await self.input.later(message, images, origin)
+        return await self.input.queue("follow_up", message, images, origin)
 
     def next_run(self, message: str, *, images: Sequence[Block] = ()) -> str:
         """Queue a message to precede the next prompt, also after an abort; return the id of the item."""

@@ -11,8 +11,8 @@ from ..contracts.session_store import DECISIONS, SessionEntry
 from ..contracts.user_interface import Answers
 from ..errors import SessionCorrupt, UsageError, close_matches
 from ..frozen import copied, freeze, thaw
-from ..messages import AssistantMessage, StopReason, ToolCall, ToolResultMessage
-from ..values import asdict, dataclass
+from ..messages import AssistantMessage, Origin, StopReason, ToolCall, ToolResultMessage
+from ..values import asdict, dataclass, replace
 
 if TYPE_CHECKING:
     from ..messages import AgentMessage
@@ -107,6 +107,8 @@ def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDeci
         told[call_id] = {"decision": decision.decision, "reason": decision.reason}
         if (answer := shown_answer(decision)) is not None:
             told[call_id]["answer"] = answer
+        if decision.origin is not None:
+            told[call_id]["origin"] = decision.origin.to_dict()
     return {"custom_type": DECISIONS, "suspension": suspension.entry_id, "decisions": told}
 
 
@@ -137,14 +139,17 @@ class Resumption:
 
 
 def resumption(
-    messages: Sequence[AgentMessage], suspension: Suspension | None, decisions: Mapping[str, Any] | None
+    messages: Sequence[AgentMessage],
+    suspension: Suspension | None,
+    decisions: Mapping[str, Any] | None,
+    origin: Origin | None = None,
 ) -> Resumption:
-    """Return the open calls of the last answer, with the decisions about the calls.
+    """Return the open calls of the last answer, with the decisions about the calls, which come from ``origin``.
 
     Raises:
         UsageError: no call is open, a decision names a call that does not wait, or it is neither allow nor deny.
     """
-    given = {call_id: _decision(call_id, value) for call_id, value in (decisions or {}).items()}
+    given = {call_id: _decision(call_id, value, origin) for call_id, value in (decisions or {}).items()}
     unknown = set(given) - (suspension.open_calls if suspension is not None else set())
     if unknown:
         raise no_such_call(min(unknown), suspension)
@@ -171,13 +176,13 @@ def no_such_call(name: str, suspension: Suspension | None) -> UsageError:
     return UsageError(f"no call {name!r} waits for a decision", hint=hint if waiting else "none does")
 
 
-def _decision(call_id: str, value: Any) -> ApprovalDecision:
+def _decision(call_id: str, value: Any, origin: Origin | None) -> ApprovalDecision:
     if value in ("allow", "deny"):
-        return ApprovalDecision(value)
+        return ApprovalDecision(value, origin=origin)
     if isinstance(value, ApprovalDecision) and value.decision in ("allow", "deny"):
         try:
             json.dumps(shown_answer(value), default=thaw)
         except (TypeError, ValueError) as error:
             raise UsageError(f"the answer of the decision about call {call_id!r} is no JSON: {error}") from None
-        return value
+        return value if origin is None or value.origin is not None else replace(value, origin=origin)
     raise UsageError(f"the decision about call {call_id!r} must be allow or deny")

@@ -232,6 +232,7 @@ class ToolCallRun:
             reason=answer.reason,
             remember=answer.remember,
             answers=shown_answer(answer),
+            origin=answer.origin,
         )
         if answer.decision == "allow" and answer.answer is not None:
             self._answer = answer.answer

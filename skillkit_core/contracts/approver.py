@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ..errors import UsageError
+from ..messages import Origin
 from ..values import dataclass
 
 __all__ = ["ApprovalDecision", "ApprovalRequest", "Approver", "Question"]
@@ -58,6 +59,7 @@ class ApprovalDecision:
         reason: reason for the model and the session.
         remember: the decision also holds for later calls whose questions have the same key; beyond the session, with a rule.
         answer: further answers of a person by id of the question: :class:`~skillkit_core.Answers`, or other JSON.
+        origin: who decided, and from where, as far as the program says so.
 
     Raises:
         UsageError: ``answer`` is no mapping.
@@ -67,6 +69,7 @@ class ApprovalDecision:
     reason: str = ""
     remember: bool | Literal["session", "project", "ever"] = False
     answer: Mapping[str, Any] | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         if self.answer is not None and not isinstance(self.answer, Mapping):

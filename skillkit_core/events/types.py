@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from ..abort import AbortSignal
 from ..errors import UnknownName
 from ..frozen import EMPTY
-from ..messages import AgentMessage, AssistantMessage, Block, Outcome, ToolResultMessage
+from ..messages import AgentMessage, AssistantMessage, Block, Origin, Outcome, ToolResultMessage
 from ..models import ModelDefinition, TokenUsage
 from ..stream import StreamEvent
 from ..tools import Tool
@@ -127,7 +127,7 @@ class InputEvent(Event):
     guard = "phase"
     text: str = ""
     images: tuple[Block, ...] = ()
-    source: str = "user"
+    origin: Origin | None = None
     delivery: Literal["prompt", "steer", "follow_up"] = "prompt"
 
 
@@ -496,6 +496,7 @@ class ApprovalResolvedEvent(ToolEvent):
         reason: reason of the decision.
         remember: the decision also holds for later calls whose questions have the same keys, and how long.
         answers: further answers of a person (:attr:`ApprovalDecision.answer`), without those to secret questions.
+        origin: who decided, and from where, as far as the program said so.
     """
 
     type = "approval_resolved"
@@ -505,6 +506,7 @@ class ApprovalResolvedEvent(ToolEvent):
     reason: str = ""
     remember: bool | Literal["session", "project", "ever"] = False
     answers: Mapping[str, Any] | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
