@@ -384,6 +384,7 @@ export interface ApprovalResolvedEvent {
   reason?: string;
   remember?: boolean | "session" | "project" | "ever";
   answers?: Record<string, unknown>;
+  origin?: unknown;
 }
 
 /** A run would end normally. ``n_continues`` counts how often in a row handlers made the run go on. */
@@ -542,7 +543,7 @@ export interface InputEvent {
   ts?: number;
   text?: string;
   images?: unknown[];
-  source?: string;
+  origin?: unknown;
   delivery?: "prompt" | "steer" | "follow_up";
 }
 
