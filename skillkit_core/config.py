@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from .fields import Seconds, check_fields
 from .frozen import EMPTY
-from .values import dataclass, field, fields
 
 if TYPE_CHECKING:
     from .contracts.adapter import ModelSettings

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from .frozen import EMPTY, FrozenDict, freeze
 from .models import TokenUsage
-from .values import dataclass, fields
 
 __all__ = [
     "AgentMessage", "AssistantMessage", "Block", "ContextTransformer", "CustomMessage", "DocumentBlock",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from .fields import check_fields
 from .frozen import EMPTY, FrozenDict, freeze
-from .values import dataclass, field
 
 __all__ = ["ModelCost", "ModelDefinition", "TokenUsage"]
 

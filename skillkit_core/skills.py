@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
 from .frozen import EMPTY, freeze
-from .values import dataclass, field, fields
 
 __all__ = ["ActionArg", "EngineType", "Requirements", "Skill", "SkillAction", "SkillProblem"]
 

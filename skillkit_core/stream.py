@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, final
 
 from .errors import ErrorKind, ProviderError
 from .frozen import EMPTY, freeze
 from .messages import AssistantMessage, Block, RefusalBlock, StopReason, TextBlock, ThinkingBlock, ToolCall, clean
 from .models import TokenUsage
-from .values import dataclass
 
 __all__ = ["MessageBuilder", "StreamEvent", "StreamTable", "StreamType", "parse_tool_args"]
 

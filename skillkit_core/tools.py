@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
@@ -11,7 +12,6 @@ from .fields import Schema, Seconds, check_fields
 from .frozen import EMPTY, FrozenDict, freeze
 from .messages import Block, blocks_of
 from .models import TokenUsage
-from .values import dataclass
 
 if TYPE_CHECKING:
     from .abort import AbortSignal

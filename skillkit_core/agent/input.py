@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..errors import AgentError, AsyncHandlerError, NoActiveRun, RunAborted, SkillKitError, UsageError
@@ -25,7 +26,6 @@ from ..messages import (
     blocks_of,
     clean,
 )
-from ..values import dataclass, field
 from .part import Part
 from .response import AgentResponse
 

@@ -7,6 +7,7 @@ import logging
 import random
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse, ThinkingLevel
@@ -27,7 +28,6 @@ from ..host.text import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, ToolCall
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
-from ..values import dataclass, replace
 from .around import wrapped
 from .ledger import LimitReached
 from .pump import MessageUpdates

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import zlib
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import AgentError, UsageError
-from ..values import dataclass
 from .part import Part
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ..messages import AgentMessage, StopReason
 from ..models import TokenUsage
-from ..values import dataclass, field
 
 __all__ = ["AgentResponse", "RunOutcome"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
@@ -12,7 +13,6 @@ from ..contracts.user_interface import Answers
 from ..errors import SessionCorrupt, UsageError, close_matches
 from ..frozen import copied, freeze, thaw
 from ..messages import AssistantMessage, Origin, StopReason, ToolCall, ToolResultMessage
-from ..values import asdict, dataclass, replace
 
 if TYPE_CHECKING:
     from ..messages import AgentMessage

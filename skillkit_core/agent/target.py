@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..config import AgentConfig
 from ..descriptors import Provider
 from ..errors import UnknownName, UsageError
 from ..models import ModelDefinition
-from ..values import dataclass, replace
 from .part import Part
 
 if TYPE_CHECKING:

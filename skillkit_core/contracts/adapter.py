@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ..abort import AbortSignal
@@ -13,7 +14,6 @@ from ..messages import AssistantMessage, LLMMessage
 from ..models import ModelDefinition
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
-from ..values import dataclass, field
 
 __all__ = ["LLMAdapter", "LLMRequest", "ModelSettings", "OnRequest", "OnResponse", "ThinkingLevel"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import UsageError
 from ..messages import Origin
-from ..values import dataclass
 
 __all__ = ["ApprovalDecision", "ApprovalRequest", "Approver", "Question"]
 

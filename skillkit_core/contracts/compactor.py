@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..abort import AbortSignal
 from ..messages import AgentMessage
 from ..models import ModelDefinition, TokenUsage
-from ..values import dataclass, field
 
 __all__ = ["CompactionRequest", "CompactionResult", "Compactor"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from ..abort import AbortSignal
-from ..values import dataclass
 
 __all__ = ["ExecutionResult", "OnOutput", "SkillRuntime"]
 

@@ -8,11 +8,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..errors import SessionCorrupt, SessionError, UnknownSession, UsageError
 from ..frozen import EMPTY
-from ..values import dataclass, replace
 
 SESSION_VERSION = 1
 DECISIONS = "suspension_decisions"  # the ``custom_type`` of the entry that ends a suspension

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from ..fields import check_fields
 from ..skills import Skill, SkillProblem
-from ..values import dataclass, field
 
 __all__ = ["LoadedSkills", "SkillLoader", "SkillSource"]
 

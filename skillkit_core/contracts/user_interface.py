@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ..errors import UsageError
 from ..fields import check_fields
 from ..frozen import EMPTY, FrozenDict
-from ..values import dataclass, field
 
 __all__ = [
     "AnswerValue", "Answers", "NoticeLevel", "QuestionKind", "Survey", "SurveyOption", "SurveyQuestion",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
 from types import NoneType
@@ -15,7 +16,6 @@ from ..frozen import FrozenDict, freeze
 from ..messages import BLOCK_TYPES, AgentMessage, AssistantMessage, Block, CustomMessage, LLMMessage, blocks_of
 from ..models import ModelDefinition, TokenUsage
 from ..tools import Tool, ToolOutput
-from ..values import dataclass, field, fields, replace
 
 if TYPE_CHECKING:
     from .types import Event

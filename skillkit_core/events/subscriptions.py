@@ -6,6 +6,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
@@ -13,7 +14,6 @@ from ..errors import SkillKitError, UsageError, in_words
 from ..fields import is_number
 from ..hookspecs.markers import EXTRAS, Phase
 from ..messages import StopReason
-from ..values import dataclass, field
 from .types import EVENTS, Event, event_type
 
 if TYPE_CHECKING:

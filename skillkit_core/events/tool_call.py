@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import Question
 from ..errors import in_words
 from ..frozen import EMPTY, copied, freeze
-from ..values import dataclass, replace
 from .results import UNSET, EventResult, ReplaceArgs, ToolCallEventResult
 from .subscriptions import GUARD, OBSERVER, HandlerRecord
 from .types import ToolCallEvent

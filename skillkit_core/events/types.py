@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ..abort import AbortSignal
@@ -12,7 +13,6 @@ from ..messages import AgentMessage, AssistantMessage, Block, Origin, Outcome, T
 from ..models import ModelDefinition, TokenUsage
 from ..stream import StreamEvent
 from ..tools import Tool
-from ..values import dataclass, field
 from . import results
 
 __all__ = [

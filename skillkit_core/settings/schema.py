@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from ..config import Limits, RetryPolicy, setting
-from ..values import dataclass, field, fields
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..contracts.adapter import LLMAdapter, LLMRequest
@@ -13,7 +14,6 @@ from ..errors import ErrorKind, ProviderError
 from ..messages import StopReason
 from ..models import TokenUsage
 from ..stream import StreamEvent
-from ..values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

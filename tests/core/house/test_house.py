@@ -18,7 +18,6 @@ from skillkit_core import AgentConfig, AgentRunner, Host, Tool
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 CORE = Path(skillkit_core.__file__).parent
-VALUES = CORE / "values.py"
 ROOT = Path(__file__).resolve().parents[3]
 FLOORS = ("contracts", "hookspecs", "events", "settings", "host", "agent", "testing", "cli")  # above the values
 AUTHORS_FLOOR = FLOORS.index("events") + 1
@@ -158,12 +157,7 @@ def test_a_reader_of_a_run_turns_few_pages() -> None:
     entered: list[str] = []
 
     def profile(frame: Any, event: str, arg: object) -> None:
-        # The constructor of a value stands in no file once it is used often.
-        if (
-            event == "call"
-            and frame.f_code.co_filename.startswith(str(CORE))
-            and Path(frame.f_code.co_filename) != VALUES
-        ):
+        if event == "call" and frame.f_code.co_filename.startswith(str(CORE)):
             entered.append(frame.f_code.co_filename)
 
     async def weather(args: Any, ctx: Any) -> str:

@@ -10,11 +10,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from skillkit_core.errors import ToolError
-from skillkit_core.values import dataclass
 
 __all__ = ["Started", "misses_terminal", "start"]
 

@@ -19,8 +19,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Collection, Iterator
-
-from skillkit_core.values import dataclass
+from dataclasses import dataclass
 
 __all__ = ["Tree"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.errors import SkillKitError
 from skillkit_core.frozen import thaw
 from skillkit_core.models import ModelCost, ModelDefinition
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from .config import CatalogConfig, Override

@@ -6,12 +6,11 @@ Source of the prices: https://github.com/pydantic/genai-prices. Its windows fill
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import SkillKitError
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, TieredPrices

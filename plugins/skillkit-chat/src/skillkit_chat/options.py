@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +11,6 @@ import click
 from skillkit_frontend import Approvals, Choices, choosing, configure
 
 from skillkit_core.errors import UsageError
-from skillkit_core.values import dataclass
 
 from .approval import TerminalApprover
 from .waiting import Again

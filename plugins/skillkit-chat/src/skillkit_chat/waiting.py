@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +16,6 @@ from skillkit_core.agent.suspension import SuspendedCall, Suspension, no_such_ca
 from skillkit_core.cli.output import echo, style
 from skillkit_core.cli.sessions import typed_options
 from skillkit_core.errors import UsageError
-from skillkit_core.values import dataclass
 
 from .approval import TerminalApprover, show_call
 

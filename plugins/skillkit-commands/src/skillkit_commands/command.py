@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from skillkit_core import UsageError
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, UserInterface

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillkit_core import PluginError, SkillKitError, UnknownName, UsageError
 from skillkit_core.descriptors import load_object
-from skillkit_core.values import dataclass
 
 from .command import Edit, Prompt, SlashCommand, SlashCommandSet
 

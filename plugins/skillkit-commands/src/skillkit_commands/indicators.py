@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillkit_core.cli.output import escaped
 from skillkit_core.descriptors import Factory, load_object
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner

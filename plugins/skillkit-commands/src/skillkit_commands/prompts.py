@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-
-from skillkit_core.values import dataclass
 
 from .command import Prompt, SlashCommand
 from .plugin import PROJECT_FOLDERS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillkit_core import TokenUsage
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, UserInterface

@@ -7,10 +7,8 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator, MutableMapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-from skillkit_core.values import dataclass
 
 from .folder import MAX_BYTES, FileError, Folder, Snapshot, digest_of, shown, write_all
 from .text import Text, decode

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-
-from skillkit_core.values import dataclass
 
 from .folder import FileError, shown
 from .near import explain

@@ -13,12 +13,12 @@ import stat
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
 from skillkit_core import ToolError
-from skillkit_core.values import dataclass
 
 __all__ = ["MAX_BYTES", "FileError", "Folder", "Snapshot", "digest_of", "shown"]
 

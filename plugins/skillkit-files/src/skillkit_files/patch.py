@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-
-from skillkit_core.values import dataclass
 
 from .changes import Changes
 from .folder import FileError, shown

@@ -8,12 +8,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 from skillkit_core import ImageBlock
-from skillkit_core.values import dataclass
 
 from .folder import FileError, Folder, read_all, shown
 from .text import binary, decode, sendable

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import SessionError
-from skillkit_core.values import dataclass
 
 from .changes import Change, Changes
 from .folder import FileError, Folder, shown

@@ -6,11 +6,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
-
-from skillkit_core.values import dataclass
 
 from .dialect import Pattern
 from .folder import FileError, Folder, read_all, shown

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from skillkit_core.values import dataclass
+from dataclasses import dataclass
 
 from .folder import FileError, shown
 

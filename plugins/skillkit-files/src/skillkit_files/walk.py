@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
-
-from skillkit_core.values import dataclass
 
 from .folder import FileError, Folder, read_all
 

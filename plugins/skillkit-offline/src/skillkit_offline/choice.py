@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from skillkit_core.tools import Tool
-from skillkit_core.values import dataclass
 
 from .descriptors import arguments_of, prominence, skill_of, texts
 from .filling import Filled, content, fill

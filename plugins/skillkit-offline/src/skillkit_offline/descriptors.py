@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from skillkit_core.tools import Tool
-from skillkit_core.values import dataclass
 
 from .request import parse, tokens
 from .words import FUNCTION, normal, split_words, stem, word_set

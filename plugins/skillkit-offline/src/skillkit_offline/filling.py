@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from skillkit_core.frozen import freeze
 from skillkit_core.tools import Tool
-from skillkit_core.values import dataclass
 
 from .descriptors import Argument, Phrase, Words, arguments_of, examples_of, words_of
 from .files import fill_files

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from skillkit_skills import WordIndex
 
 from skillkit_core.tools import Tool
-from skillkit_core.values import dataclass
 
 from .descriptors import is_action, skill_of, texts
 from .documents import Document, Documents

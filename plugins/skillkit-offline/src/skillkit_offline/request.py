@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-
-from skillkit_core.values import dataclass
 
 from .words import normal, stem
 

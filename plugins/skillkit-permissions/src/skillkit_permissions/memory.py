@@ -6,13 +6,12 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from os.path import join, realpath
 from typing import Any, Literal, get_args
 
 from skillkit_core.errors import ConfigError
 from skillkit_core.settings.documents import write_whole
-from skillkit_core.values import dataclass
 
 from .paths import inside
 from .rules import Kind, Rules, parse_rule

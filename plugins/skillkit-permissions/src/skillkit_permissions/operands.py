@@ -5,9 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-
-from skillkit_core.values import dataclass
+from dataclasses import dataclass, replace
 
 from .options import is_option, unruly
 from .programs import SPEAKERS, VERSIONED, program_of, table_of, words_of

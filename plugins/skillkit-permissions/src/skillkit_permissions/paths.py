@@ -6,10 +6,9 @@ import os
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from os.path import isabs, join, normpath, realpath
-
-from skillkit_core.values import dataclass
 
 __all__ = ["PROTECTED", "Place", "Unclear", "below", "inside", "matches", "places"]
 

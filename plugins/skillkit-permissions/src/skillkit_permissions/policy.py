@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from skillkit_core.tools import Tool
-from skillkit_core.values import dataclass, field
 
 from .memory import REMEMBER_DAYS, Memory
 from .paths import Place

@@ -5,12 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from skillkit_core import SkillKitError
 from skillkit_core.descriptors import load_object
-from skillkit_core.values import dataclass
 
 from .paths import Place
 from .rules import EDITS, READS, canonical

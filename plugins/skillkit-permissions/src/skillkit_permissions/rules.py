@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
-
-from skillkit_core.values import dataclass
 
 __all__ = ["EDITS", "NAMES", "READS", "CommandPattern", "Rule", "Rules", "canonical", "parse_rule"]
 

@@ -10,11 +10,9 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
-
-from skillkit_core.values import dataclass
 
 __all__ = ["LONGEST", "Command", "Line", "Redirect", "Word", "odd_characters", "parse"]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
-
-from skillkit_core.values import dataclass
 
 from .programs import program_of, table_of, words_of, wrappers_of
 from .shell import Word

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -14,7 +15,6 @@ from weakref import WeakKeyDictionary
 from skillkit_core.errors import ToolError
 from skillkit_core.frozen import EMPTY
 from skillkit_core.skills import Skill, SkillAction
-from skillkit_core.values import dataclass
 
 from .actiondef import INTERPRETERS, PLACEHOLDER, check_script, code_argument, code_refused
 from .arguments import ArgumentError, BadValue, coerce, inside

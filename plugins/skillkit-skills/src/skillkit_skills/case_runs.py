@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from skillkit_core.contracts.skill_loader import SkillSource
 from skillkit_core.errors import AgentError, SkillKitError, UsageError
 from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.frozen import thaw
-from skillkit_core.values import dataclass
 
 from .actions import ActionResult, run_action
 from .cases import ActionCase, Expected, SkillCases, TriggerCase

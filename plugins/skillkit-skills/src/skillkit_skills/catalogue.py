@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from skillkit_core.skills import Skill
-from skillkit_core.values import dataclass
 
 __all__ = ["DESCRIPTION_CHARS", "Catalogue", "render_catalogue", "whole_rows"]
 

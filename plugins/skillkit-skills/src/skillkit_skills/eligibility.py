@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.skills import EngineType, Requirements, Skill
-from skillkit_core.values import dataclass
 
 from .reader.fields import OS_ALIASES
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
-
-from skillkit_core.values import dataclass
 
 from .index import index_of
 from .listing import explain, listing

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
 from skillkit_core.settings.documents import open_regular, write_whole
 from skillkit_core.skills import Skill
-from skillkit_core.values import dataclass
 
 from .reader import ReadSkill, read
 from .reader.repair import same_lines, segments

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from skillkit_core.skills import Skill
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from skillkit_core import Host

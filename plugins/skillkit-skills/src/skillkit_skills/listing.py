@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillkit_core.skills import Skill
-from skillkit_core.values import dataclass
 
 from .eligibility import Surroundings, reasons, surroundings_of
 from .gates import Request, closed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from html import unescape
@@ -17,7 +17,6 @@ from skillkit_core.errors import UnknownName
 from skillkit_core.frozen import freeze, thaw
 from skillkit_core.skills import Skill, SkillAction
 from skillkit_core.tools import Tool, ToolContext, ToolOutput
-from skillkit_core.values import dataclass
 
 from .activation import has_body
 from .catalogue import render_catalogue

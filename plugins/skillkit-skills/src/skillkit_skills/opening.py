@@ -6,6 +6,7 @@ import json
 import re
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import (
@@ -21,7 +22,6 @@ from skillkit_core import (
 from skillkit_core.agent.nesting import current_parent
 from skillkit_core.contracts.adapter import ModelSettings
 from skillkit_core.skills import Skill
-from skillkit_core.values import dataclass
 
 from .activation import skill_content
 from .settings import settings_of

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from stat import S_ISREG
 from types import MappingProxyType
-
-from skillkit_core.values import dataclass
 
 __all__ = ["FILE", "FoundSkill", "Scan", "scan", "skill_file"]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
-
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from skillkit_core import Host

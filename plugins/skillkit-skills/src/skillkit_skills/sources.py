@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.contracts.skill_loader import SkillSource
-from skillkit_core.values import dataclass
 
 from .settings import HOSTS, settings_of
 

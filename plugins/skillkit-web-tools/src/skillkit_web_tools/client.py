@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 from weakref import WeakKeyDictionary
@@ -12,7 +13,6 @@ import aiohttp
 from protego import Protego
 
 from skillkit_core import ToolError
-from skillkit_core.values import dataclass
 
 from .addresses import GuardedResolver, check_host
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
 from markdownify import MarkdownConverter
 
 from skillkit_core import ToolError
-from skillkit_core.values import dataclass
 
 from .client import Page
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillkit_core import ToolError
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     from skillkit_core import Host

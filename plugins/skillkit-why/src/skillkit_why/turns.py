@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from skillkit_core.agent.context import estimate_message
@@ -14,7 +14,6 @@ from skillkit_core.agent.session import Session
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, fork_entries
 from skillkit_core.errors import UsageError
 from skillkit_core.host.memory import MemorySession
-from skillkit_core.values import dataclass
 
 from .recorder import NOTE
 from .texts import Texts

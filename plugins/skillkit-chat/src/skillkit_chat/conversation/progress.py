@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -19,7 +19,6 @@ from skillkit_core import (
     ToolExecutionStartEvent,
 )
 from skillkit_core.cli.output import escaped, printable
-from skillkit_core.values import dataclass
 
 from .paper import ansi, fold, hanging, markdown, note, one_line, split
 from .status import Status, short

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from skillkit_core.errors import SkillKitError, UnknownName
-from skillkit_core.values import dataclass
 
 from .git import latest
 from .lock import LockedSkill

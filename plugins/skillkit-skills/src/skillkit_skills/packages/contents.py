@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from skillkit_core.errors import SkillKitError
-from skillkit_core.values import dataclass
 
 from ..scanner import skill_file
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from skillkit_core.contracts.skill_loader import SkillSource
 from skillkit_core.skills import Skill, SkillProblem
-from skillkit_core.values import dataclass
 
 from ..audit import audit, findings
 from ..digest import files_digest

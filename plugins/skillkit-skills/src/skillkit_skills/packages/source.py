@@ -6,13 +6,12 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from skillkit_core.errors import UsageError
 from skillkit_core.settings.documents import open_regular
-from skillkit_core.values import dataclass
 
 from .contents import Entry, File, PackageError, near_skills, take
 from .git import Tell

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from skillkit_core.errors import UsageError
 from skillkit_core.settings.trust import Trust
-from skillkit_core.values import dataclass
 
 from .contents import Files
 from .lock import FILE, Lock, LockedSkill, read_lock, write_lock

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
-
-from skillkit_core.values import dataclass
 
 from .codes import REPAIRS
 from .fields import Fields, Gating, read_fields

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from skillkit_core.values import dataclass
 
 from ..allowed_tools import tokens
 from .yamltext import TextYAMLError, parse_text

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
-
-from skillkit_core.values import dataclass
 
 from .composing import compose, convert
 from .repair import KEY, same_lines, segments

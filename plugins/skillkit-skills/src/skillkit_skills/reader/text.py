@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
-from skillkit_core.values import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["MAX_BYTES", "Split", "decode", "split"]
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from skillkit_core.errors import ErrorKind, ProviderError, UsageError
-from skillkit_core.values import dataclass
 
 if TYPE_CHECKING:
     import socket
