@@ -76,6 +76,9 @@ one takes the calls that waited up between `agent_start` and its first `turn_sta
 Events are frozen dataclasses, and payloads are shared: a handler answers, it never edits. All of them have `session_id`, `run_id`, `agent_path`
 (`("main",)` or deeper for a nested run), `seq` (grows by one with every event of an agent) and `ts` (seconds since the epoch).
 `skillkit_core.event_to_dict(event)` gives JSON values with `***` for every secret; `skillkit run --json --events` prints those.
+`event_to_dict(event, history=False)` leaves out the fields that hold messages of earlier turns (the `messages` of `turn_start`, `context_transform` and `before_agent_end`, the `payload`
+of `before_provider_request`, the `preparation` of `before_compact`), so that what is sent grows with what is new; `blobs=` takes images and documents out: a function that keeps a
+block and returns its name, which stands in `blob` in place of `data`. An event of a plugin marks such a field with `field(metadata={{"history": True}})`.
 
 - *observe*: the answer is ignored; answering at all is an error.
 - *intercept*: the answer changes what happens. A handler that fails is reported as `handler_error`, and its answer is discarded.

@@ -28,6 +28,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _history(default: Any) -> Any:
+    """Return a field that holds messages of earlier turns, which ``event_to_dict(event, history=False)`` leaves out."""
+    return field(default=default, metadata={"history": True})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Base of all events. Payloads are immutable and shared: a handler answers, and never edits a payload.
@@ -176,7 +181,7 @@ class TurnStartEvent(Event):
     type = "turn_start"
     answer = results.TurnStartResult
     turn_index: int = 0
-    messages: Sequence[AgentMessage] = ()
+    messages: Sequence[AgentMessage] = _history(())
     tools: Sequence[Tool] = ()
     system_prompt: str = ""
 
@@ -188,7 +193,7 @@ class ContextTransformEvent(Event):
     type = "context_transform"
     answer = results.ContextTransformResult
     guard = "phase"
-    messages: Sequence[AgentMessage] = ()
+    messages: Sequence[AgentMessage] = _history(())
     tokens: int = 0
     window: int = 0
 
@@ -238,7 +243,7 @@ class BeforeProviderRequestEvent(Event):
     model: ModelDefinition | None = None
     options: Mapping[str, Any] = EMPTY
     headers: Mapping[str, str] = EMPTY
-    payload: Mapping[str, Any] = EMPTY
+    payload: Mapping[str, Any] = _history(EMPTY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,7 +391,7 @@ class BeforeCompactEvent(Event):
     type = "before_compact"
     answer = results.BeforeCompactResult
     reason: Literal["threshold", "overflow", "manual"] = "threshold"
-    preparation: Any = None
+    preparation: Any = _history(None)
     tokens: int = 0
     signal: AbortSignal | None = None
 
@@ -515,7 +520,7 @@ class BeforeAgentEndEvent(Event):
 
     type = "before_agent_end"
     answer = results.BeforeAgentEndResult
-    messages: Sequence[AgentMessage] = ()
+    messages: Sequence[AgentMessage] = _history(())
     stop_hook_active: bool = False
     n_continues: int = 0
 
