@@ -1,0 +1,352 @@
+"""A live session: one agent, and any number of clients that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from skillkit_core import (
+    AgentResponse,
+    ApprovalDecision,
+    Block,
+    Event,
+    Origin,
+    SessionError,
+    SuspendedCall,
+    UsageError,
+)
+
+from .journal import Client, Journal, Message
+from .present import Present, delta_of
+from .questions import APPROVAL, SURVEY, Given, Outcome, Questions, asked
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentConfig, AgentRunner, Clock, Host, QueueItem, SessionEntry
+
+__all__ = ["IDLE", "PATIENCE", "Delivery", "Live", "State"]
+
+PATIENCE = 60.0  # seconds that a question waits for a client to come
+IDLE = 600.0  # seconds that a session without clients stays open
+_GRACE = 5.0  # seconds for a run to suspend before it is aborted
+_HISTORY = {  # fields that hold what clients have been told before, by the type of the event
+    "before_agent_start": ("parts", "system_prompt"),
+    "turn_start": ("messages", "system_prompt"),
+    "context_transform": ("messages",),
+    "before_provider_request": ("payload",),
+    "before_compact": ("preparation",),
+    "before_agent_end": ("messages",),
+    "agent_end": ("messages",),
+}
+Delivery = Literal["auto", "steer", "follow_up"]
+State = Literal["idle", "running", "asking", "suspended", "closed"]
+T = TypeVar("T")
+
+
+class Live:
+    """One session and the agent that works in it. Made by :meth:`Lives.open`.
+
+    Attributes:
+        epoch: the first part of the ids of messages; new for each process.
+        folder: the workspace.
+        agent: the agent.
+        questions: what is asked now.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        host: Host,
+        session: str | None,
+        *,
+        clock: Clock | None = None,
+        patience: float = PATIENCE,
+        idle: float = IDLE,
+    ) -> None:
+        from skillkit_frontend import EventLines
+
+        from skillkit_core import AgentRunner
+
+        self.epoch = os.urandom(4).hex()
+        self._journal = Journal(self.epoch)
+        self._clients: set[Client] = set()
+        self.questions = Questions(self._tell, self._who, self._changed)
+        self.agent: AgentRunner = AgentRunner(
+            replace(config, approver=self.questions, ui=self.questions), host=host, session=session, clock=clock
+        )
+        self.folder = self.agent.cwd
+        self._patience, self._idle = patience, idle
+        self._lines = EventLines(host.secrets)
+        self._present = Present(self._keeps)
+        self._state: State = "idle"
+        self._began = asyncio.Event()
+        self._work: asyncio.Task[Any] | None = None
+        self._waiting: asyncio.Task[None] | None = None
+        self.over = asyncio.Event()  # set when nobody needs the session any more
+
+    async def start(self) -> None:
+        """Open the session, or raise as :meth:`AgentRunner.open`."""
+        await self.agent.open()
+        self.agent.events.observe(self._saw)
+        self._changed()
+
+    @property
+    def id(self) -> str:
+        """The id of the session."""
+        return self.agent.session.id
+
+    @property
+    def state(self) -> State:
+        """``idle``, ``running``, ``asking`` (running, with an open question), ``suspended`` or ``closed``."""
+        if self._journal.closed:
+            return "closed"
+        if self.questions:
+            return "asking"
+        if self.agent.running:
+            return "running"
+        return "suspended" if self.agent.suspension is not None else "idle"
+
+    @property
+    def clients(self) -> int:
+        """How many clients are attached."""
+        return len(self._clients)
+
+    # --- clients ----------------------------------------------------------------------------------------------
+
+    def attach(self, after: str | None = None, *, answers: Iterable[str] = (APPROVAL, SURVEY)) -> Client:
+        """Attach a client: it gets what it missed, else one snapshot, and then what happens.
+
+        Args:
+            after: the id of the last message that the client got; ``None``: it knows nothing.
+            answers: the kinds of questions that the client answers: ``approval``, ``survey``.
+        """
+        number = self._journal.number(after) if after is not None else None
+        start = None if number is not None else self.snapshot()
+        place = self._journal.last if number is None else number
+        client = Client(self._journal, start, place, frozenset(answers), self._left)
+        self._clients.add(client)
+        self._changed()
+        return client
+
+    def _left(self, client: Client) -> None:
+        self._clients.discard(client)
+        self._changed()
+
+    def _keeps(self, entry: str) -> bool:
+        try:
+            self.agent.session.require(entry)
+        except SessionError:
+            return False
+        return True
+
+    def _who(self) -> list[frozenset[str]]:
+        return [client.answers for client in self._clients]
+
+    def snapshot(self) -> Message:
+        """Return one message that stands for all up to now."""
+        agent, session, target = self.agent, self.agent.session, self.agent.target
+        path = session.path()
+        newest = max((i for i, entry in enumerate(path) if entry.type == "compaction"), default=0)
+        queues = {kind: [_queued(item) for item in items] for kind, items in agent.queues.items.items()}
+        data = {
+            "session": session.id,
+            "folder": str(self.folder),
+            "state": self.state,
+            "model": target.model.id if target is not None else _name(agent.config.model),
+            "provider": target.model.provider if target is not None else agent.config.provider,
+            "leaf": session.leaf_id,
+            "entries": [entry_json(entry) for entry in path[newest:]],
+            "events": list(self._present.events()),
+            "queue": queues,
+            "questions": self.waiting(),
+            "usage": session.usage.to_dict(),
+            "cost": session.cost,
+        }
+        return Message(f"{self.epoch}.{self._journal.last}", "snapshot", agent.redact(data))
+
+    # --- what clients do --------------------------------------------------------------------------------------
+
+    async def say(self, text: str, *, images: Sequence[Block] = (), origin: Origin, delivery: Delivery = "auto") -> str:
+        """Say something without waiting for the answer; return the id of the queued message, empty where a run began.
+
+        Args:
+            delivery: ``auto`` begins a run, or steers the active one; ``steer`` and ``follow_up`` as the agent's methods.
+
+        Raises:
+            SkillKitError: it could not be said.
+        """
+        if delivery == "steer" or (delivery == "auto" and self.agent.running):
+            return await self.agent.steer(text, images=images, origin=origin)
+        if delivery == "follow_up" and self.agent.running:
+            return await self.agent.follow_up(text, images=images, origin=origin)
+        task = self.begin(self.agent.chat(text, images=images, origin=origin))
+        began = asyncio.ensure_future(self._began.wait())
+        await asyncio.wait({task, began}, return_when=asyncio.FIRST_COMPLETED)
+        began.cancel()
+        if task.done() and (error := task.exception()) is not None and not self._began.is_set():
+            raise error
+        return ""
+
+    async def prompt(self, text: str, *, images: Sequence[Block] = (), origin: Origin) -> AgentResponse:
+        """Say something, and wait for the end of the run, which goes on when the caller leaves; raise as ``agent.chat``."""
+        return await asyncio.shield(self.begin(self.agent.chat(text, images=images, origin=origin)))
+
+    async def resume(
+        self, decisions: Mapping[str, ApprovalDecision | Literal["allow", "deny"]], *, origin: Origin
+    ) -> AgentResponse:
+        """Decide calls that wait, and wait for the end of the run; raise as ``agent.resume``."""
+        return await asyncio.shield(self.begin(self.agent.resume(decisions, origin=origin)))
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do something that may begin a run, whoever waits for it."""
+        if not self.agent.running:
+            self._began.clear()
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._work = task
+        return task
+
+    async def answer(self, question: str, answer: Given, origin: Origin) -> Outcome:
+        """Answer a question; the first answer counts, and all clients see who gave it.
+
+        Args:
+            question: the id of the question.
+            answer: a decision about a tool call; answers of a survey by id, ``None`` to decline it.
+
+        Returns: ``late``: somebody was faster; ``unknown``: there is no such question.
+
+        Raises:
+            UsageError: the answer does not fit the question.
+        """
+        outcome = self.questions.answer(question, answer, origin)
+        if outcome == "taken":
+            return outcome
+        call = next((call for call in self._suspended() if call.id == question), None)
+        if call is None or outcome == "late":
+            return outcome
+        if not isinstance(answer, ApprovalDecision) or answer.decision == "defer":
+            raise UsageError("a call that waits is answered by a decision to allow or to deny it")
+        decision = replace(answer, origin=origin)
+        self.questions.note(question, decision, origin)
+        if self.agent.running:
+            self.questions.keep(call.id, call.args, decision)
+        else:
+            self.begin(self.agent.resume({call.id: decision}, origin=origin))
+        return "taken"
+
+    async def abort(self, reason: str, origin: Origin) -> list[QueueItem]:
+        """End the active run, and wait for its end; return the messages that were not said."""
+        unsaid = self.agent.abort(reason)
+        await self.agent.wait_idle()
+        return unsaid
+
+    # --- what happens -----------------------------------------------------------------------------------------
+
+    def _tell(self, kind: str, data: Mapping[str, Any]) -> None:
+        self._journal.add(kind, data if kind == "event" else self.agent.redact(data))
+
+    def _saw(self, event: Event) -> None:
+        """Write an event into the journal; deltas of what has ended become one."""
+        if event.type == "agent_start":
+            self._began.set()
+        history = _HISTORY.get(event.type)
+        for line in self._lines.of(event if history is None else _without(event, history)):
+            self._journal.add(
+                "event", {"event": line}, event=event if history is not None else None, delta=delta_of(line)
+            )
+            ended = self._present.saw(line)
+            if ended is not None:
+                self._journal.merge(ended)
+        if event.type in ("agent_start", "agent_settled", "session_start", "session_tree"):
+            self._changed()
+            if event.type == "agent_settled":
+                self.agent.when_idle(self._changed)
+
+    def _changed(self) -> None:
+        """Tell the state where it is another one, and begin to wait where nobody is there."""
+        if self.agent.open_session is None or self._journal.closed:
+            return
+        state = self.state
+        if state != self._state:
+            self._state = state
+            self._tell("state", {"state": state})
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        if not self._clients and state != "running":
+            self._waiting = asyncio.get_running_loop().create_task(self._wait(state))
+
+    async def _wait(self, state: State) -> None:
+        """Wait for a client; without one a question is put off, and an idle session is over."""
+        await self.agent.clock.sleep(self._patience if state == "asking" else self._idle)
+        self._waiting = None
+        if state == "asking":
+            self.questions.defer()
+        else:
+            self.over.set()
+
+    def rest(self) -> bool:
+        """Return whether nobody needs the session: no client is there and nothing runs, or it is closed."""
+        if self._journal.closed:
+            return True
+        if self._clients or self.agent.running:
+            self.over.clear()
+            return False
+        return True
+
+    def waiting(self) -> list[Mapping[str, Any]]:
+        """Return the questions that wait for an answer, as clients see them."""
+        return [*self.questions.shown(), *map(waiting_question, self._suspended())]
+
+    def _suspended(self) -> list[SuspendedCall]:
+        """Return the calls that wait for a decision in the session, and that nobody asks about now."""
+        found = self.agent.suspension
+        if found is None or self.agent.running:
+            return []
+        return [call for call in found.calls if call.questions]
+
+    async def aclose(self) -> None:
+        """Leave the session: what waits for an answer is suspended, everything else is aborted; clients are told."""
+        if self._journal.closed:
+            return
+        self.questions.defer()
+        if self.agent.running and self._state == "asking":
+            try:
+                async with asyncio.timeout(_GRACE):
+                    await self.agent.wait_idle()
+            except TimeoutError:
+                pass
+        if self._waiting is not None:
+            self._waiting.cancel()
+        await self.agent.aclose()
+        self._tell("closed", {})
+        self._journal.close()
+        self.over.set()
+
+
+def _without(event: Event, names: Iterable[str]) -> Event:
+    """Return an event without the fields that hold history."""
+    defaults: dict[str, Any] = {f.name: f.default for f in fields(event)}
+    return replace(event, **{name: defaults[name] for name in names})
+
+
+def entry_json(entry: SessionEntry) -> dict[str, Any]:
+    """Return an entry of a session as JSON."""
+    told = {"id": entry.id, "parent_id": entry.parent_id, "type": entry.type, "ts": entry.ts}
+    return {**told, "data": json.loads(json.dumps(entry.data, default=dict))}
+
+
+def _queued(item: QueueItem) -> dict[str, str]:
+    return {"id": item.id, "kind": item.kind, "text": item.text}
+
+
+def waiting_question(call: SuspendedCall) -> dict[str, Any]:
+    """Return the question about a call that waits in a session, as clients see it."""
+    return {**asked(call.id, call.name, call.id, call.args, call.questions, ("main",)), "suspended": True}
+
+
+def _name(model: Any) -> str | None:
+    return model if isinstance(model, str) or model is None else str(model.id)

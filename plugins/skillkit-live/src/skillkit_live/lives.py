@@ -1,0 +1,194 @@
+"""The live sessions of a process: a host for each folder, and each session once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import AgentConfig, Clock, Host, Origin, Session
+
+from .live import IDLE, PATIENCE, Live, waiting_question
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["Lives", "Waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A question of a session that waits for an answer.
+
+    Attributes:
+        session: the id of the session.
+        title: the title of the session, if it has one.
+        folder: the workspace of the session.
+        question: the question as clients see it.
+        live: the session is open in this process.
+    """
+
+    session: str
+    title: str | None
+    folder: str
+    question: Mapping[str, Any]
+    live: bool
+
+
+class Lives:
+    """All live sessions of a process. Use it as an async context manager.
+
+    Configuration, trust, context files and commands belong to a folder, so each folder has a host of its own, which closes
+    when no session has needed it for a while.
+
+    Args:
+        host: a host that the caller closes, for sessions in its folder; other folders get hosts of the same distribution.
+        make_host: returns a new host for a folder; default: one of the distribution of ``host``.
+        clock: the clock of agents and waits, which tests replace.
+        patience: seconds that a question waits while no client is attached; then the run is suspended.
+        idle: seconds that a session stays open while no client is attached and nothing runs.
+    """
+
+    def __init__(
+        self,
+        host: Host | None = None,
+        *,
+        make_host: Callable[[Path], Host] | None = None,
+        clock: Clock | None = None,
+        patience: float = PATIENCE,
+        idle: float = IDLE,
+    ) -> None:
+        self._given = host
+        self._make_host = make_host or self._another
+        self._hosts: dict[Path, Host] = {} if host is None else {host.cwd.resolve(): host}
+        self._clock, self._patience, self._idle = clock, patience, idle
+        self._lives: dict[Live, asyncio.Task[None]] = {}
+        self._opening = asyncio.Lock()
+
+    def _another(self, folder: Path) -> Host:
+        distribution = self._given.distribution if self._given is not None else None
+        return Host(distribution.name if distribution is not None else None, cwd=folder)
+
+    def __iter__(self) -> Iterator[Live]:
+        return iter(list(self._lives))
+
+    async def open(
+        self,
+        session: str | None = "new",
+        *,
+        folder: Path | None = None,
+        origin: Origin,
+        config: AgentConfig | None = None,
+    ) -> Live:
+        """Return a live session, opened if it is not open yet.
+
+        Args:
+            session: the id of a session or the start of one, ``new``, or ``None`` for one that is kept in memory alone.
+            folder: the workspace of a session that is opened now; default: that of the given host.
+            origin: who opens it.
+            config: the configuration of the agent, without approver and user interface, which are the clients.
+
+        Raises:
+            SessionLocked: another process has the session.
+            SkillKitError: as ``AgentRunner.open``.
+        """
+        async with self._opening:
+            host = self.host(folder)
+            if session is not None and session != "new":
+                session = await host.session_store().find(session)
+                for live in self:
+                    if live.id == session:
+                        return live
+            live = Live(
+                config or AgentConfig(),
+                host,
+                session,
+                clock=self._clock,
+                patience=self._patience,
+                idle=self._idle,
+            )
+            try:
+                await live.start()
+            except BaseException:
+                await live.aclose()
+                raise
+            self._lives[live] = asyncio.get_running_loop().create_task(self._until_over(live))
+            return live
+
+    def host(self, folder: Path | None = None) -> Host:
+        """Return the host of a folder, made if there is none yet."""
+        if folder is None:
+            if self._given is None:
+                folder = Path.cwd()
+            else:
+                return self._given
+        folder = folder.resolve()
+        if folder not in self._hosts:
+            self._hosts[folder] = self._make_host(folder)
+        return self._hosts[folder]
+
+    async def _until_over(self, live: Live) -> None:
+        """Close a session that nobody needs any more, and later its host."""
+        while live in self._lives:
+            await live.over.wait()
+            async with self._opening:
+                if live.rest():
+                    del self._lives[live]
+                    await live.aclose()
+        host = live.agent.host
+        await live.agent.clock.sleep(self._idle)
+        async with self._opening:
+            if host is not self._given and not any(other.agent.host is host for other in self):
+                self._hosts = {folder: kept for folder, kept in self._hosts.items() if kept is not host}
+                await host.aclose()
+
+    async def inbox(self, principal: str = "owner") -> Sequence[Waiting]:
+        """Return the questions that wait: of live sessions, and of suspended ones in the store.
+
+        Args:
+            principal: who asks; only the owner sees sessions.
+        """
+        if principal != "owner":
+            return []
+        found = [
+            Waiting(live.id, None, str(live.folder), question, True) for live in self for question in live.waiting()
+        ]
+        known = {live.id for live in self}
+        store = self.host().session_store()
+        for row in await store.list():
+            if not row.get("suspended") or row["id"] in known:
+                continue
+            session = await Session.open(store, row["id"], time.time, read_only=True)
+            try:
+                suspension = session.suspension()
+            finally:
+                await session.close()
+            for call in suspension.calls if suspension is not None else ():
+                if call.questions:
+                    question = waiting_question(call)
+                    found.append(Waiting(row["id"], row.get("title"), str(row.get("cwd", "")), question, False))
+        return found
+
+    async def aclose(self) -> None:
+        """Leave every session: what waits for an answer is suspended, other runs are aborted. Close the hosts made here."""
+        tasks = list(self._lives.values())
+        for live in self:
+            await live.aclose()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._lives.clear()
+        for host in self._hosts.values():
+            if host is not self._given:
+                await host.aclose()
+
+    async def __aenter__(self) -> Lives:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,196 @@
+"""The open questions of a session: every client sees them, and the first answer counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Literal, TypeAlias
+
+from skillkit_core import (
+    Answers,
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
+    NoticeLevel,
+    Origin,
+    Question,
+    Survey,
+    UsageError,
+    UserInterface,
+    thaw,
+)
+
+__all__ = ["APPROVAL", "SURVEY", "Given", "Outcome", "Questions", "asked"]
+
+APPROVAL, SURVEY = "approval", "survey"
+Given: TypeAlias = ApprovalDecision | Answers | Mapping[str, Any] | None
+Outcome: TypeAlias = Literal["taken", "late", "unknown"]
+Tell: TypeAlias = Callable[[str, Mapping[str, Any]], object]
+
+
+@dataclass(eq=False, slots=True)
+class Open:
+    """A question that nobody has answered yet.
+
+    Attributes:
+        id: names the question; the first answer with this id counts.
+        kind: ``approval`` or ``survey``.
+        shown: the question as clients see it.
+        answered: gets the answer.
+        survey: the survey, to check answers with.
+    """
+
+    id: str
+    kind: str
+    shown: Mapping[str, Any]
+    answered: asyncio.Future[Any]
+    survey: Survey | None = field(default=None, repr=False)
+
+
+def asked(
+    question: str, tool: str, call: str, args: Mapping[str, Any], questions: tuple[Question, ...], path: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return the question about a tool call as clients see it."""
+    return {
+        "id": question,
+        "kind": APPROVAL,
+        "tool": tool,
+        "tool_call_id": call,
+        "args": thaw(args),
+        "questions": [{"text": q.text, "plugin": q.plugin, "rule": q.rule} for q in questions],
+        "agent_path": list(path),
+        "rememberable": bool(questions) and all(q.key is not None for q in questions),
+    }
+
+
+class Questions(Approver, UserInterface):
+    """Asks the clients of a session, whoever they are.
+
+    Args:
+        tell: tells all clients something: the type of the message, and what it says.
+        who: returns the kinds of questions that each client answers.
+        changed: called when a question comes or goes.
+    """
+
+    def __init__(self, tell: Tell, who: Callable[[], list[frozenset[str]]], changed: Callable[[], object]) -> None:
+        self._tell, self._who, self._changed = tell, who, changed
+        self._open: dict[str, Open] = {}
+        self._answered: dict[str, str] = {}  # id of the question: who answered
+        self._early: dict[str, tuple[Mapping[str, Any], ApprovalDecision]] = {}
+        self._count = count(1)
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def shown(self) -> list[Mapping[str, Any]]:
+        """Return the open questions as clients see them, oldest first."""
+        return [question.shown for question in self._open.values()]
+
+    def deaf(self, kind: str) -> bool:
+        """Return whether there are clients, and none of them answers questions of this kind."""
+        clients = self._who()
+        return bool(clients) and not any(kind in answers for answers in clients)
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Ask about a tool call."""
+        call = request.tool_call_id
+        args, early = self._early.pop(call, (None, None))
+        if early is not None and args == thaw(request.args):
+            return early
+        if self.deaf(APPROVAL):
+            return ApprovalDecision("deny", "the client answers no approvals")
+        shown = asked(call, request.tool_name, call, request.args, tuple(request.questions), request.agent_path)
+        decision: ApprovalDecision = await self._ask(Open(call, APPROVAL, shown, _future()))
+        return decision
+
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask the questions of a survey."""
+        if self.deaf(SURVEY):
+            return None
+        question = f"survey-{next(self._count)}"
+        shown = {"id": question, "kind": SURVEY, "survey": survey.to_dict()}
+        answers: Answers | None = await self._ask(Open(question, SURVEY, shown, _future(), survey))
+        return answers
+
+    async def notify(self, text: str, level: NoticeLevel = "info") -> None:
+        """Show a text to everybody."""
+        self._tell("notice", {"text": text, "level": level})
+
+    async def _ask(self, question: Open) -> Any:
+        self._open[question.id] = question
+        self._answered.pop(question.id, None)
+        self._tell("question", {"question": question.shown})
+        self._changed()
+        try:
+            return await question.answered
+        except asyncio.CancelledError:
+            if not question.answered.done() or question.answered.cancelled():
+                self._tell("question_withdrawn", {"question": question.id})
+            raise
+        finally:
+            if self._open.get(question.id) is question:
+                del self._open[question.id]
+            self._changed()
+
+    def answer(self, question: str, given: Given, origin: Origin) -> Outcome:
+        """Give an answer: the first one counts.
+
+        Raises:
+            UsageError: the answer does not fit the question.
+        """
+        found = self._open.pop(question, None)
+        if found is None:
+            return "late" if question in self._answered else "unknown"
+        try:
+            answer = _approval(given, origin) if found.kind == APPROVAL else _answers(found.survey, given)
+        except UsageError:
+            self._open[question] = found
+            raise
+        self.note(question, answer, origin)
+        found.answered.set_result(answer)
+        return "taken"
+
+    def note(self, question: str, answer: ApprovalDecision | Answers | None, origin: Origin) -> None:
+        """Tell everybody what the answer is, and who gave it."""
+        self._answered[question] = origin.principal
+        told: dict[str, Any] = {"question": question, "by": origin.to_dict()}
+        if isinstance(answer, ApprovalDecision):
+            told |= {"decision": answer.decision, "reason": answer.reason, "remember": answer.remember}
+        else:
+            told["answers"] = None if answer is None else answer.to_dict()
+        self._tell("question_answered", told)
+
+    def keep(self, call: str, args: Mapping[str, Any], decision: ApprovalDecision) -> None:
+        """Keep a decision about a call that will be asked about soon; it counts for these arguments alone."""
+        self._early[call] = thaw(args), decision
+
+    def defer(self) -> None:
+        """Put every open question off: calls wait in the session, surveys are declined."""
+        for question in list(self._open.values()):
+            if not question.answered.done():
+                later = ApprovalDecision("defer", "nobody is there to answer")
+                question.answered.set_result(later if question.kind == APPROVAL else None)
+                self._open.pop(question.id, None)
+        self._changed()
+
+
+def _future() -> asyncio.Future[Any]:
+    return asyncio.get_running_loop().create_future()
+
+
+def _approval(given: Given, origin: Origin) -> ApprovalDecision:
+    if not isinstance(given, ApprovalDecision):
+        raise UsageError(f"a question about a tool call is answered by a decision, not by {type(given).__name__}")
+    if origin.principal != "owner" and given.remember in ("project", "ever"):
+        given = replace(given, remember="session")  # only the owner widens
+    return replace(given, origin=origin)
+
+
+def _answers(survey: Survey | None, given: Given) -> Answers | None:
+    if given is None or isinstance(given, Answers) or survey is None:
+        return given if isinstance(given, Answers) else None
+    if not isinstance(given, Mapping):
+        raise UsageError(f"a survey is answered by a mapping, or declined by None, not by {type(given).__name__}")
+    return survey.answer(given)

@@ -1,0 +1,318 @@
+"""A live session in one process: clients attach, see everything once, speak, decide and leave."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from skillkit_live import FellBehind, Lives
+
+from skillkit_core import (
+    AgentConfig,
+    ApprovalDecision,
+    Host,
+    Origin,
+    Provider,
+    Survey,
+    SurveyQuestion,
+    Tool,
+    ToolCallEventResult,
+    UsageError,
+    hookimpl,
+)
+from skillkit_core.testing import Call, Reply, ScriptedModel, VirtualClock
+
+ANNA, BERT = Origin("test", "owner", "anna"), Origin("test", "owner", "bert")
+
+
+class House:
+    """Tools that pay and ask, a guard that asks, and a model that calls what it is told to."""
+
+    def __init__(self, folder):
+        self.paid = []
+        self.folder = folder
+        self.gate = asyncio.Event()
+
+    @hookimpl
+    def register_adapters(self, register):
+        register(Provider("obeys", {"scripted": lambda host, **_: Obeys()}, default_model="m"))
+
+    @hookimpl
+    def register_tools(self, register):
+        number = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        register(Tool("pay", "Pay.", self.pay, number))
+        register(Tool("linger", "Wait.", self.linger, number))
+        register(Tool("where", "Ask.", self.where, number))
+
+    def pay(self, args, ctx):
+        self.paid.append(args["n"])
+        return f"paid {args['n']}"
+
+    async def linger(self, args, ctx):
+        ctx.on_output("lingering\n")
+        await self.gate.wait()
+        return "done"
+
+    async def where(self, args, ctx):
+        answers = await ctx.ui.ask(Survey("A journey", "", (SurveyQuestion("city", "Where to?"),)))
+        return "nowhere" if answers is None else f"to {answers['city']}"
+
+    @hookimpl(phase="guard", tools=("pay",))
+    def before_tool_call(self, event):
+        return ToolCallEventResult(ask=f"Pay {event.args['n']}?", ask_key="pay")
+
+
+class Obeys(ScriptedModel):
+    def __init__(self):
+        super().__init__([self.answer], repeat=True)
+        self.provider = "obeys"
+
+    @staticmethod
+    def answer(request):
+        last = request.messages[-1]
+        if last.role == "tool_result":
+            return last.text
+        name, _, number = last.text.partition(" ")
+        if name in {tool.name for tool in request.tools}:
+            return Reply("I will.", calls=[Call(name, {"n": int(number or 0)}, f"call_{number}")])
+        return f"You said: {last.text}"
+
+
+CONFIG = AgentConfig(provider="obeys")
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+@pytest.fixture
+def lives(house, tmp_path):
+    """``lives(**how)`` gives a ``Lives`` over a host with the house."""
+
+    def make(**how):
+        host = Host(plugins=[("house", house)], discover=False, cwd=tmp_path, environ={})
+        return Lives(host, **how)
+
+    return make
+
+
+def seen(message):
+    """What a message is, in a word."""
+    return message.data["event"]["type"] if message.type == "event" else message.type
+
+
+async def until(client, kind):
+    """Read up to a message of a kind, and give all that was read."""
+    found = []
+    async for message in client:
+        found.append(message)
+        if seen(message) == kind:
+            return found
+    raise AssertionError(f"the messages end without {kind}: {[seen(m) for m in found]}")
+
+
+def text_in(messages):
+    events = [m.data["event"] for m in messages if m.type == "event"]
+    return "".join(e["event"].get("content", "") for e in events if seen_delta(e))
+
+
+def seen_delta(event):
+    return event["type"] == "message_update" and event["event"]["type"] == "text_delta"
+
+
+def test_two_clients_see_the_same_messages_by_number(lives):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as one, live.attach() as two:
+                await live.say("hello", origin=ANNA)
+                first, second = await until(one, "agent_settled"), await until(two, "agent_settled")
+            assert [m.to_dict() for m in first] == [m.to_dict() for m in second]
+            assert first[0].type == "snapshot" and text_in(first) == "You said: hello"
+            numbers = [int(m.id.partition(".")[2]) for m in first[1:]]
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+    asyncio.run(main())
+
+
+def test_a_client_that_comes_back_gets_what_it_missed_each_message_once(lives):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("one", origin=ANNA)
+                first = await until(client, "message_update")
+                after = client.after
+            async with live.attach() as whole:
+                pass
+            async with live.attach(after) as client:
+                second = await until(client, "agent_settled")
+            assert whole and text_in(first) + text_in(second) == "You said: one"
+            assert not {m.id for m in first} & {m.id for m in second}
+            assert "snapshot" not in {m.type for m in second}
+
+    asyncio.run(main())
+
+
+def test_a_client_that_comes_in_the_middle_gets_a_snapshot_and_then_the_rest(lives, house):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as first:
+                await live.say("linger", origin=ANNA)
+                await until(first, "tool_execution_update")
+                async with live.attach("other-epoch.7") as late:
+                    house.gate.set()
+                    found = await until(late, "agent_settled")
+            shot = found[0].data
+            assert shot["state"] == "running" and [e["type"] for e in shot["entries"]][:1] == ["message"]
+            kinds = [event["type"] for event in shot["events"]]
+            assert kinds == ["agent_start", "tool_execution_start", "tool_execution_update"]
+            assert shot["events"][-1]["output"] == "lingering\n"
+            assert "tool_execution_end" in map(seen, found)
+
+    asyncio.run(main())
+
+
+def test_the_first_decision_counts_and_the_others_see_who_decided(lives, house):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as one, live.attach() as two:
+                await live.say("pay 5", origin=ANNA)
+                question = (await until(one, "question"))[-1].data["question"]
+                assert live.state == "asking" and question["questions"][0]["text"] == "Pay 5?"
+                assert await live.answer(question["id"], ApprovalDecision("allow"), BERT) == "taken"
+                assert await live.answer(question["id"], ApprovalDecision("deny"), ANNA) == "late"
+                assert await live.answer("nothing", ApprovalDecision("deny"), ANNA) == "unknown"
+                told = (await until(two, "question_answered"))[-1].data
+                assert told["by"]["id"] == "bert" and told["decision"] == "allow"
+                await until(one, "agent_settled")
+            assert house.paid == [5]
+
+    asyncio.run(main())
+
+
+def test_a_survey_is_answered_by_any_client_and_a_wrong_answer_is_refused(lives):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("where", origin=ANNA)
+                question = (await until(client, "question"))[-1].data["question"]
+                with pytest.raises(UsageError, match="no question 'town'"):
+                    await live.answer(question["id"], {"town": "Rome", "city": "Rome"}, ANNA)
+                assert await live.answer(question["id"], {"city": "Oslo"}, ANNA) == "taken"
+                assert text_in(await until(client, "agent_settled")).endswith("to Oslo")
+
+    asyncio.run(main())
+
+
+def test_an_aborted_run_withdraws_its_question(lives, house):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("pay 5", origin=ANNA)
+                question = (await until(client, "question"))[-1].data["question"]
+                await live.abort("enough", BERT)
+                assert (await until(client, "question_withdrawn"))[-1].data["question"] == question["id"]
+            assert house.paid == [] and live.state == "idle"
+
+    asyncio.run(main())
+
+
+def test_a_question_that_nobody_is_there_to_answer_suspends_the_run_and_is_answered_later(lives, house):
+    async def main():
+        clock = VirtualClock()
+        async with lives(clock=clock, idle=10_000) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("pay 5", origin=ANNA)
+                await until(client, "question")
+            assert 60.0 in clock.slept or not await live.agent.wait_idle()
+            await live.agent.wait_idle()
+            assert live.state == "suspended" and house.paid == []
+            waiting = await all_of.inbox()
+            assert [w.question["tool"] for w in waiting] == ["pay"]
+            async with live.attach() as client:
+                shot = (await until(client, "snapshot"))[0].data
+                assert await live.answer(shot["questions"][0]["id"], ApprovalDecision("allow"), BERT) == "taken"
+                await until(client, "agent_settled")
+            assert house.paid == [5]
+
+    asyncio.run(main())
+
+
+def test_without_a_client_that_answers_approvals_they_are_denied(lives, house):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach(answers=()) as client:
+                answer = await live.prompt("pay 5", origin=ANNA)
+                await until(client, "agent_settled")
+            assert "answers no approvals" in answer.content and house.paid == []
+
+    asyncio.run(main())
+
+
+def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(lives):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            slow = live.attach()
+            assert (await anext(slow)).type == "snapshot"
+            await live.prompt("one", origin=ANNA)
+            after = (await anext(slow)).id
+            for n in range(40):
+                await live.prompt(f"again {n}", origin=ANNA)
+            with pytest.raises(FellBehind) as behind:
+                async for message in slow:
+                    after = message.id
+            assert behind.value.after == after and live.clients == 0
+            async with live.attach(after) as back:
+                rest = await until(back, "agent_settled")
+            assert int(rest[0].id.partition(".")[2]) > int(after.partition(".")[2])
+
+    asyncio.run(main())
+
+
+def test_an_idle_session_without_clients_closes_and_opens_again(lives):
+    async def main():
+        clock = VirtualClock()
+        async with lives(clock=clock) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.prompt("hello", origin=ANNA)
+                same = await all_of.open(live.id, origin=BERT, config=CONFIG)
+                assert same is live
+            await live.over.wait()
+            while live.state != "closed":
+                await asyncio.sleep(0)
+            with pytest.raises(StopAsyncIteration):
+                await anext(client)
+            again = await all_of.open(live.id, origin=BERT, config=CONFIG)
+            assert again is not live and again.epoch != live.epoch and len(again.agent.messages) == 2
+            assert 600.0 in clock.slept
+
+    asyncio.run(main())
+
+
+def test_a_folder_has_a_host_of_its_own(house, tmp_path):
+    async def main():
+        made = []
+
+        def make(folder):
+            made.append(folder)
+            return Host(plugins=[("house", house)], discover=False, cwd=folder, environ={})
+
+        (tmp_path / "a").mkdir()
+        (tmp_path / "b").symlink_to(tmp_path / "a")
+        async with Lives(make_host=make) as all_of:
+            one = await all_of.open(folder=tmp_path / "a", origin=ANNA, config=CONFIG)
+            two = await all_of.open(folder=tmp_path / "b", origin=ANNA, config=CONFIG)
+            three = await all_of.open(folder=tmp_path, origin=ANNA, config=CONFIG)
+            assert one.agent.host is two.agent.host is not three.agent.host
+            assert made == [Path(tmp_path / "a").resolve(), tmp_path.resolve()]
+
+    asyncio.run(main())
