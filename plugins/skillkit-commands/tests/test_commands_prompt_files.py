@@ -95,7 +95,7 @@ def test_what_is_wrong_with_a_file_is_listed_with_its_reason(skillkit_cli, skill
     other = next(f for f in found["problems"] if "/.claude/" in f["path"])
     assert other["problems"][0].startswith("hidden by ") and not other["usable"]
     assert problems["empty.md"] == (False, "it is empty")
-    assert problems["odd.md"][0] and "no YAML" in problems["odd.md"][1]
+    assert problems["odd.md"][0] and problems["odd.md"][1] == "line 2: a value needs quotes and was read as text"
     assert problems["BAD!.md"] == (False, "its name cannot be typed as a command: use letters, digits and -")
     assert not problems["latin.md"][0] and "cannot be read" in problems["latin.md"][1]
     assert problems["huge.md"] == (False, "it is larger than 256 KiB")

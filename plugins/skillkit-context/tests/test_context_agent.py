@@ -200,8 +200,8 @@ async def test_a_file_is_read_once_for_all_sessions_of_a_host(host, place, monke
 
     write(place / "CLAUDE.md", "Read @a.md")
     write(place / "a.md", "a")
-    opened, really = [], files.open_regular
-    monkeypatch.setattr(files, "open_regular", lambda path: opened.append(path) or really(path))
+    opened, really = [], files.read_inside
+    monkeypatch.setattr(files, "read_inside", lambda path, *how: opened.append(path) or really(path, *how))
     one = host()
     for _ in range(2):
         await sent(one)

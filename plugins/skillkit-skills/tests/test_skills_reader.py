@@ -12,8 +12,8 @@ from hashlib import sha256
 import pytest
 import yaml
 from hypothesis import given, settings, strategies as st
+from skillkit_markdown import TextYAMLError, parse_text
 from skillkit_skills.reader import parse, read
-from skillkit_skills.reader.yamltext import TextYAMLError, parse_text
 
 FIELDS = [
     *("status", "name", "name_source", "description", "requires", "requires_source", "allowed_tools", "user_invocable"),
@@ -82,7 +82,7 @@ def test_the_pure_python_yaml_reads_the_same():
     code = (
         "import sys; sys.modules['yaml._yaml'] = None\n"
         "from skillkit_skills.reader import parse\n"
-        "from skillkit_skills.reader.composing import CParser\n"
+        "from skillkit_markdown.yaml_text import CParser\n"
         "assert CParser is None\n"
         "print(parse(b'---\\nname: a\\ndescription: b: c\\nversion: 1.10\\nmetadata: {x: [1, no]}\\n---\\nhi', 'a'))"
     )

@@ -111,3 +111,26 @@ def test_an_embedded_host_reads_files_once(make_host, skillkit_home):
     first = agent_files(host)
     write(skillkit_home.config_dir / "agents", "late.md", LOOKER)
     assert agent_files(host) is first
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        'tools: [look\nmodel: {"a" "b"',
+        "tools: look\ntools: [look, pay]",
+        "description: x\n  tools look",
+        "base: &a [look]\ntools: *a",
+    ],
+)
+@pytest.mark.parametrize("closed", ["---\n", ""])
+def test_a_file_that_would_lose_the_key_that_restricts_it_defines_no_agent(make_host, skillkit_home, head, closed):
+    folder = skillkit_home.config_dir / "agents"
+    write(folder, "looker.md", f"---\n{head}\n{closed}Look.")
+    write(folder, "quoted.md", "---\ndescription: Looks: only\ntools: look\n---\nLook.")
+    looker, quoted = agent_files(make_host())
+    if "  tools" in head and closed:  # the next line of the description, in YAML
+        assert looker.tools is None and looker.description == "x tools look"
+    else:
+        assert looker.broken and looker.problems[0].startswith("line ")
+    assert not quoted.broken and quoted.tools == ("look",)
+    assert quoted.problems == ("line 2: a value needs quotes and was read as text",)

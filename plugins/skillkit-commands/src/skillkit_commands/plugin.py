@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from .command import SlashCommand, SlashCommandSet
     from .indicators import Indicator
 
-PROJECT_FOLDERS = (".skillkit/commands", ".claude/commands")
-
 
 class Hooks:
     """The hooks of the families."""
@@ -52,16 +50,19 @@ def register_commands(register: Callable[[Command], None]) -> None:
 @hookimpl
 def project_content(register: Callable[..., None], folder: str) -> None:
     """Name the prompt files of a project."""
-    for path in PROJECT_FOLDERS:
+    from skillkit_markdown import project_places
+
+    for path in project_places("commands").values():
         register(path, partial(_described, folder, path))
 
 
 def _described(folder: str, path: str) -> list[str]:
     from pathlib import Path
 
-    from .prompts import markdown
+    from skillkit_markdown import markdown_files
 
-    return [f"prompt file {file.relative_to(Path(folder, path))}" for file in markdown(Path(folder, path))]
+    place = Path(folder, path)
+    return [f"prompt file {file.relative_to(place)}" for file in markdown_files(place, deep=True, most=1000)]
 
 
 @hookimpl

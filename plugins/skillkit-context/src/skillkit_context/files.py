@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from stat import S_ISREG
 from typing import Literal, TypeAlias
 
-from skillkit_core.settings.documents import open_regular
+from skillkit_markdown import FileError, read_inside
 
 from . import Settings
 
@@ -100,18 +99,9 @@ class Reader:
 
     def _read(self, real: str) -> tuple[str, bool] | Reason:
         try:
-            # Opening a device can have effects.
-            if not S_ISREG(os.lstat(real).st_mode):
-                return "not-a-file"
-            with open_regular(real) as file:
-                # A folder on the way may have become a link since the real path was found.
-                if os.path.realpath(real) != real or not os.path.samestat(os.fstat(file.fileno()), os.lstat(real)):
-                    return "outside"
-                data = file.read(self.most + 1)
-        except (FileNotFoundError, NotADirectoryError):
-            return "missing"
-        except OSError:
-            return "unreadable"
+            data = read_inside(real, (Path(real).parent,), self.most + 1)
+        except FileError as error:
+            return error.reason
         if b"\0" in data:
             return "binary"
         cut = len(data) > self.most

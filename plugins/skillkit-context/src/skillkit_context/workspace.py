@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from skillkit_markdown import Folder, markdown_files
+
 from skillkit_core.settings.trust import Trust
 
 from . import DEFAULTS, Settings
@@ -153,27 +155,23 @@ def _load_prompts(host: Host, kept: Workspace, trusted: bool) -> Loaded:
     sections: dict[str, Section] = {}
     left_out: list[LeftOut] = []
     left = kept.settings.max_total
-    for origin, folder, inside in (
-        ("project", cwd / PROMPTS, (cwd,)),
-        ("user", host.config_dir / "prompts", (_home(host), host.config_dir)),
-    ):
-        for path in _markdown(folder):
-            if origin == "project" and not trusted:
+    inside = {"project": (cwd,), "user": (_home(host), host.config_dir)}
+    for folder in (Folder("project", cwd / PROMPTS, trusted), Folder("user", host.config_dir / "prompts")):
+        for path in markdown_files(folder.path, most=_MOST_PROMPTS):
+            if not folder.trusted:
                 left_out.append(LeftOut(path, "untrusted"))
             elif path.name in sections:
                 left_out.append(LeftOut(path, "duplicate"))
-            elif isinstance(found := kept.reader.read(path, [Path(os.path.realpath(f)) for f in inside]), str):
+            elif isinstance(
+                found := kept.reader.read(path, [Path(os.path.realpath(f)) for f in inside[folder.origin]]), str
+            ):
                 left_out.append(LeftOut(path, found))
             elif left < (size := len(found[0].encode())):
                 left_out.append(LeftOut(path, "size"))
             else:
                 left -= size
-                sections[path.name] = Section(path, origin, found[0].strip(), found[1])  # type: ignore[arg-type]
+                sections[path.name] = Section(path, folder.origin, found[0].strip(), found[1])  # type: ignore[arg-type]
     return Loaded(tuple(sections[name] for name in sorted(sections)), tuple(left_out))
-
-
-def _markdown(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.md"))[:_MOST_PROMPTS] if folder.is_dir() else []
 
 
 def prompts_text(host: Host) -> str | None:
@@ -234,5 +232,5 @@ def _seen(folder: Path, path: Path) -> bool:
 def _described(path: Path) -> list[str]:
     """Return a line for a context file, or for each prompt file of a folder."""
     if path.is_dir():
-        return [f"section of the system prompt: {file.name}" for file in _markdown(path)]
+        return [f"section of the system prompt: {file.name}" for file in markdown_files(path, most=_MOST_PROMPTS)]
     return [f"instructions for models, {path.stat().st_size:,} bytes"] if path.is_file() else []

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from skillkit_markdown import flag, natural
+
 from skillkit_core.errors import ToolError
 from skillkit_core.skills import ActionArg, Requirements, SkillAction
 
 from .arguments import BadValue, coerce_value
-from .natural import natural
-from .reader.fields import flag, text_list
+from .fields import text_list
 
 __all__ = [
     "INTERPRETERS",

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 from packaging.markers import default_environment
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from skillkit_markdown import flag
 
 from skillkit_core.errors import ToolError
 from skillkit_core.skills import Skill
-
-from .reader.fields import flag
 
 if TYPE_CHECKING:
     from skillkit_core import Host

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
+from skillkit_markdown import MAX_BYTES, decode, mended
+
 from skillkit_core.settings.documents import open_regular, write_whole
 from skillkit_core.skills import Skill
 
-from .reader import ReadSkill, read
-from .reader.repair import same_lines, segments
-from .reader.text import MAX_BYTES, decode, split
-from .reader.yamltext import TextYAMLError, parse_text
+from .reader import read
 from .scanner import FILE, skill_file
 
 __all__ = ["Repair", "repair_of"]
@@ -87,7 +85,8 @@ def repair_of(skill: Skill) -> Repair | None:
     text = decode(data, [])
     if text is None or codes.isdisjoint(_SAFE) or not codes.isdisjoint(_LOSES):
         return None
-    new = _mended(text, data, before)
+    if (new := mended(data, before.values)) is None:
+        return None
     after = read(new.encode(), folder)
     same = (after.values, after.fields, after.body) == (before.values, before.fields, before.body)
     if not same or not set(after.diagnostics) < {*codes, ""}:
@@ -95,39 +94,6 @@ def repair_of(skill: Skill) -> Repair | None:
     gone = tuple(sorted(codes - set(after.diagnostics)))
     target = skill.path / FILE
     return Repair(path, target, gone, new, _diff(text.splitlines(), new.splitlines(), name))
-
-
-def _mended(text: str, data: bytes, before: ReadSkill) -> str:
-    """The text with its frontmatter as YAML that needs no repair."""
-    found = split(data)
-    if found.block is None:
-        return text
-    text = text.lstrip() if text.lstrip().startswith("---") else text
-    begin = text.index("\n") + 1
-    rest = text[begin + len(found.block) :]
-    block = found.block
-    try:
-        parse_text(block)
-    except TextYAMLError:
-        block = _quoted(same_lines(block), before)
-    if "frontmatter-unclosed" in found.diagnostics:
-        rest = f"---\n\n{found.body}\n"
-    return f"{text[:begin]}{block.rstrip()}\n{rest}"
-
-
-def _quoted(block: str, before: ReadSkill) -> str:
-    """The block with quotes around each value that does not parse, as the reader understood it."""
-    lines = block.split("\n")
-    for number, own in segments(block)[0]:
-        try:
-            parse_text("\n".join(own))
-        except TextYAMLError:
-            key = own[0].partition(":")[0].strip()
-            value = (before.values or {}).get(key.strip("\"'"))
-            lines[number] = f"{key}: {json.dumps(value, ensure_ascii=False)}"
-            for i in range(number + 1, number + len(own)):
-                lines[i] = ""
-    return "\n".join(line for i, line in enumerate(lines) if line or i == 0)
 
 
 def _diff(old: Sequence[str], new: Sequence[str], name: str) -> str:

@@ -8,16 +8,16 @@ from dataclasses import MISSING, fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
+from skillkit_markdown import TextYAMLError, flag, natural
+
 from skillkit_core.errors import SkillKitError, close_matches
 from skillkit_core.frozen import freeze
 from skillkit_core.skills import Requirements, Skill, SkillAction
 
+from .fields import Gating, normal_os, text_list
 from .keys import KEYS
-from .natural import natural
 from .problems import problems_of
 from .reader import ReadSkill
-from .reader.fields import Gating, flag, normal_os, text_list
-from .reader.yamltext import TextYAMLError, parse_text
 
 __all__ = ["DEFAULTS", "SCHEMA", "build_skill", "skill_of"]
 
@@ -81,6 +81,8 @@ def _block(value: Any, where: str, codes: list[str], told: list[tuple[str, str]]
     """A SkillKit block: a mapping, or the same as JSON or YAML text."""
     if isinstance(value, (str, bytes)):
         try:
+            from skillkit_markdown import parse_text
+
             value = parse_text(value.decode() if isinstance(value, bytes) else value).value
         except (TextYAMLError, UnicodeDecodeError):
             codes.append(f"invalid-value:{where}")
@@ -106,6 +108,8 @@ def _codex(data: bytes | None, codes: list[str]) -> dict[str, Any]:
     if data is None:
         return {}
     try:
+        from skillkit_markdown import parse_text
+
         raw = parse_text(data.decode()).value
     except (TextYAMLError, UnicodeDecodeError):
         raw = None
@@ -183,7 +187,7 @@ def build_skill(
     if kind not in _CODE_KINDS:
         _refuse_code(found, codes)
     name = _name(fields.name, dir_name, codes)
-    from .reader.spec import spec_errors  # a listing from the index reads no format
+    from .spec import spec_errors  # a listing from the index reads no format
 
     errors = spec_errors(values, dir_name, read.diagnostics, read.duplicates)
     codes += (code for code in errors if code not in _SAID_ELSEWHERE)  # problems_of leaves out what was said before

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from skillkit_markdown import flag, natural
+
 from skillkit_core.skills import ActionArg
 
-from .allowed_tools import tokens
-from .natural import natural
-from .reader.fields import flag, text_list
+from .fields import text_list, tokens
 
 __all__ = ["KEYS"]
 

@@ -8,15 +8,14 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from skillkit_markdown import MAX_BYTES, FileLines, KeyLine, error_line, lines_of_text
+
 from skillkit_core.settings.documents import open_regular
 from skillkit_core.skills import SkillProblem
 
 from .actiondef import ActionError, read_actions, read_args
 from .audit import findings
-from .reader.fields import NAMESPACES
-from .reader.marks import Mark, error_line, mark_block, mark_text
-from .reader.repair import CONFLICT, FORBIDDEN, INDENT_TABS, segments
-from .reader.text import MAX_BYTES, decode, split
+from .fields import NAMESPACES
 from .scanner import skill_file
 
 __all__ = ["located"]
@@ -41,7 +40,6 @@ _IN_BLOCKS: dict[str, tuple[tuple[str, ...], ...]] = {  # "": what the code says
     "misspelt-key": (("",),),
     "unknown-key": (("",),),
 }
-_PATTERNS = {"merge-conflict-markers": CONFLICT, "yaml-control-chars": FORBIDDEN, "yaml-tabs": INDENT_TABS}
 _ACTION_KEYS = {  # of an action, by the code of what is wrong with it
     "action-name-invalid": "name",
     "action-duplicate": "name",
@@ -97,20 +95,11 @@ class _Skill:
     def __init__(self, folder: Path, name: str, data: bytes) -> None:
         self.folder = folder
         self.name = name
-        self.data = data
-        self.text = decode(data, []) or ""
-        self.block = split(data).block or ""
-        blank = len(self.text) - len(self.text.lstrip())
-        self.begin = self.text.count("\n", 0, blank) + 1
-        """The first line that is not blank: the opening fence, where there is one."""
+        self.lines = FileLines(data)
 
     @cached_property
-    def _parts(self) -> tuple[Mark, list[tuple[int, str]]]:
-        return mark_block(self.block, self.begin + 1)
-
-    @cached_property
-    def _sidecar(self) -> Mark | None:
-        return mark_text(self.beside(SIDECAR))
+    def _sidecar(self) -> KeyLine | None:
+        return lines_of_text(self.beside(SIDECAR))
 
     def beside(self, name: str) -> str:
         """The text of another file of the skill."""
@@ -134,21 +123,15 @@ class _Skill:
 
     def _line(self, bare: str, detail: str) -> int | None:
         """A line of the skill's file itself."""
-        whole = self._parts[0]
-        found: Mark | None
+        whole = self.lines.keys
+        found: KeyLine | None
         if bare.startswith("scan-"):
             return self._in_text(bare.removeprefix("scan-"))
-        if bare.startswith("frontmatter-"):
-            return 1 if bare == "frontmatter-leading-blank" else self.begin
-        if bare.startswith("yaml-") or bare in _PATTERNS:
-            return self._in_yaml(bare, detail)
-        if bare in ("binary-content", "encoding-invalid-utf8"):
-            return self._undecodable()
+        if (line := self.lines.of_code(f"{bare}:{detail}")) is not None:
+            return line
         if bare == "no-effect":
             detail = detail.partition(".")[0]
             found = next((m for _, root in self._roots() for key in _spellings(detail) if (m := root.find(key))), None)
-        elif bare == "duplicate-key":
-            found = _again(whole, detail)
         elif bare in ("gating-outside-metadata", "unknown-field"):
             found = whole.find(detail)
         elif bare == "metadata-legacy-namespace":
@@ -162,12 +145,12 @@ class _Skill:
 
     # --- the frontmatter, as SkillKit's and other hosts' keys ------------------------------------------------------
 
-    def _roots(self) -> Iterator[tuple[str, Mark]]:
+    def _roots(self) -> Iterator[tuple[str, KeyLine]]:
         """The blocks that may hold SkillKit's keys, the one that counts first."""
         if self._sidecar is not None:
             yield SIDECAR, self._sidecar
         for path in _BLOCKS:
-            if (mark := self._parts[0].find(*path)) is not None:
+            if (mark := self.lines.keys.find(*path)) is not None:
                 yield self.name, mark
 
     def _in_blocks(self, bare: str, detail: str) -> Place | None:
@@ -180,8 +163,8 @@ class _Skill:
                             mark = next((m for m in mark.items if _text_of(m, "kind") == detail), mark)
                         return file, mark.line
         # metadata or a block in it may be written as text, in which lines are not known
-        written = self._parts[0].find(*detail.split(".")) or self._parts[0].find("metadata", "skillkit")
-        written = written or self._parts[0].find("metadata")
+        written = self.lines.keys.find(*detail.split(".")) or self.lines.keys.find("metadata", "skillkit")
+        written = written or self.lines.keys.find("metadata")
         return (self.name, written.line) if written is not None else None
 
     def _in_actions(self, problem: SkillProblem, detail: str) -> Place | None:
@@ -201,48 +184,20 @@ class _Skill:
 
     # --- the file as text --------------------------------------------------------------------------------------------
 
-    def _in_yaml(self, bare: str, detail: str) -> int | None:
-        if bare == "yaml-comment-truncates":
-            found = self._parts[0].find(detail)
-            return found.line if found is not None else None
-        first = self.begin + 1
-        if bare in _PATTERNS:
-            match = _PATTERNS[bare].search(self.block)
-            return first + self.block.count("\n", 0, match.start()) if match is not None else None
-        if bare == "yaml-alias":
-            match = re.search(r"(?m)(?:^|[\s\[{,])\*\w", self.block)
-            return first + self.block.count("\n", 0, match.end()) if match is not None else None
-        if bare == "yaml-stray-lines" and (stray := segments(self.block)[1]) is not None:
-            return first + stray
-        if bare in ("yaml-unparseable", "yaml-stray-lines"):
-            return error_line(self.block, first)
-        json = bare != "yaml-unquoted-scalar"
-        return next((line for line, value in self._parts[1] if value.startswith("{") == json), None)
-
-    def _undecodable(self) -> int | None:
-        if (at := self.data.find(b"\0")) < 0:
-            try:
-                self.data.decode()
-                return None
-            except UnicodeDecodeError as error:
-                at = error.start
-        return self.data.count(b"\n", 0, at) + 1
-
     def _in_text(self, rule: str) -> int | None:
         """The first line that breaks a rule of the audit by itself, else the first of the paragraph that does."""
-        found = self._parts[0].find("description")
+        found = self.lines.keys.find("description")
         if found is not None and rule in findings(str(found.value or "")):
             return found.line
-        body = split(self.data).body
-        line = self.text.rstrip().removesuffix(body).count("\n") + 1
-        for part in re.split(r"(\n\s*\n)", body):
+        line = self.lines.body_line
+        for part in re.split(r"(\n\s*\n)", self.lines.body):
             if rule in findings(part):
                 return line + next((i for i, one in enumerate(part.split("\n")) if rule in findings(one)), 0)
             line += part.count("\n")
         return None
 
 
-def _in_action(mark: Mark, error: ActionError) -> Mark:
+def _in_action(mark: KeyLine, error: ActionError) -> KeyLine:
     """What of an action is wrong."""
     args = mark.find("args") or mark.find("params")
     if error.code.startswith("action-arg") and args is not None:
@@ -256,16 +211,7 @@ def _in_action(mark: Mark, error: ActionError) -> Mark:
     return mark.find(_ACTION_KEYS.get(error.code, "")) or mark
 
 
-def _again(whole: Mark, key: str) -> Mark | None:
-    """The key where it is given for the second time in one mapping."""
-    for mark in whole.walk():
-        found = [m for name, m in mark.pairs if name == key]
-        if len(found) > 1:
-            return found[1]
-    return None
-
-
-def _text_of(mark: Mark, key: str) -> str | None:
+def _text_of(mark: KeyLine, key: str) -> str | None:
     found = mark.find(key)
     return found.value if found is not None and isinstance(found.value, str) else None
 

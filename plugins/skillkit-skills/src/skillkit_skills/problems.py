@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from skillkit_markdown import sentence
+
 from skillkit_core.skills import SkillProblem
 
 __all__ = ["problems_of", "severity_of"]
@@ -50,25 +52,14 @@ _INFO = frozenset(
 _TEXTS = {
     "action-unknown-key": "an action has the unknown key {0!r}, which is ignored",
     "allowed-tools-not-string": "allowed-tools is not one text: other hosts may not read it",
-    "binary-content": "the file holds NUL bytes",
     "code-path-refused": "{0} names code by a path, which only bundled and plugin skills may: it is ignored",
     "compatibility-not-string": "compatibility is not text and is ignored",
     "compatibility-too-long": "compatibility is longer than 500 characters: shorten it",
     "description-missing": "there is no description: people may call the skill, a model never sees it",
     "description-not-string": "the description is not text: write one sentence or more",
     "description-too-long": "the description is longer than 1024 characters",
-    "duplicate-key": "the key {0!r} is given twice, the last one counts",
-    "encoding-bom": "the file begins with a byte order mark: save it without",
-    "encoding-invalid-utf8": "the file is not UTF-8: bytes that cannot be read became \ufffd",
-    "encoding-utf16": "the file is UTF-16: other hosts want UTF-8",
-    "file-empty": "the file is empty",
     "file-name-case": "the file must be called SKILL.md: other hosts do not find it",
-    "file-too-large": "the file is larger than 1 MiB",
     "frontmatter-empty": "the frontmatter is empty: write name and description",
-    "frontmatter-leading-blank": "there are blank lines before the frontmatter: remove them",
-    "frontmatter-missing": "there is no frontmatter: the first line must be ---",
-    "frontmatter-not-mapping": "the frontmatter is no mapping: write 'key: value' lines",
-    "frontmatter-unclosed": "the frontmatter is not closed by a line ---",
     "gating-outside-metadata": "{0!r} at the top level is not enforced: put it below metadata.skillkit",
     "hooks-untrusted": "hooks are ignored, because this source is not trusted",
     "install-refused": "an installer of the kind {0!r} is refused: give a known kind, and a plain word or https address",
@@ -76,7 +67,6 @@ _TEXTS = {
     "legacy-actions-mapping": "actions are written in the older form, a mapping of names",
     "legacy-hooks-string": "hooks are written as text and are ignored",
     "license-not-string": "license is not text and is ignored",
-    "merge-conflict-markers": "marks of a merge conflict were left out: resolve it",
     "metadata-dotted-key": "a key 'metadata.…' at the top level is not read: write a mapping below metadata",
     "metadata-json-repaired": "the JSON of metadata was broken and has been mended",
     "metadata-legacy-namespace": "metadata.{0} is an older name of metadata.openclaw",
@@ -94,7 +84,6 @@ _TEXTS = {
     "name-reserved-character": "a name cannot hold ':', '@' or '/': the name of the folder is used",
     "name-too-long": "the name is longer than 64 characters: strict readers refuse that",
     "name-uppercase": "the name has capital letters: strict readers refuse that",
-    "newline-crlf": "lines end with CR LF: they are read as LF",
     "os-alias": "the system {0!r} is read as the name that sys.platform has for it: darwin or win32",
     "primary-env-not-string": "primaryEnv is not one text: its first one counts",
     "requires-item-object": "requires.{0} holds mappings: their 'name' or 'key' counts",
@@ -104,14 +93,7 @@ _TEXTS = {
     "schema-newer": "the SkillKit block has the unknown schema {0} and is ignored: upgrade skillkit-skills",
     "unknown-field": "the key {0!r} is not part of the specification",
     "unknown-key": "the key {0!r} of the SkillKit block is not known and is ignored",
-    "yaml-alias": "YAML aliases are not followed: only plain values count",
     "yaml-comment-truncates": "' #' starts a comment and cuts {0}: quote the text",
-    "yaml-control-chars": "characters that YAML forbids were left out",
-    "yaml-stray-lines": "lines that belong to no key were left out: indent them, or give them a key",
-    "yaml-tabs": "tabs in the indentation were read as two spaces",
-    "yaml-unparseable": "the frontmatter is not YAML: write 'key: value' lines between two lines ---",
-    "yaml-unquoted-scalar": "a value needs quotes and was read as text",
-    "yaml-value-dropped": "a value cannot be read and was left out: mend its brackets and quotes",
 }
 
 
@@ -137,5 +119,5 @@ def _text(code: str) -> str:
     bare, _, detail = code.partition(":")
     text = _TEXTS.get(bare)
     if text is None:
-        return bare.replace("-", " ") + (f": {detail}" if detail else "")
+        return sentence(code) or (bare.replace("-", " ") + (f": {detail}" if detail else ""))
     return text.format(detail)

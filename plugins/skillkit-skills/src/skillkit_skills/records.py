@@ -12,6 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import skillkit_markdown
+
 from skillkit_core.contracts.skill_loader import SkillSource
 from skillkit_core.skills import Requirements, Skill, SkillProblem
 
@@ -101,7 +103,8 @@ def _digest(data: bytes) -> bytes:
 def _code() -> str:
     """What stands for this code: after a change of it, everything is read again."""
     here = os.path.dirname(__file__)  # noqa: PTH120
-    newest = max(e.stat().st_mtime_ns for folder in (here, f"{here}/reader") for e in os.scandir(folder) if e.is_file())
+    folders = (here, os.path.dirname(skillkit_markdown.__file__))  # noqa: PTH120
+    newest = max(e.stat().st_mtime_ns for folder in folders for e in os.scandir(folder) if e.is_file())
     return f"{__version__} {newest}"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from skillkit_markdown import markdown_files, project_places
 
 from skillkit_core.cli.output import echo, fields, json_option, print_json, short_path, table, warning
 from skillkit_core.errors import UnknownName
 
-from .definitions import AgentFile, agent_files, markdown, usable
-from .plugin import PROJECT_FOLDERS
+from .definitions import AgentFile, agent_files, usable
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -44,7 +44,7 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
     for file in files:
         for problem in file.problems:
             warning(f"{short_path(str(file.path))}: {problem}")
-    if not host.trusted and any(markdown(host.cwd / folder) for folder in PROJECT_FOLDERS):
+    if not host.trusted and any(markdown_files(host.cwd / folder) for folder in project_places("agents").values()):
         echo("The agents of this folder do not count: it is not trusted. Try: skillkit config trust", err=True)
 
 

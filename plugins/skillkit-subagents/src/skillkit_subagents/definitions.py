@@ -9,22 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-import yaml
-
-from .plugin import PROJECT_FOLDERS
+from skillkit_markdown import MarkdownFile, NamedFile, Unusable, collect, flag, folders_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["MODES", "AgentFile", "agent_files", "markdown", "usable"]
+__all__ = ["MODES", "AgentFile", "agent_files", "usable"]
 
-MAX_BYTES = 256 * 1024
-_MAX_FILES = 500  # of one folder
-_HEAD = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.S | re.M)
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,55}\Z")
 _READ = frozenset(
     {
@@ -38,13 +32,10 @@ _MODES = {"plan": "read-only", "default": "ask", "acceptEdits": "accept-edits", 
 
 
 @dataclass(frozen=True, slots=True)
-class AgentFile:
-    """An agent that a file defines.
+class AgentFile(NamedFile):
+    """An agent that a file defines; its ``name`` is the one by which it is asked.
 
     Attributes:
-        name: name by which the agent is asked.
-        path: the file.
-        origin: ``project``, ``project:claude``, ``user`` or ``user:claude``.
         description: when to ask the agent.
         prompt: the system prompt of the agent.
         tools: names and patterns of the only tools; ``None``: all that the asking agent may use.
@@ -55,13 +46,8 @@ class AgentFile:
         turns: most rounds with the model.
         background: the agent works in the background unless the call says otherwise.
         skills: skills that are active from the start.
-        problems: what is wrong, a line each.
-        broken: the file cannot be used.
     """
 
-    name: str
-    path: Path
-    origin: str
     description: str = ""
     prompt: str = ""
     tools: tuple[str, ...] | None = None
@@ -72,8 +58,6 @@ class AgentFile:
     turns: int | None = None
     background: bool = False
     skills: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    broken: bool = False
 
 
 _KEPT: WeakKeyDictionary[Host, tuple[bool, tuple[AgentFile, ...]]] = WeakKeyDictionary()
@@ -87,7 +71,7 @@ def agent_files(host: Host) -> tuple[AgentFile, ...]:
     trusted = host.trusted
     kept = _KEPT.get(host)
     if kept is None or kept[0] != trusted:
-        kept = _KEPT[host] = (trusted, tuple(_all(host, trusted)))
+        kept = _KEPT[host] = (trusted, tuple(_all(host)))
     return kept[1]
 
 
@@ -96,56 +80,26 @@ def usable(host: Host) -> dict[str, AgentFile]:
     return {file.name: file for file in agent_files(host) if not file.broken}
 
 
-def _all(host: Host, trusted: bool) -> Iterator[AgentFile]:
-    home = Path(host.environ.get("HOME") or "~").expanduser()
-    folders = [(o, host.cwd / p) for o, p in zip(("project", "project:claude"), PROJECT_FOLDERS, strict=True)]
-    users = [("user", host.config_dir / "agents"), ("user:claude", home / ".claude" / "agents")]
-    found: dict[str, AgentFile] = {}
-    for origin, folder in (*(folders if trusted else ()), *users):
-        for path in markdown(folder):
-            file = _read(path, folder, origin)
-            if not file.broken and (winner := found.setdefault(file.name, file)) is not file:
-                file = _broken(path, origin, f"hidden by {winner.path}, which has the same name", file.name)
-            yield file
+def _all(host: Host) -> Iterator[AgentFile]:
+    return collect(AgentFile, folders_of(host, "agents"), _read)
 
 
-def markdown(folder: Path) -> list[Path]:
-    """Return the Markdown files of a folder, by name."""
-    return sorted(p for p in folder.glob("*.md") if p.is_file())[:_MAX_FILES] if folder.is_dir() else []
-
-
-def _read(path: Path, folder: Path, origin: str) -> AgentFile:
-    if not path.resolve().is_relative_to(folder.resolve()):
-        return _broken(path, origin, "it is a link out of its folder")
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        text = data.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        return _broken(path, origin, f"it cannot be read: {error}")
-    if len(data) > MAX_BYTES:
-        return _broken(path, origin, f"it is larger than {MAX_BYTES // 1024} KiB")
-    match = _HEAD.match(text)
-    try:
-        head: Any = yaml.safe_load(match[1]) if match else {}
-    except yaml.YAMLError as error:
-        return _broken(path, origin, f"its front matter is no YAML: {' '.join(str(error).split())}")
-    if not isinstance(head, dict):
-        return _broken(path, origin, "its front matter is no mapping")
-    name = str(head.get("name") or path.stem)
+def _read(file: MarkdownFile) -> AgentFile:
+    file.require_whole()  # a key that is lost could be the one that restricts the agent
+    head = file.front.natural()
+    name = str(head.get("name") or file.name)
     if not _NAME.match(name):
-        return _broken(path, origin, f"its name {name!r} must match [a-z][a-z0-9_-]*", path.stem)
-    body = (text[match.end() :] if match else text).strip()
-    if not body:
-        return _broken(path, origin, "it has no system prompt", name)
+        raise Unusable(f"its name {name!r} must match [a-z][a-z0-9_-]*")
+    if not file.front.body:
+        raise Unusable("it has no system prompt", name)
     try:
-        return _made(name, path, origin, head, body)
+        return _made(name, file, head)
     except ValueError as error:
-        return _broken(path, origin, str(error), name)
+        raise Unusable(str(error), name) from None
 
 
-def _made(name: str, path: Path, origin: str, head: dict[str, Any], body: str) -> AgentFile:
-    problems = []
+def _made(name: str, file: MarkdownFile, head: dict[str, Any]) -> AgentFile:
+    problems = [*file.repairs()]
     if unread := sorted(str(key) for key in head if key not in _READ):
         problems.append(f"no effect here: {', '.join(unread)}")
     if not head.get("description"):
@@ -169,10 +123,10 @@ def _made(name: str, path: Path, origin: str, head: dict[str, Any], body: str) -
         )
     return AgentFile(
         name=name,
-        path=path,
-        origin=origin,
+        path=file.path,
+        origin=file.origin,
         description=" ".join(str(head.get("description") or "").split())[:1000],
-        prompt=body,
+        prompt=file.front.body,
         tools=kept,
         # part of a tool cannot be taken away, so the whole tool is
         denied=tuple(one.partition("(")[0] for one in denied or ()),
@@ -180,7 +134,7 @@ def _made(name: str, path: Path, origin: str, head: dict[str, Any], body: str) -
         mode=_MODES.get(str(mode)),
         sandbox=sandbox,
         turns=turns,
-        background=head.get("background") is True,
+        background=flag((file.front.values or {}).get("background"), False),
         skills=_names(head, "skills") or (),
         problems=tuple(problems),
     )
@@ -196,7 +150,3 @@ def _names(head: dict[str, Any], key: str) -> tuple[str, ...] | None:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise ValueError(f"{key} must be a list of names")
     return tuple(one.strip() for one in value if one.strip())
-
-
-def _broken(path: Path, origin: str, problem: str, name: str = "") -> AgentFile:
-    return AgentFile(name or path.stem, path, origin, problems=(problem,), broken=True)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from skillkit_core.events.types import BeforeAgentEndEvent, SessionShutdownEvent
     from skillkit_core.tools import Tool, ToolSet
 
-PROJECT_FOLDERS = (".skillkit/agents", ".claude/agents")
 _DAY = 86_400.0  # seconds
 
 
@@ -85,16 +84,18 @@ def _sandboxes(host: Host) -> Callable[[AgentRunner], Sequence[str]]:
 @hookimpl
 def project_content(register: Callable[..., None], folder: str) -> None:
     """Name the agent files of a project."""
-    for path in PROJECT_FOLDERS:
+    from skillkit_markdown import project_places
+
+    for path in project_places("agents").values():
         register(path, partial(_described, folder, path))
 
 
 def _described(folder: str, path: str) -> list[str]:
     from pathlib import Path
 
-    from .definitions import markdown
+    from skillkit_markdown import markdown_files
 
-    return [f"agent {file.name}" for file in markdown(Path(folder, path))]
+    return [f"agent {file.name}" for file in markdown_files(Path(folder, path))]
 
 
 @hookimpl(phase="last", timeout=_DAY)

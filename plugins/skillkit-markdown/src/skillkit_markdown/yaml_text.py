@@ -1,4 +1,4 @@
-"""The composers of PyYAML with every scalar as text, and what their nodes mean."""
+"""YAML in which every scalar is text: PyYAML's composers, and what their nodes mean."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yaml.nodes import ScalarNode, SequenceNode
 
 from skillkit_core.settings.documents import nested_too_deeply
 
-from .yamltext import Parsed, TextYAMLError
+from .yaml_values import Parsed, TextYAMLError
 
 CParser: type[Any] | None = None
 try:
@@ -20,7 +20,7 @@ try:
 except ImportError:  # PyYAML without libyaml
     pass
 
-__all__ = ["compose", "convert"]
+__all__ = ["compose", "convert", "parse_text"]
 
 _TEXT, _NULL = "text", "null"
 _NULL_TAGS = (_NULL, "tag:yaml.org,2002:null")
@@ -112,3 +112,30 @@ def compose(text: str) -> Any:
         raise TextYAMLError(str(getattr(e, "problem", None) or e), mark.line + 1 if mark else 0) from None
     except (RecursionError, ValueError, UnicodeError) as e:
         raise TextYAMLError(str(e)) from None
+
+
+def parse_text(text: str) -> Parsed:
+    """Parse one document.
+
+    Values that are reached through aliases are not copied: with aliases present, everything that is no scalar is
+    ``None``, so no document can grow.
+
+    Raises:
+        TextYAMLError: not YAML, an unknown tag, or nested too deeply.
+    """
+    parsed = Parsed()
+    if "*" in text:
+        parsed.seen = set()
+    node = compose(text)
+    if node is None:
+        return parsed
+    try:
+        value = convert(parsed, node)
+    except (RecursionError, ValueError, UnicodeError) as e:
+        if isinstance(e, TextYAMLError):
+            raise
+        raise TextYAMLError(str(e)) from None
+    if parsed.aliases and isinstance(value, dict):
+        value = {k: v for k, v in value.items() if type(v) is str}
+    parsed.value = value
+    return parsed

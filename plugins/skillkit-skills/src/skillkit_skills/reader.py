@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from .codes import REPAIRS
+from skillkit_markdown import REPAIRS, read_front_matter
+
 from .fields import Fields, Gating, read_fields
-from .text import split
-from .yamltext import Parsed, TextYAMLError, parse_text
+
+if TYPE_CHECKING:
+    from skillkit_markdown import Parsed
 
 __all__ = ["ReadSkill", "parse", "read"]
 
@@ -40,25 +42,13 @@ class ReadSkill:
     dropped: Sequence[str] = ()
 
 
-def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] = parse_text) -> ReadSkill:
+def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] | None = None) -> ReadSkill:
     """Read the bytes of a SKILL.md; ``dir_name`` is the name of its directory. Never raises."""
-    found = split(data)
+    found = read_front_matter(data, parse_block)
     diagnostics = found.diagnostics
     if found.rejected and "file-empty" not in diagnostics:
         return ReadSkill("rejected", None, None, "", diagnostics, [])
-    values: Mapping[str, Any] | None = None
-    duplicates: list[str] = []
-    dropped: list[str] = []
-    if found.block is not None and (parsed := _parse(found.block, diagnostics, parse_block)) is not None:
-        duplicates, dropped = parsed.duplicates, parsed.dropped
-        diagnostics += (f"duplicate-key:{key}" for key in dict.fromkeys(duplicates))
-        if parsed.aliases:
-            diagnostics.append("yaml-alias")
-        if isinstance(parsed.value, dict):
-            values = parsed.value
-        else:
-            diagnostics.append("frontmatter-empty" if parsed.value is None else "frontmatter-not-mapping")
-    fields = read_fields(values or {}, found.block or "", dir_name, diagnostics)
+    fields = read_fields(found.values or {}, found.block or "", dir_name, diagnostics)
     status: Status = "ok"
     if found.rejected:
         status = "rejected"
@@ -66,16 +56,7 @@ def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] = pars
         status = "unlisted"
     elif not REPAIRS.isdisjoint(diagnostics):
         status = "repaired"
-    return ReadSkill(status, values, fields, found.body, diagnostics, duplicates, dropped)
-
-
-def _parse(block: str, diagnostics: list[str], parse_block: Callable[[str], Parsed]) -> Parsed | None:
-    try:
-        return parse_block(block)
-    except TextYAMLError:
-        from .repair import repair_block
-
-        return repair_block(block, diagnostics)
+    return ReadSkill(status, found.values, fields, found.body, diagnostics, found.duplicates, found.dropped)
 
 
 def parse(data: bytes, dir_name: str) -> dict[str, Any]:

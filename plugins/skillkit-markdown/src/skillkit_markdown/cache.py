@@ -6,14 +6,14 @@ from typing import Any
 
 from skillkit_core.settings.documents import keep, recall
 
-from .. import __version__
-from .yamltext import Parsed, parse_text
+from . import __version__
+from .yaml_values import Parsed
 
-__all__ = ["Blocks"]
+__all__ = ["FrontMatterCache"]
 
 
-class Blocks:
-    """The parsed frontmatter of the skills of one directory, kept in the cache file ``path``."""
+class FrontMatterCache:
+    """The parsed frontmatter of the files of one directory, kept in the cache file ``path``."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -23,12 +23,14 @@ class Blocks:
         self._met: dict[str, list[Any]] = {}
 
     def parse(self, block: str) -> Parsed:
-        """Parse as :func:`~skillkit_skills.reader.yamltext.parse_text` does."""
+        """Parse as :func:`~skillkit_markdown.yaml_text.parse_text` does."""
         match self._known.get(block):
             case [value, list(duplicates), bool(aliases)]:
                 parsed = Parsed()
                 parsed.value, parsed.duplicates, parsed.aliases = value, duplicates, aliases
             case _:
+                from .yaml_text import parse_text  # what is known already needs no YAML
+
                 parsed = parse_text(block)
         self._met[block] = [parsed.value, parsed.duplicates, parsed.aliases]
         return parsed

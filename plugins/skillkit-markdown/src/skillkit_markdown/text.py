@@ -1,13 +1,13 @@
-"""From the bytes of a SKILL.md to its frontmatter block and its body (SLP-1, rules A and B)."""
+"""From the bytes of a Markdown file to its front matter and its body (SLP-1, rules A and B)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["MAX_BYTES", "Split", "decode", "split"]
+__all__ = ["FENCE", "MAX_BYTES", "Split", "decode", "split"]
 
 MAX_BYTES = 1024 * 1024
-_FENCE = "---"
+FENCE = "---"
 
 
 @dataclass(slots=True)
@@ -18,7 +18,7 @@ class Split:
         block: the text between the fences; ``None``: there is no frontmatter.
         body: the rest, stripped.
         diagnostics: codes of what was noticed.
-        rejected: the file cannot be a skill at all.
+        rejected: the file is no text, too large or empty.
     """
 
     block: str | None = None
@@ -79,7 +79,7 @@ def _cut(text: str, found: Split) -> None:
         if line.strip():
             break
         start = end + 1
-    if line.rstrip() != _FENCE:
+    if line.rstrip() != FENCE:
         found.diagnostics.append("frontmatter-missing")
         found.body = text.strip()
         return
@@ -93,7 +93,7 @@ def _cut(text: str, found: Split) -> None:
             break
         end = text.find("\n", at + 1)
         line = text[at + 1 :] if end < 0 else text[at + 1 : end]
-        if line.rstrip() == _FENCE:
+        if line.rstrip() == FENCE:
             found.block = text[begin : at + 1]
             found.body = "" if end < 0 else text[end + 1 :].strip()
             return
@@ -109,7 +109,7 @@ def _guess_end(text: str, begin: int) -> int:
     at = begin
     for line in text[begin:].splitlines(keepends=True):
         bare = line.strip()
-        if not bare or line[0] == "#" or bare in (_FENCE, "..."):
+        if not bare or line[0] == "#" or bare in (FENCE, "..."):
             return at
         at += len(line)
     return at
@@ -117,4 +117,4 @@ def _guess_end(text: str, begin: int) -> int:
 
 def _after_guess(rest: str) -> str:
     first, _, tail = rest.partition("\n")
-    return (tail if first.strip() in (_FENCE, "...") else rest).strip()
+    return (tail if first.strip() in (FENCE, "...") else rest).strip()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from unicodedata import normalize
 
-from .codes import REPAIRS
+from skillkit_markdown import REPAIRS
 
 __all__ = ["spec_errors"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..allowed_tools import tokens
-from .yamltext import TextYAMLError, parse_text
+from skillkit_markdown import TextYAMLError, flag
 
-__all__ = ["OS_ALIASES", "Fields", "Gating", "flag", "normal_os", "read_fields", "text_list"]
+__all__ = ["OS_ALIASES", "Fields", "Gating", "normal_os", "read_fields", "text_list", "tokens"]
 
 NAMESPACES = ("openclaw", "moltbot", "clawdbot", "clawdis", "clawdhub")
 OS_ALIASES = {"macos": "darwin", "mac": "darwin", "osx": "darwin", "windows": "win32", "win": "win32"}
@@ -23,8 +22,6 @@ _REQUIRES = {
     "os": "os",
 }
 _OUTSIDE = ("requires", "gating", "bins", "anyBins", "os", "install", "primaryEnv")
-_TRUE = frozenset(("true", "yes", "on", "1"))
-_FALSE = frozenset(("false", "no", "off", "0"))
 _COMMENT = r"(?m)^(name|description):[ \t]+(?![\"'|>#])[^\n]*?[ \t]#"
 
 
@@ -67,14 +64,6 @@ class Fields:
     homepage: str | None
 
 
-def flag(value: Any, default: bool) -> bool:
-    """A boolean word in any case; anything else means ``default``."""
-    if isinstance(value, bool):
-        return value
-    word = value.strip().lower() if isinstance(value, str) else ""
-    return True if word in _TRUE else False if word in _FALSE else default
-
-
 def text_list(value: Any, where: str = "", diagnostics: list[str] | None = None) -> list[str]:
     """A list of texts: a list, or one text with commas. Objects give their ``name`` or ``key``."""
     if isinstance(value, str):
@@ -90,6 +79,32 @@ def text_list(value: Any, where: str = "", diagnostics: list[str] | None = None)
         if isinstance(item, str) and item.strip():
             found.append(item.strip())
     return found
+
+
+def tokens(value: Any) -> list[str]:
+    """The tokens of an ``allowed-tools`` value: text or a list of texts, split at blanks and commas outside parentheses."""
+    if isinstance(value, str):
+        return _split(value)
+    if isinstance(value, Sequence):
+        return [token for item in value if isinstance(item, str) for token in _split(item)]
+    return []
+
+
+def _split(text: str) -> list[str]:
+    if "(" not in text:
+        return text.replace(",", " ").split()
+    found: list[str] = []
+    word = ""
+    depth = 0
+    for char in text:
+        if depth == 0 and (char == "," or char.isspace()):
+            if word:
+                found.append(word)
+            word = ""
+            continue
+        depth += (char == "(") - (char == ")" and depth > 0)
+        word += char
+    return [*found, word.strip()] if word.strip() else found
 
 
 def normal_os(names: list[str], diagnostics: list[str] | None = None) -> list[str]:
@@ -164,6 +179,8 @@ def _description(value: Any, diagnostics: list[str]) -> str | None:
 
 def _metadata(value: Any, diagnostics: list[str]) -> Mapping[str, Any]:
     if isinstance(value, str):
+        from skillkit_markdown import parse_text  # imports YAML, which few files of a start need
+
         diagnostics.append("metadata-string")
         try:
             value = parse_text(value).value

@@ -6,7 +6,8 @@ import json
 import re
 from typing import Any
 
-from .yamltext import Parsed, TextYAMLError, parse_text
+from .yaml_text import parse_text
+from .yaml_values import Parsed, TextYAMLError
 
 __all__ = ["CONFLICT", "FORBIDDEN", "INDENT_TABS", "KEY", "repair_block", "same_lines", "segments"]
 
