@@ -66,7 +66,38 @@ _WHERE = {
     "flag": "yaml_values",
     "natural": "yaml_values",
 }
-__all__ = sorted((*_WHERE, "project_places"))
+__all__ = [
+    "MAX_BYTES",
+    "REPAIRS",
+    "SENTENCES",
+    "FileError",
+    "FileLines",
+    "Folder",
+    "FrontMatter",
+    "FrontMatterCache",
+    "KeyLine",
+    "MarkdownFile",
+    "NamedFile",
+    "Parsed",
+    "TextYAMLError",
+    "Unusable",
+    "collect",
+    "decode",
+    "error_line",
+    "flag",
+    "folders_of",
+    "lines_of_text",
+    "lost",
+    "markdown_files",
+    "mended",
+    "natural",
+    "parse_text",
+    "project_places",
+    "read_bytes",
+    "read_front_matter",
+    "read_inside",
+    "sentence",
+]
 
 
 def project_places(kind: str) -> Mapping[str, str]:

@@ -49,9 +49,27 @@ _WHERE = {
     "WordIndex": "words",
 }
 __all__ = [
-    "ActionResult", "Found", "Request", "SkillFolderLoader", "SkillIndex", "WordIndex", "files_digest", "gate",
-    "index_of", "listing", "parse", "pre_approved", "read", "reasons", "render_catalogue", "run_action",
-    "skill_content", "skill_tools", "skills_of", "split_args", "substitute",
+    "ActionResult",
+    "Found",
+    "Request",
+    "SkillFolderLoader",
+    "SkillIndex",
+    "WordIndex",
+    "files_digest",
+    "gate",
+    "index_of",
+    "listing",
+    "parse",
+    "pre_approved",
+    "read",
+    "reasons",
+    "render_catalogue",
+    "run_action",
+    "skill_content",
+    "skill_tools",
+    "skills_of",
+    "split_args",
+    "substitute",
 ]  # fmt: skip
 
 
