@@ -53,7 +53,10 @@ def pytest_collection_finish():
 
 
 # What only a few commands import, with large libraries: each fork would copy the tables of their pages.
-RARE = ("skillkit_mcp", "skillkit_web_tools", "skillkit_testkit", "skillkit_chat.conversation", "skillkit_chat.rpc")
+RARE = (
+    "skillkit_mcp", "skillkit_web_tools", "skillkit_testkit", "skillkit_recorder",
+    "skillkit_chat.conversation", "skillkit_chat.rpc",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")

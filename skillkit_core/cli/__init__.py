@@ -1,5 +1,7 @@
 """The command line: the root command, the commands of the core, and one way to print."""
 
+__all__ = ["entry"]
+
 
 def entry() -> None:
     """Run the console script, and import the rest only here, so that an interrupt at any time is no traceback."""

@@ -1,33 +1,45 @@
-"""Testing SkillKit plugins: a scripted model server, conformance suites, a recorder of sessions, and pytest fixtures.
+"""Testing SkillKit plugins: a scripted model server, conformance suites and pytest fixtures.
 
 Names are imported when they are first used (PEP 562).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from .auto_rule import auto
+    from .received import ReceivedRequest
+    from .server import LLMServer
+    from .terminal import Terminal
+    from .turns import Call, Cut, Fail, Gate, Hang, Raw, Reply
+
+__all__ = [
+    "Call",
+    "Cut",
+    "Fail",
+    "Gate",
+    "Hang",
+    "LLMServer",
+    "Raw",
+    "ReceivedRequest",
+    "Reply",
+    "Terminal",
+    "auto",
+]
 __version__ = "0.1.0"
 
-_WHERE: dict[str, str] = {
+_WHERE = {
     **dict.fromkeys(("Call", "Cut", "Fail", "Gate", "Hang", "Raw", "Reply"), "turns"),
-    "Difference": "recorder.differences",
     "LLMServer": "server",
     "ReceivedRequest": "received",
-    "Recorder": "recorder.recorder",
-    "Recording": "recorder.recording",
-    "RecordingError": "recorder.recording",
-    "Replay": "recorder.replay",
     "Terminal": "terminal",
     "auto": "auto_rule",
-    "replay": "recorder.replay",
 }
 
 
 def __getattr__(name: str) -> Any:
-    module = _WHERE.get(name)
-    if module is None:
+    if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{module}"), name)
+    return getattr(import_module(f".{_WHERE[name]}", __name__), name)

@@ -163,7 +163,7 @@ def main() -> None:
         job = _serve(jobs)
     if job is not None:
         _become(path, **job)
-        from skillkit_core.cli.main import entry
+        from skillkit_core.cli import entry
 
         try:
             entry()

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .command_line import CommandLine
     from .fork_server import ForkServer
     from .home import Home
-    from .recorder.replay import Replay
     from .server import LLMServer
     from .tally import Tally
 
@@ -38,25 +37,6 @@ def llm_server() -> Iterator[LLMServer]:
     with LLMServer() as server:
         yield server
     server.check()
-
-
-@pytest.fixture
-def replay_recording() -> Callable[..., Replay]:
-    """``replay_recording(path, plugins=[...])`` replays a recorded session and fails with what differs.
-
-    Takes what :func:`~skillkit_testkit.replay` takes, and gives the :class:`~skillkit_testkit.Replay`.
-    """
-    import asyncio
-
-    from .recorder.replay import replay
-
-    def check(recording: Any, **options: Any) -> Replay:
-        done = asyncio.run(replay(recording, **options))
-        if not done.matches:
-            pytest.fail(done.report(), pytrace=False)
-        return done
-
-    return check
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal
 from ..turns import Call, Fail, Reply
 
 __all__ = [
-    "CREATED", "Answer", "Item", "OfferedTool", "RequestDecoder", "Wire", "WireEvent", "calls_problem", "sse", "text_of",
+    "CREATED", "Answer", "Item", "OfferedTool", "RequestDecoder", "Wire", "WireEvent", "calls_problem",
+    "openai_error", "sse", "text_of",
 ]  # fmt: skip
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
@@ -169,3 +170,27 @@ def calls_problem(items: Iterable[Item]) -> str | None:
         elif item.kind == "user" and open_calls:
             return f"tool call {open_calls[0]!r} has no result"
     return f"tool call {open_calls[0]!r} has no result" if open_calls else None
+
+
+ERROR: dict[int, tuple[str, str | None]] = {
+    401: ("invalid_request_error", "invalid_api_key"),
+    403: ("invalid_request_error", "permission_denied"),
+    404: ("invalid_request_error", "model_not_found"),
+    429: ("requests", "rate_limit_exceeded"),
+}
+
+
+def openai_error(fail: Fail) -> dict[str, Any]:
+    """The ``error`` object of both OpenAI wires; a given type is also the code."""
+    default = ("server_error" if fail.status >= 500 else "invalid_request_error", None)
+    kind, code = (fail.type, fail.type) if fail.type else ERROR.get(fail.status, default)
+    message = fail.message
+    if kind == "overflow":
+        kind, code = "invalid_request_error", "context_length_exceeded"
+        message = (
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens."
+        )
+    elif kind == "quota":
+        kind = code = "insufficient_quota"
+        message = "You exceeded your current quota, please check your plan and billing details."
+    return {"message": message, "type": kind, "param": None, "code": code}

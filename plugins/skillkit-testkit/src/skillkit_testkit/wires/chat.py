@@ -9,21 +9,15 @@ from skillkit_core.messages import StopReason
 from skillkit_core.models import TokenUsage
 
 from ..turns import Fail
-from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, sse, text_of
+from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, openai_error, sse, text_of
 
-__all__ = ["OpenAIChat", "openai_error"]
+__all__ = ["OpenAIChat"]
 
 STOP: dict[str, str] = {
     StopReason.stop: "stop",
     StopReason.tool_calls: "tool_calls",
     StopReason.length: "length",
     StopReason.refusal: "content_filter",
-}
-ERROR: dict[int, tuple[str, str | None]] = {
-    401: ("invalid_request_error", "invalid_api_key"),
-    403: ("invalid_request_error", "permission_denied"),
-    404: ("invalid_request_error", "model_not_found"),
-    429: ("requests", "rate_limit_exceeded"),
 }
 
 
@@ -131,22 +125,6 @@ class OpenAIChat(Wire):
     def _stop(self, answer: Answer) -> str:
         reason = answer.reply.stop_reason
         return STOP.get(reason, str(reason))
-
-
-def openai_error(fail: Fail) -> dict[str, Any]:
-    """The ``error`` object of both OpenAI wires; a given type is also the code."""
-    default = ("server_error" if fail.status >= 500 else "invalid_request_error", None)
-    kind, code = (fail.type, fail.type) if fail.type else ERROR.get(fail.status, default)
-    message = fail.message
-    if kind == "overflow":
-        kind, code = "invalid_request_error", "context_length_exceeded"
-        message = (
-            "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens."
-        )
-    elif kind == "quota":
-        kind = code = "insufficient_quota"
-        message = "You exceeded your current quota, please check your plan and billing details."
-    return {"message": message, "type": kind, "param": None, "code": code}
 
 
 def _usage(u: TokenUsage) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from skillkit_core.messages import StopReason
 from skillkit_core.models import TokenUsage
 
 from ..turns import Fail
-from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, sse, text_of
-from .chat import openai_error
+from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, openai_error, sse, text_of
 
 __all__ = ["OpenAIResponses"]
 

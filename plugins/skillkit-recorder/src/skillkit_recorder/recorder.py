@@ -12,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from skillkit_core import UNSET, AgentRunner, SkillKitError, Tool, UsageError, __version__
-from skillkit_core.agent.target import Target
+from skillkit_core import UNSET, AgentRunner, SkillKitError, Target, Tool, UsageError, __version__
 from skillkit_core.agent.tool_call import IN_PROCESS
 from skillkit_core.contracts.session_store import OFF_PATH
 from skillkit_core.events.subscriptions import HandlerRecord

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from .received import Item, OfferedTool, ReceivedRequest
-from .turns import Call, Cut, Fail, Gate, Hang, Raw, Reply, Turn, TurnFunction
-from .wires import WIRES
-from .wires.base import CREATED, Answer, Wire
-from .writing import plan, write_cut
+from ..received import Item, OfferedTool, ReceivedRequest
+from ..turns import Call, Cut, Fail, Gate, Hang, Raw, Reply, Turn, TurnFunction
+from ..wires import WIRES
+from ..wires.base import CREATED, Answer, Wire
+from ..writing import plan, write_cut
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -335,9 +335,3 @@ def _json(data: Mapping[str, Any], status: int = 200, headers: Mapping[str, str]
     return web.Response(
         body=body, status=status, content_type="application/json", charset="utf-8", headers={**ids, **(headers or {})}
     )
-
-
-if __name__ == "__main__":
-    from skillkit_testkit.cli import main
-
-    main()

@@ -32,7 +32,7 @@ from .forms import EventForms, MessageForms, RequestForms
 from .values import decision_to_json, error_to_json, output_to_json, plain
 
 if TYPE_CHECKING:
-    from skillkit_core.agent.clock import Clock
+    from skillkit_core import Clock
 
 __all__ = ["Journal", "WatchedAdapter", "WatchedApprover", "WatchedClock", "WatchedExecutor", "in_call"]
 

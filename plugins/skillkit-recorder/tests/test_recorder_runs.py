@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Recorder, Recording, replay
-from testkit_scripted import SECRET, counting, scripted
+from recorder_scripted import SECRET, counting, scripted
+from skillkit_recorder import Recorder, Recording, replay
 
 from skillkit_core import (
     AgentConfig,

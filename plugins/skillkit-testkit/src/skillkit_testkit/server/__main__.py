@@ -9,10 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .auto_rule import auto
-from .server import LLMServer, ReceivedRequest, Reply, Turn
-
-__all__ = ["main"]
+from ..auto_rule import auto
+from . import LLMServer, ReceivedRequest, Reply, Turn
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -77,3 +75,7 @@ def _log(path: Path | None, requests: Sequence[ReceivedRequest], logged: int) ->
                 entry = {"number": r.number, "method": r.method, "path": r.path, "body": r.body}
                 file.write(json.dumps(entry, ensure_ascii=False) + "\n")
     return logged + len(new)
+
+
+if __name__ == "__main__":
+    main()

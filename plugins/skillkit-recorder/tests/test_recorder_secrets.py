@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Recorder, replay
+from skillkit_recorder import Recorder, replay
 
 from skillkit_core import (
     AgentConfig,

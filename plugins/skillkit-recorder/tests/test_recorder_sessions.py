@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Recorder, Recording, Replay, replay
+from skillkit_recorder import Recorder, Recording, Replay, replay
 
 from skillkit_core import (
     AgentConfig,

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from .entrances import Key
-from .script import Script
+
+if TYPE_CHECKING:
+    from .script import Script
 
 __all__ = ["Order"]
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skillkit_core import AgentRunner, SessionError, UnknownSession
-from skillkit_core.agent.clock import Clock
+from skillkit_core import AgentRunner, Clock, MemoryStore, Session, SessionError, UnknownSession
 from skillkit_core.agent.conversation import Conversation
-from skillkit_core.agent.session import Session
 from skillkit_core.contracts.session_store import OFF_PATH, SessionEntry, SessionHeader
 from skillkit_core.frozen import freeze
-from skillkit_core.host.memory import MemoryStore
 
 from .records import Kept, Talked
 

@@ -160,7 +160,7 @@ def _check_version(line: JSON, where: str) -> None:
         raise RecordingError(
             f"it was written by a newer version (format {version}, this one reads {VERSION})",
             where=where,
-            hint="pip install --upgrade skillkit-testkit",
+            hint="pip install --upgrade skillkit-recorder",
         )
 
 

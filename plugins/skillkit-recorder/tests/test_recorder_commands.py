@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Fail, Gate, Recorder, Reply as Answer
+from skillkit_recorder import Recorder
+from skillkit_testkit import Fail, Gate, Reply as Answer
 
 from skillkit_core import AgentConfig, AgentRunner, Host, Tool
 from skillkit_core.testing import Call, Reply, ScriptedModel
@@ -44,19 +45,19 @@ def recorded(tmp_path: Path) -> Path:
 
 
 def test_a_recording_that_matches_ends_with_0(recorded: Path, skillkit_cli: Any) -> None:
-    done = skillkit_cli("--plugins", "testkit", "replay", recorded).ok()
+    done = skillkit_cli("--plugins", "recorder", "replay", recorded).ok()
     assert done.stdout.startswith("the replay matches: 2 requests, 1 tool execution, ")
-    told = skillkit_cli("--plugins", "testkit", "replay", recorded, "--json").ok().json
+    told = skillkit_cli("--plugins", "recorder", "replay", recorded, "--json").ok().json
     assert told["matches"] is True and told["differences"] == []
     assert [response["content"] for response in told["responses"]] == ["Done."]
 
 
 def test_a_recording_that_differs_ends_with_1_and_says_where(recorded: Path, skillkit_cli: Any) -> None:
     recorded.write_text(recorded.read_text().replace("HELLO", "HULLO", 1))  # what the tool gave; not what was seen then
-    done = skillkit_cli("--plugins", "testkit", "replay", recorded)
+    done = skillkit_cli("--plugins", "recorder", "replay", recorded)
     assert done.exit_code == 1
     assert 'after_tool_result of shout (call_1): content[0].text: expected "HELLO", got "HULLO"' in done.stdout
-    told = skillkit_cli("--plugins", "testkit", "replay", recorded, "--json", "--event", "tool_execution_end")
+    told = skillkit_cli("--plugins", "recorder", "replay", recorded, "--json", "--event", "tool_execution_end")
     assert told.exit_code == 1
     assert [(d["path"], d["expected"], d["got"]) for d in told.json["differences"]] == [
         ("content[0].text", "HELLO", "HULLO")
@@ -64,7 +65,7 @@ def test_a_recording_that_differs_ends_with_1_and_says_where(recorded: Path, ski
 
 
 def test_one_type_of_event_is_compared_and_counted(recorded: Path, skillkit_cli: Any) -> None:
-    done = skillkit_cli("--plugins", "testkit", "replay", recorded, "--event", "tool_call").ok()
+    done = skillkit_cli("--plugins", "recorder", "replay", recorded, "--event", "tool_call").ok()
     assert done.stdout == "the replay matches: 1 event of type before_tool_call\n"
 
 
@@ -81,7 +82,7 @@ def test_one_type_of_event_is_compared_and_counted(recorded: Path, skillkit_cli:
         (lambda lines: [*lines[:4], "7\n"], "{file}:5: the line is damaged: no JSON object"),
         (
             lambda lines: [lines[0].replace('"version": 1', '"version": 9')],
-            "{file}:1: it was written by a newer version (format 9, this one reads 1); pip install --upgrade skillkit-testkit",
+            "{file}:1: it was written by a newer version (format 9, this one reads 1); pip install --upgrade skillkit-recorder",
         ),
     ],
 )

@@ -14,9 +14,9 @@ from skillkit_core import (
     LLMRequest,
     ModelDefinition,
     SkillKitError,
+    Target,
     Tool,
 )
-from skillkit_core.agent.target import Target
 from skillkit_core.events.types import Event
 
 from .compare import Comparison, MessagesSeen, compared

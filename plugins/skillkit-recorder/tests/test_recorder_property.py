@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings, strategies as st
-from skillkit_testkit import Recorder, Recording, replay
+from skillkit_recorder import Recorder, Recording, replay
 
 from skillkit_core import (
     AgentConfig,

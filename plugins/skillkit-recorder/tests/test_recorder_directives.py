@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Recorder, replay
-from skillkit_testkit.recorder.directives import watch_directives
-from testkit_scripted import scripted
+from recorder_scripted import scripted
+from skillkit_recorder import Recorder, replay
+from skillkit_recorder.directives import watch_directives
 
 from skillkit_core import (
     AgentConfig,

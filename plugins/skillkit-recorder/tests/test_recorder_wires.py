@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Call, Fail, Recorder, Recording, RecordingError, Reply, replay
-from testkit_scripted import SECRET, counting, scripted
+from recorder_scripted import SECRET, counting, scripted
+from skillkit_recorder import Recorder, Recording, RecordingError, replay
+from skillkit_testkit import Call, Fail, Reply
 
 from skillkit_core import (
     AgentConfig,
@@ -67,7 +68,7 @@ def test_a_session_over_a_real_wire_replays_in_another_process_without_it(
     assert ran == [2, 5] and SECRET not in path.read_text()
     program = """
         import asyncio, sys
-        from skillkit_testkit import replay
+        from skillkit_recorder import replay
         done = asyncio.run(replay(sys.argv[1]))
         print(done.report())
         print(done.response.content)

@@ -15,7 +15,7 @@ from skillkit_core.cli.output import echo, json_option, print_json, style
 
 from .recorder import Recorder
 from .recording import Recording
-from .replay import replay as play
+from .replaying import replay as play
 
 __all__ = ["record", "replay"]
 
@@ -25,7 +25,7 @@ HEAD = b'{"type": "recording"'  # how the file of a recording begins
 class _Records:
     """Records the first agent that opens a session."""
 
-    name = "recorder"
+    name = "recording"
     watches_only = True  # it is no part of what is recorded
 
     def __init__(self, path: Path) -> None:
@@ -103,7 +103,7 @@ def _check_place(file: Path) -> None:
 def replay(ctx: click.Context, file: Path, events: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Replay a recorded session without a network and without running its tools, and say what differs.
 
-    The plugins that are enabled take part: 'skillkit --plugins testkit replay FILE' replays without any other,
+    The plugins that are enabled take part: 'skillkit --plugins recorder replay FILE' replays without any other,
     'skillkit -P no:NAME replay FILE' without one. Exit code 0: it matches, 1: it differs, 2: the file cannot be used.
     """
     recording = Recording.load(file)
