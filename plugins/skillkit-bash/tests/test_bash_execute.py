@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from skillkit_bash import BashRuntime
-from skillkit_bash.environment import clean_environment
+from skillkit_bash.runtime import clean_environment
 
 from skillkit_core.errors import ToolError
 

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 from skillkit_bash import BashRuntime, Lines
-from skillkit_bash.capture import Capture
 from skillkit_bash.config import BashConfig
 from skillkit_bash.spill import KEEP_SECONDS, SpillDirectory, SpillFile
+from skillkit_process import Capture
 
 PYTHON = sys.executable
 

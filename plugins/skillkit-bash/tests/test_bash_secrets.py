@@ -7,7 +7,7 @@ import asyncio
 import pytest
 import skillkit_bash.plugin
 from skillkit_bash import BashRuntime
-from skillkit_bash.capture import Mask
+from skillkit_process import Mask
 
 from skillkit_core import AgentConfig, AgentRunner, ToolResultMessage
 from skillkit_core.testing import Call, Reply, ScriptedModel, ScriptedUser

@@ -6,8 +6,8 @@ import shutil
 import sys
 
 import pytest
-from skillkit_bash.process import misses_terminal
-from skillkit_bash.tool import NEEDS_TERMINAL, describe
+from skillkit_bash.terminal import NEEDS_TERMINAL, misses_terminal
+from skillkit_bash.tool import describe
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -50,7 +50,7 @@ def test_a_command_without_the_terminal_that_it_needs_fails_at_once_and_says_why
     ids=["vim", "an editor below a shell", "stderr as stdin"],
 )
 def test_an_editor_that_waits_is_ended_instead_of_waited_for(runtime, go, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("skillkit_bash.run.LOOK", 0.5)
+    monkeypatch.setattr("skillkit_process.child.LOOK", 0.5)
     result = go(runtime.execute(command, tmp_path, timeout=50))
     assert result.needs_terminal and result.exit_code is None and not result.timed_out
     assert "edited" not in result.stdout
@@ -75,7 +75,7 @@ def test_other_failures_are_not_blamed_on_a_terminal(runtime, go, command):
 
 
 def test_what_works_without_a_terminal_works(runtime, go, tmp_path, monkeypatch):
-    monkeypatch.setattr("skillkit_bash.run.LOOK", 0.05)
+    monkeypatch.setattr("skillkit_process.child.LOOK", 0.05)
     result = go(runtime.execute("cat 0<&1 </dev/null; sleep 0.4; less /etc/passwd", tmp_path))
     assert result.ok and "root" in result.stdout and not result.needs_terminal
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from functools import partial
 
 import pytest
-from skillkit_bash import run as run_module
+from skillkit_process import run
 
 from skillkit_core.abort import AbortSignal
 
@@ -119,7 +120,7 @@ def test_the_last_words_of_a_terminated_command_are_heard(runtime, go):
 
 
 def test_who_ignores_sigterm_is_killed_after_the_grace(runtime, go, gone, monkeypatch):
-    monkeypatch.setattr(run_module, "GRACE", 0.05)
+    monkeypatch.setattr("skillkit_bash.runtime.run", partial(run, grace=0.05))
 
     async def scenario():
         signal = AbortSignal()
@@ -133,7 +134,7 @@ def test_who_ignores_sigterm_is_killed_after_the_grace(runtime, go, gone, monkey
 
 
 def test_a_second_cancellation_does_not_wait_for_the_grace(runtime, go, gone, monkeypatch):
-    monkeypatch.setattr(run_module, "GRACE", 1000.0)
+    monkeypatch.setattr("skillkit_bash.runtime.run", partial(run, grace=1000.0))
 
     async def scenario():
         task, pids = await started(runtime, STUBBORN, 2)
@@ -284,7 +285,7 @@ class TestWithoutPidfds:
 
 
 def test_without_proc_the_group_is_ended(runtime, go, gone, monkeypatch):
-    monkeypatch.setattr("skillkit_bash.tree._HAS_PROC", False)
+    monkeypatch.setattr("skillkit_process.table.HAS_PROC", False)
     result = go(runtime.execute(TREES["background"], timeout=1))
     assert result.timed_out
     assert all(gone(int(pid)) for pid in result.stdout.split())

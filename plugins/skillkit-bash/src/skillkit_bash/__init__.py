@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skillkit_process import Lines as Lines
+
     from .config import BashConfig as BashConfig
-    from .lines import Lines as Lines
     from .runtime import BashRuntime as BashRuntime
 
-_MODULE_OF = {"BashConfig": "config", "BashRuntime": "runtime", "Lines": "lines"}
+_MODULE_OF = {"BashConfig": ".config", "BashRuntime": ".runtime", "Lines": "skillkit_process"}
 
 __all__ = ["BashConfig", "BashRuntime", "Lines"]
 
@@ -20,6 +21,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f".{module}", __name__), name)
+    value = getattr(import_module(module, __name__), name)
     globals()[name] = value
     return value

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillkit_core.abort import AbortSignal
-from skillkit_core.contracts.runtime import ExecutionResult, OnOutput, SkillRuntime
+from skillkit_process import Capture, Mask, environment, run
 
-from .capture import Capture, Mask
-from .environment import clean_environment
-from .process import misses_terminal, start
-from .run import Run
+from skillkit_core import AbortSignal, ExecutionResult, OnOutput, SkillRuntime
+
 from .spill import MAX_TOTAL, SpillDirectory
+from .terminal import misses_terminal
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
     from .config import BashConfig
 
-__all__ = ["BashRuntime"]
+__all__ = ["BashRuntime", "clean_environment"]
+
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def clean_environment(
+    allow: Iterable[str] = (), *, path: str | None = None, host: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the variables of ``host`` that a command may see, as :func:`skillkit_process.environment` does.
+
+    ``TERM`` is always ``dumb``: nothing that runs here has a terminal.
+
+    Args:
+        allow: further names.
+        path: ``PATH``; default: the host's, else a common one.
+        host: where the variables are; default: ``os.environ``.
+    """
+    env = environment(allow, host)
+    return {**env, "PATH": path or env.get("PATH") or _DEFAULT_PATH, "TERM": "dumb"}
 
 
 class BashRuntime(SkillRuntime):
@@ -40,7 +55,7 @@ class BashRuntime(SkillRuntime):
       last write, or earlier when all these files grow beyond ``max_kept_output``. ``truncated`` without a path: the disk
       refused.
     - A timeout, an abort and a cancelled caller end the whole tree: SIGTERM, two seconds, SIGKILL; see
-      :mod:`skillkit_bash.tree` for who is found. ``exit_code`` is then ``None``.
+      :class:`skillkit_process.Tree` for who is found. ``exit_code`` is then ``None``.
     - When the command exits by itself, what it left in its session is ended the same way; a pipe that somebody else keeps
       open is waited for a quarter of a second. To leave a server running: ``setsid -f server >log 2>&1``.
     - A secret of the host in the environment of a command is ``***`` in all output of it, the file too.
@@ -96,43 +111,30 @@ class BashRuntime(SkillRuntime):
             for name, heard in (("stdout", on_output), ("stderr", on_error_output or on_output))
         )
         began = time.monotonic()
-        run = Run(start(self._argv(command), cwd=cwd, env=env, stdin=stdin), stdout, stderr)
         try:
-            end = await run.wait(timeout, signal)
-            if end == "exited":
-                await run.finish()
-            else:
-                await run.end()
-        except BaseException:  # a cancelled caller or a subscriber's exception: leave nothing behind
-            stdout.mute()
-            stderr.mute()
-            try:
-                await run.end()
-            except asyncio.CancelledError:  # again: the caller does not want to wait
-                run.kill_now()
-                raise
-            finally:
-                stdout.discard()
-                stderr.discard()
+            how, code = await run(
+                self._argv(command), stdout, stderr, cwd=cwd, env=env, stdin=stdin, timeout=timeout, signal=signal
+            )
+        except BaseException:  # nobody gets a result that could name the files
+            stdout.discard()
+            stderr.discard()
             raise
-        finally:
-            run.close()
         out, out_cut, out_path = stdout.finish()
         err, err_cut, err_path = stderr.finish()
-        failed = end == "timeout" or (end == "exited" and run.exit_code != 0)
+        failed = how == "timeout" or (how == "exited" and code != 0)
         return ExecutionResult(
             stdout=out,
             stderr=err,
-            exit_code=run.exit_code if end == "exited" else None,
-            timed_out=end == "timeout",
-            aborted=end == "aborted",
+            exit_code=code,
+            timed_out=how == "timeout",
+            aborted=how == "aborted",
             truncated=out_cut or err_cut,
             stdout_path=out_path,
             stderr_path=err_path,
             stdout_bytes=stdout.total,
             stderr_bytes=stderr.total,
             duration=time.monotonic() - began,
-            needs_terminal=end == "terminal" or (failed and misses_terminal(err if err.strip() else out)),
+            needs_terminal=how == "terminal" or (failed and misses_terminal(err if err.strip() else out)),
         )
 
     def _secrets(self, env: Mapping[str, str]) -> list[str]:

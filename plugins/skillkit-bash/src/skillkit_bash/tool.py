@@ -6,22 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.contracts.runtime import ExecutionResult, SkillRuntime
-from skillkit_core.errors import ToolError
-from skillkit_core.tools import ToolContext, ToolOutput
+from skillkit_core import ExecutionResult, SkillRuntime, ToolContext, ToolError, ToolOutput
 
 from .config import BashConfig
-from .environment import clean_environment
+from .runtime import clean_environment
+from .terminal import NEEDS_TERMINAL
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
 __all__ = ["describe", "run_command"]
-
-NEEDS_TERMINAL = (
-    "[this needs a terminal or somebody who types, and there is neither: use options that ask nothing (--yes, --batch, -m TEXT), "
-    "pipe the answers in, or ask the user to run it in a terminal]"
-)
 
 
 async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:

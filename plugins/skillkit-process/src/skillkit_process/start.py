@@ -1,102 +1,101 @@
-"""Starting a command: its pipes, its session, and the words for what can go wrong."""
+"""Starting a program: its pipes, its session, and the words for what can go wrong."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final, Literal, NamedTuple, TypeAlias
 
-from skillkit_core.errors import ToolError
+from skillkit_core import ToolError
 
-__all__ = ["Started", "misses_terminal", "start"]
+__all__ = ["PIPE", "Started", "Stdin", "start"]
 
-PIPE_SIZE = 1 << 20
-# What the kernel says of a terminal that is not there (ENXIO, ENOTTY), and what programs say that looked for one themselves.
-_NO_TERMINAL = (  # compiled when a command failed
-    r"/dev/tty|inappropriate ioctl for device|could not read (?:username|password)|EOF when reading a line|"
-    r"(?<!because stdin is )\bnot (?:from |to )?an? (?:tty|terminal)\b|\bno tty\b|\b(?:failed|non) tty\b|"
-    r"\bterminal is (?:required|dumb|not fully functional)\b|error opening terminal|needs? (?:a|an interactive) terminal|"
-    r"must be run (?:from|in) an? (?:interactive )?terminal|raw mode is not supported"
-)
-_HARMLESS = re.compile(r"^.*(?:no job control in this shell|cannot set terminal process group).*$", re.M)
+PIPE: Final = "pipe"
+Stdin: TypeAlias = bytes | Literal["pipe"] | None
+_PIPE_SIZE = 1 << 20
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
-    """A running command: the process and the reading ends of its pipes, non-blocking."""
+class Started(NamedTuple):
+    """A running program: the process and this side's ends of its pipes, which do not block.
+
+    Attributes:
+        process: the process.
+        stdout: the end to read.
+        stderr: the end to read.
+        stdin: the end to write; ``None``: it has none.
+    """
 
     process: subprocess.Popen[bytes]
     stdout: int
     stderr: int
+    stdin: int | None
 
 
-def start(argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], stdin: bytes | None) -> Started:
+def start(argv: Sequence[str], *, cwd: str | Path | None, env: Mapping[str, str], stdin: Stdin) -> Started:
     """Start ``argv`` as the leader of a new session, with exactly ``env``.
+
+    Args:
+        stdin: bytes to read, a pipe to write to, or nothing.
 
     Raises:
         ToolError: it cannot be started; the message names the program or the directory.
     """
     if not argv:
         raise ToolError("there is no command to run")
+    cwd = Path(cwd) if cwd is not None else None
     if cwd is not None and not cwd.is_dir():
         what = "is not a directory" if cwd.exists() else "does not exist"
         raise ToolError(f"the working directory {str(cwd)!r} {what}")
-    fds: list[int] = []
+    theirs: list[int] = []
+    ours: list[int] = []
     source: IO[bytes] | None = None
     try:
-        out_read, out_write = _pipe(fds, PIPE_SIZE)
-        err_read, err_write = _pipe(fds, None)
-        source = _source(stdin)
+        out = _pipe(ours, theirs, _PIPE_SIZE)
+        err = _pipe(ours, theirs, None)
+        source = _source(stdin) if isinstance(stdin, bytes) else None
+        given: int | IO[bytes] = source if source is not None else subprocess.DEVNULL
+        writes = None
+        if stdin == PIPE:
+            given, writes = os.pipe()
+            theirs.append(given)
+            ours.append(writes)
         process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL if source is None else source,
-            stdout=out_write,
-            stderr=err_write,
-            start_new_session=True,
+            argv, cwd=cwd, env=dict(env), stdin=given, stdout=theirs[0], stderr=theirs[1], start_new_session=True
         )
-        fds = [out_write, err_write]
-        return Started(process, out_read, err_read)
+        ours = []
+        return Started(process, out, err, writes)
     except (OSError, ValueError) as error:  # ValueError: NUL bytes or lone surrogates in an argument
         raise _explain(error, argv, cwd, env) from error
     finally:
         if source is not None:
             source.close()
-        for fd in fds:
+        for fd in (*theirs, *ours):
             os.close(fd)
 
 
-def misses_terminal(text: str) -> bool:
-    """Whether the last words of a command that failed say that it wanted a terminal, or somebody who types."""
-    return re.search(_NO_TERMINAL, _HARMLESS.sub("", text[-4000:]), re.I) is not None
-
-
-def _pipe(fds: list[int], size: int | None) -> tuple[int, int]:
+def _pipe(ours: list[int], theirs: list[int], size: int | None) -> int:
     read, write = os.pipe()
-    fds += [read, write]
+    ours.append(read)
+    theirs.append(write)
     os.set_blocking(read, False)
     if size is not None and _F_SETPIPE_SZ is not None:
         try:
             fcntl.fcntl(write, _F_SETPIPE_SZ, size)
         except OSError:  # above the user's share of pipe memory: the default size works too
-            return read, write
-    return read, write
+            return read
+    return read
 
 
-def _source(stdin: bytes | None) -> IO[bytes] | None:
-    """A file without a name that holds ``stdin``: no writer has to be kept alive beside the command."""
-    if stdin is None:
-        return None
+def _source(stdin: bytes) -> IO[bytes]:
+    """Return a file without a name that holds ``stdin``: no writer has to be kept alive beside the program."""
     source: IO[bytes]
     if hasattr(os, "memfd_create"):
         source = os.fdopen(os.memfd_create("stdin"), "r+b")

@@ -1,4 +1,4 @@
-"""One output stream of a command: decoded for its subscriber as it arrives, head and tail kept for the result."""
+"""Output in bounded memory: decoded for its subscriber as it arrives, head and tail kept for the result, secrets taken out."""
 
 from __future__ import annotations
 
@@ -6,12 +6,54 @@ import codecs
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Protocol
 
-from .spill import SpillFile
+from .pipes import Sink
 
-__all__ = ["Capture", "Mask"]
+__all__ = ["Capture", "Mask", "Spill", "Tail"]
 
 _decoder = codecs.getincrementaldecoder("utf-8")
+
+
+class Spill(Protocol):
+    """A file for the whole of an output.
+
+    Attributes:
+        path: where it is; ``None``: the disk refused.
+    """
+
+    path: Path | None
+
+    def write(self, data: bytes | bytearray) -> object:
+        """Add ``data``, as far as it fits."""
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+
+    def discard(self) -> None:
+        """Close the file and remove it."""
+
+
+class Tail(Sink):
+    """Keeps the end of a stream.
+
+    Args:
+        limit: bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._kept += data
+        del self._kept[: -self._limit]
+
+    @property
+    def text(self) -> str:
+        """The end of the stream; what is not UTF-8 is U+FFFD."""
+        return _from_character(self._kept).decode("utf-8", "replace")
 
 
 class Mask:
@@ -42,7 +84,7 @@ class Mask:
         return held
 
 
-class Capture:
+class Capture(Sink):
     """Takes the bytes of one stream in bounded memory.
 
     Bytes that are not UTF-8 become U+FFFD; a character may be split over any number of chunks.
@@ -50,7 +92,7 @@ class Capture:
     Args:
         limit: characters that :meth:`finish` keeps: half from the start, half from the end.
         callback: called with decoded text as it arrives.
-        spill: opens the file for the whole output once it does not fit into memory.
+        spill: opens the file for the whole output once it does not fit into memory; ``None``: the middle is lost.
         mask: takes secrets out of everything, the file too.
     """
 
@@ -59,8 +101,8 @@ class Capture:
     def __init__(
         self,
         limit: int,
-        callback: Callable[[str], object] | None,
-        spill: Callable[[], SpillFile | None],
+        callback: Callable[[str], object] | None = None,
+        spill: Callable[[], Spill | None] | None = None,
         mask: Mask | None = None,
     ) -> None:
         self._limit = limit
@@ -69,7 +111,7 @@ class Capture:
         self._decoder = _decoder("replace") if callback is not None else None
         self._spill = spill
         self._mask = mask
-        self._file: SpillFile | None = None
+        self._file: Spill | None = None
         self._head = bytearray()
         self._tail = bytearray()
         self.total = 0
@@ -86,7 +128,7 @@ class Capture:
                 self._callback(text)
 
     def end(self) -> None:
-        """No more bytes: the subscriber gets what the mask kept, and what an unfinished character leaves (U+FFFD)."""
+        """Give the subscriber what the mask kept, and what an unfinished character leaves (U+FFFD)."""
         self._end_mask()
         callback, self._callback = self._callback, None
         if callback is not None and self._decoder is not None:
@@ -125,14 +167,14 @@ class Capture:
             self._take(rest)
 
     def _start_file(self, more: bytes = b"") -> None:
-        self._file = file = self._spill()
+        self._file = file = self._spill() if self._spill is not None else None
         if file is not None:
             file.write(self._head)
             file.write(self._tail)
             file.write(more)
 
     def finish(self) -> tuple[str, bool, Path | None]:
-        """The text to keep, whether that is not everything, and the file with everything."""
+        """Return the text to keep, whether that is not everything, and the file with everything."""
         self._end_mask()
         half = self._half
         if self.total <= 2 * half:
@@ -158,13 +200,13 @@ class Capture:
             self._file.close()
 
     def discard(self) -> None:
-        """Remove the file, if there is one: nobody will get the result that names it."""
+        """Remove the file, if there is one, because nobody will get the result that names it."""
         if self._file is not None:
             self._file.discard()
 
 
 def _from_character(data: bytearray) -> bytearray:
-    """``data`` without the rest of a character that begins before it."""
+    """Return ``data`` without the rest of a character that begins before it."""
     start = 0
     while start < 3 and start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1
