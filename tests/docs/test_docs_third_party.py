@@ -31,7 +31,8 @@ BROUGHT = {
 }
 OURS = [
     "skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-commands", "skillkit-frontend",
-    "skillkit-live", "skillkit-markdown", "skillkit-offline", "skillkit-sessions", "skillkit-skills", "skillkit-transport",
+    "skillkit-live", "skillkit-markdown", "skillkit-offline", "skillkit-process", "skillkit-sessions", "skillkit-skills",
+    "skillkit-transport",
 ]  # fmt: skip
 SECONDS = 300
 

@@ -15,13 +15,11 @@ from skillkit_process import Capture, Mask, environment, run
 
 from skillkit_core import AbortSignal, ExecutionResult, OnOutput, SkillRuntime
 
-from .spill import MAX_TOTAL, SpillDirectory
-from .terminal import misses_terminal
-
 if TYPE_CHECKING:
     from skillkit_core import Host
 
     from .config import BashConfig
+    from .spill import SpillFile
 
 __all__ = ["BashRuntime", "clean_environment"]
 
@@ -85,7 +83,8 @@ class BashRuntime(SkillRuntime):
         self._path = path or (config.path if config else None)
         if spill_dir is None:
             spill_dir = host.cache_dir / "output" if host is not None else _own_temporary_directory()
-        self._spill = SpillDirectory(spill_dir, max_total=config.max_kept_output if config else MAX_TOTAL)
+        self._spill_dir = spill_dir
+        self._max_kept = config.max_kept_output if config else None
 
     async def execute(
         self,
@@ -107,7 +106,7 @@ class BashRuntime(SkillRuntime):
             env = clean_environment(self._env_allow, path=self._path)
         secrets = self._secrets(env)
         stdout, stderr = (
-            Capture(max_output, heard, partial(self._spill.open, name), Mask(secrets) if secrets else None)
+            Capture(max_output, heard, partial(self._spill, name), Mask(secrets) if secrets else None)
             for name, heard in (("stdout", on_output), ("stderr", on_error_output or on_output))
         )
         began = time.monotonic()
@@ -134,8 +133,14 @@ class BashRuntime(SkillRuntime):
             stdout_bytes=stdout.total,
             stderr_bytes=stderr.total,
             duration=time.monotonic() - began,
-            needs_terminal=how == "terminal" or (failed and misses_terminal(err if err.strip() else out)),
+            needs_terminal=how == "terminal" or (failed and _misses_terminal(err if err.strip() else out)),
         )
+
+    def _spill(self, name: str) -> SpillFile | None:
+        """Open a file for the whole of an output."""
+        from .spill import MAX_TOTAL, SpillDirectory
+
+        return SpillDirectory(self._spill_dir, max_total=self._max_kept or MAX_TOTAL).open(name)
 
     def _secrets(self, env: Mapping[str, str]) -> list[str]:
         """The secrets of the host that a command gets to know by its environment."""
@@ -149,6 +154,12 @@ class BashRuntime(SkillRuntime):
             self._shell = shutil.which("bash") or shutil.which("sh") or "/bin/sh"
         # A leading blank means nothing to a shell, but keeps a command that starts with '-' from being an option.
         return [self._shell, "-c", f" {command}" if command.startswith(("-", "+")) else command]
+
+
+def _misses_terminal(text: str) -> bool:
+    from .terminal import misses_terminal
+
+    return misses_terminal(text)
 
 
 def _own_temporary_directory() -> Path:

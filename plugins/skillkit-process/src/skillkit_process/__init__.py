@@ -7,21 +7,20 @@ TYPE_CHECKING = False  # typing costs more than a keeper
 if TYPE_CHECKING:
     from typing import Any
 
-    from .child import Child as Child, End as End
+    from .child import Child as Child, End as End, Ended as Ended, run as run
     from .lines import LineReader as LineReader, Lines as Lines, LineTooLong as LineTooLong
     from .output import Capture as Capture, Mask as Mask, Tail as Tail
     from .pipes import Pipe as Pipe, Sink as Sink
-    from .running import Ended as Ended, run as run
+    from .start import HARMLESS as HARMLESS, environment as environment
     from .table import Process as Process, children as children, process as process, processes as processes
     from .tree import Tree as Tree
-    from .variables import HARMLESS as HARMLESS, environment as environment
 
 _MODULE_OF = {
     "Capture": "output",
     "Child": "child",
     "End": "child",
-    "Ended": "running",
-    "HARMLESS": "variables",
+    "Ended": "child",
+    "HARMLESS": "start",
     "LineReader": "lines",
     "LineTooLong": "lines",
     "Lines": "lines",
@@ -32,10 +31,10 @@ _MODULE_OF = {
     "Tail": "output",
     "Tree": "tree",
     "children": "table",
-    "environment": "variables",
+    "environment": "start",
     "process": "table",
     "processes": "table",
-    "run": "running",
+    "run": "child",
 }
 
 __all__ = [

@@ -14,16 +14,16 @@ from asyncio.streams import FlowControlMixin
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from skillkit_core import AbortSignal
 
-from . import keeper, table
+from . import table
 from .pipes import Pipe, Sink
 from .start import Started, Stdin, start
 from .tree import Tree
 
-__all__ = ["DRAIN", "GRACE", "Child", "End"]
+__all__ = ["DRAIN", "GRACE", "Child", "End", "Ended", "run"]
 
 GRACE: Final = 2.0  # seconds between SIGTERM and SIGKILL (spec, section 7)
 DRAIN: Final = 0.25  # seconds that processes in the background get after the program has exited
@@ -101,7 +101,11 @@ class Child:
         if marked:
             value = uuid.uuid4().hex
             mark, env = f"{_MARK}={value}", {**env, _MARK: value}
-        started = start(keeper.command(argv) if kept else argv, cwd=cwd, env=env, stdin=stdin)
+        if kept:
+            from .keeper import command
+
+            argv = command(argv)
+        started = start(argv, cwd=cwd, env=env, stdin=stdin)
         child = cls(started, stdout, stderr, mark=mark, kept=kept)
         if started.stdin is not None:
             file = os.fdopen(started.stdin, "wb", 0)
@@ -257,9 +261,9 @@ class Child:
             self._drained.cancel()
         self._stop_watching()
         if self._stdin is not None:
-            pipe = self._stdin.transport
-            if pipe.get_write_buffer_size() or not pipe.is_closing():
-                pipe.abort()
+            stdin = self._stdin.transport
+            if stdin.get_write_buffer_size() or not stdin.is_closing():
+                stdin.abort()
         if not self._how.done():
             self._how.cancel()
 
@@ -303,6 +307,66 @@ class Child:
         self._open -= 1
         if not self._open and not self._silent.done():
             self._silent.set_result(None)
+
+
+class Ended(NamedTuple):
+    """How a program ended.
+
+    Attributes:
+        how: ``exited``: by itself; ``timeout``, ``aborted``; ``terminal``: it waited for a terminal that it does not have.
+        code: the exit status of a program that exited by itself, negative for a signal.
+    """
+
+    how: End
+    code: int | None
+
+
+async def run(
+    argv: Sequence[str],
+    stdout: Sink,
+    stderr: Sink,
+    *,
+    env: Mapping[str, str],
+    cwd: str | Path | None = None,
+    stdin: bytes | None = None,
+    timeout: float | None = None,
+    signal: AbortSignal | None = None,
+    grace: float = GRACE,
+) -> Ended:
+    """Run a program, and end everything that it started.
+
+    What a program that exits by itself left in its session is ended, too. A process that left the session may go on.
+
+    Args:
+        argv: the program and its arguments; no shell sees them.
+        stdout: takes what the program writes there.
+        stderr: takes what the program writes there.
+        env: all of its variables.
+        cwd: its folder.
+        stdin: what it reads; ``None``: nothing.
+        timeout: seconds until it is ended.
+        signal: ends it.
+        grace: seconds between SIGTERM and SIGKILL.
+
+    Raises:
+        ToolError: it cannot be started.
+        Exception: what a sink raised.
+    """
+    child = await Child.start(argv, stdout, stderr, env=env, cwd=cwd, stdin=stdin)
+    try:
+        how = await child.wait(timeout, signal)
+        if how == "exited":
+            await child.finish(grace)
+        else:
+            await child.end(grace)
+    except BaseException:  # a cancelled caller or an exception of a sink: leave nothing behind
+        stdout.mute()
+        stderr.mute()
+        await child.end(grace)
+        raise
+    finally:
+        child.close()
+    return Ended(how, child.code if how == "exited" else None)
 
 
 def _watch(

@@ -91,7 +91,7 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: list[str]) -> int:
     """Run ``argv`` with the descriptors 0, 1 and 2, end what it leaves, and return its exit status as a shell has it."""
     adopt_orphans()
     keeper = os.getpid()

@@ -1,4 +1,4 @@
-"""Starting a program: its pipes, its session, and the words for what can go wrong."""
+"""Starting a program: its variables, its pipes, its session, and the words for what can go wrong."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, Literal, NamedTuple, TypeAlias
 
 from skillkit_core import ToolError
 
-__all__ = ["PIPE", "Started", "Stdin", "start"]
+__all__ = ["HARMLESS", "PIPE", "Started", "Stdin", "environment", "start"]
 
+HARMLESS = frozenset({"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"})
+"""The variables that every program may see, besides ``LC_*``."""
 PIPE: Final = "pipe"
 Stdin: TypeAlias = bytes | Literal["pipe"] | None
 _PIPE_SIZE = 1 << 20
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
+
+
+def environment(allow: Iterable[str] = (), host: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables that a program may see: :data:`HARMLESS`, ``LC_*``, and the names in ``allow``.
+
+    Args:
+        allow: further names.
+        host: where the variables are; default: ``os.environ``.
+    """
+    names = HARMLESS | set(allow)
+    source = os.environ if host is None else host
+    return {name: value for name, value in source.items() if name in names or name.startswith("LC_")}
 
 
 class Started(NamedTuple):
