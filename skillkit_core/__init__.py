@@ -77,8 +77,8 @@ contracts.user_interface: AnswerValue Answers NoticeLevel QuestionKind Survey Su
     UserInterface
 descriptors: Command ConfigSection ContextProvider Factory Provider TokenEstimator
 errors: AgentBusy AgentError AmbiguousName AsyncHandlerError ConfigError Diagnostic ErrorKind EventRecursionError
-    HandlerTimeout NoActiveRun PluginError ProviderError ReentrancyError RunAborted SessionCorrupt SessionError
-    SessionLocked SkillKitError ToolError UnknownName UnknownSession UsageError
+    HandlerTimeout NoActiveRun Owner PluginError ProviderError ReentrancyError RunAborted SessionCorrupt SessionError
+    SessionLocked SessionTaken SkillKitError ToolError UnknownName UnknownSession UsageError
 events.bus: EventBus
 events.context: HandlerContext
 events.results: UNSET BeforeAgentEndResult BeforeAgentStartResult BeforeCompactResult ContextTransformResult Continue

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentBusy", "AgentError", "AmbiguousName", "AsyncHandlerError", "ConfigError", "Diagnostic", "ErrorKind",
-    "EventRecursionError", "HandlerTimeout", "NoActiveRun", "PluginError", "ProviderError", "ReentrancyError",
-    "RunAborted", "SessionCorrupt", "SessionError", "SessionLocked", "SkillKitError", "ToolError", "UnknownName",
-    "UnknownSession", "UsageError",
+    "EventRecursionError", "HandlerTimeout", "NoActiveRun", "Owner", "PluginError", "ProviderError", "ReentrancyError",
+    "RunAborted", "SessionCorrupt", "SessionError", "SessionLocked", "SessionTaken", "SkillKitError", "ToolError",
+    "UnknownName", "UnknownSession", "UsageError",
 ]  # fmt: skip
 
 
@@ -175,8 +175,36 @@ class SessionError(SkillKitError):
     """A session cannot be opened, read or written."""
 
 
+class Owner(NamedTuple):
+    """The process that writes a session.
+
+    Attributes:
+        pid: its process id.
+        host: the name of its machine.
+        endpoint: the address under which the process takes clients of the session; ``None``: it takes none.
+    """
+
+    pid: int
+    host: str
+    endpoint: str | None = None
+
+
 class SessionLocked(SessionError):
-    """Another writer has the session open: another process, or another part of this program."""
+    """Another writer has the session open: another process, or another part of this program.
+
+    Attributes:
+        owner: the writer; ``None``: the store does not know.
+    """
+
+    def __init__(
+        self, message: str, *, owner: Owner | None = None, where: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.owner = owner
+
+
+class SessionTaken(SessionError):
+    """Another writer has taken the session over meanwhile. An entry that was refused with this error is not in the session."""
 
 
 class UnknownSession(SessionError, UnknownName):

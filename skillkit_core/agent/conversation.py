@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from ..contracts.session_store import SessionHeader, SessionStore, fork_entries, new_session_id
@@ -36,11 +37,15 @@ class Conversation(Part):
 
     Args:
         given: an open session, a session id of the host's store, ``"new"`` for that store; ``None``: in memory.
+        endpoint: the address, by the id of a session, under which this process takes clients; ``None``: it takes none.
     """
 
-    def __init__(self, agent: AgentRunner, given: Session | str | None) -> None:
+    def __init__(
+        self, agent: AgentRunner, given: Session | str | None, endpoint: Callable[[str], str] | None = None
+    ) -> None:
         super().__init__(agent)
         self._given = given
+        self._endpoint = endpoint
         self._store: SessionStore | None = None
         self._opened = False
         self._opening = asyncio.Lock()
@@ -77,11 +82,16 @@ class Conversation(Part):
             return given, "resume" if given.entries else "new"
         if given is not None and given != "new":
             self._store = agent.host.session_store()
-            return await Session.open(self._store, given, clock), "resume"
+            return await self._open(self._store, given), "resume"
         self._store = MemoryStore() if given is None else agent.host.session_store()
         asking = agent.nesting.parent
         parent = asking.run.agent.session_id if asking is not None and given is not None else None
-        return await Session.create(self._store, clock, cwd=str(agent.cwd), parent=parent), "new"
+        endpoint = self._endpoint
+        return await Session.create(self._store, clock, cwd=str(agent.cwd), parent=parent, endpoint=endpoint), "new"
+
+    async def _open(self, store: SessionStore, session_id: str) -> Session:
+        endpoint = self._endpoint(session_id) if self._endpoint is not None else None
+        return await Session.open(store, session_id, self._agent.clock.time, endpoint=endpoint)
 
     async def _started(self, reason: Reason, previous: str | None = None) -> None:
         """Emit ``session_start``, and persist the messages that its handlers add to the context."""
@@ -105,7 +115,7 @@ class Conversation(Part):
 
     async def fork(self, at: str | Unset | None) -> Session:
         """Switch to a copy of the session up to an entry; see :meth:`AgentRunner.fork`."""
-        old, clock = await self.open(), self._agent.clock.time
+        old = await self.open()
         entry_id = old.leaf_id if isinstance(at, Unset) else at
         old.require(entry_id)
         await self._ask(SessionBeforeForkEvent, "fork", target=entry_id)
@@ -118,7 +128,10 @@ class Conversation(Part):
             header = SessionHeader(new_session_id(now), now, old.handle.header.cwd, parent_session=old.id)
             self._store = MemoryStore() if old.location is None else self._agent.host.session_store()
             handle = await self._store.restore(header, kept)
-        session = Session(handle, clock)
+        session = Session(handle, self._agent.clock.time)
+        if self._endpoint is not None:
+            await session.close()
+            session = await self._open(self._store, session.id)
         await self._leave_for(session, "fork")
         return session
 
@@ -128,7 +141,7 @@ class Conversation(Part):
         if self._store is None:
             raise UsageError("the session was opened by the application", hint="open it again there")
         await old.close()
-        session = await Session.open(self._store, old.id, self._agent.clock.time)
+        session = await self._open(self._store, old.id)
         await self._leave_for(session, "reload")
         return session
 

@@ -64,6 +64,8 @@ class AgentRunner:
         session: an open :class:`Session`, a session id of the host's store, or ``"new"`` for that store; default: in memory.
         clock: the clock of the agent, which tests replace.
         name: the agent's name in ``agent_path``; default: ``main``, for a nested agent ``sub``.
+        endpoint: ``(session_id) -> address`` under which this process takes clients of the session; who meets the lock of the
+            session reads the address there (:attr:`SessionLocked.owner`).
 
     Use ``async with AgentRunner(...) as agent``, or call :meth:`aclose` at the end.
 
@@ -81,6 +83,7 @@ class AgentRunner:
         session: Session | str | None = None,
         clock: Clock | None = None,
         name: str | None = None,
+        endpoint: Callable[[str], str] | None = None,
     ) -> None:
         if name is not None and not _NAME.match(name):
             raise UsageError(f"agent name {name!r} must match [A-Za-z0-9_-]{{1,64}}")
@@ -100,7 +103,7 @@ class AgentRunner:
         self.events: EventBus = EventBus(host, context=HandlerContext(self), clock=self.clock.time)
         self.scheduler = Scheduler(self)
         self.input = Input(self)
-        self.conversation = Conversation(self, session)
+        self.conversation = Conversation(self, session, endpoint)
         self.queues = Queues(self.input.queue_changed)
         self.toolbox = Toolbox(self)
         self.scratch: dict[str, Any] = {}

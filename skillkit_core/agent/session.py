@@ -161,20 +161,37 @@ class Session:
         cwd: str = "",
         session_id: str | None = None,
         parent: str | None = None,
+        endpoint: Callable[[str], str] | None = None,
     ) -> Session:
-        """Create a session in ``store``, default: in memory, for an agent that works in the session ``parent``."""
+        """Create a session in ``store``, default: in memory, for an agent that works in the session ``parent``.
+
+        Args:
+            endpoint: the address, by the id of the session, that :meth:`SessionStore.open` gets.
+        """
         now = clock()
         header = SessionHeader(
             session_id or new_session_id(now), now, cwd, parent_session=parent, nested=parent is not None
         )
-        return cls(await (store or MemoryStore()).create(header), clock)
+        store = store or MemoryStore()
+        handle = await store.create(header)
+        if endpoint is not None:
+            await handle.close()
+            return await cls.open(store, header.id, clock, endpoint=endpoint(header.id))
+        return cls(handle, clock)
 
     @classmethod
     async def open(
-        cls, store: SessionStore, session_id: str, clock: Callable[[], float], *, read_only: bool = False
+        cls,
+        store: SessionStore,
+        session_id: str,
+        clock: Callable[[], float],
+        *,
+        read_only: bool = False,
+        endpoint: str | None = None,
     ) -> Session:
         """Open an existing session, or raise as :meth:`SessionStore.open`."""
-        handle = await store.open(session_id, read_only=read_only)
+        with_endpoint = {} if endpoint is None else {"endpoint": endpoint}
+        handle = await store.open(session_id, read_only=read_only, **with_endpoint)
         try:
             session = cls(handle, clock)
             if not handle.read_only:

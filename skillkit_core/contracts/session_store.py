@@ -98,6 +98,7 @@ class SessionHandle(ABC):
 
         Raises:
             SessionError: the session is read-only or closed, or the disk refuses the entry.
+            SessionTaken: another writer has taken the session over, while this process was paused for example.
         """
 
     async def sync(self) -> None:
@@ -136,12 +137,18 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    async def open(self, session_id: str, *, read_only: bool = False) -> SessionHandle:
+    async def open(self, session_id: str, *, read_only: bool = False, endpoint: str | None = None) -> SessionHandle:
         """Open an existing session for writing, one writer at a time. A session foreign to this version is read-only.
+
+        Args:
+            session_id: the session.
+            read_only: open it for reading, also while another writer has it open.
+            endpoint: the address under which this process takes clients of the session, for who meets the lock. The core passes
+                it only where a program gives one.
 
         Raises:
             SessionError: there is no such session.
-            SessionLocked: another writer has the session open.
+            SessionLocked: another writer has the session open; ``owner`` says who, and the writer's endpoint.
             SessionCorrupt: a line in the middle is broken.
         """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..contracts.session_store import (
     foreign_to,
     suspended_at_end,
 )
-from ..errors import SessionError, SessionLocked, UnknownSession
+from ..errors import Owner, SessionError, SessionLocked, UnknownSession
 
 
 class MemorySession(SessionHandle):
@@ -21,8 +22,11 @@ class MemorySession(SessionHandle):
 
     flush_interval = 0.0  # what is in memory does not survive the process
 
-    def __init__(self, header: SessionHeader, entries: list[SessionEntry], read_only: bool = False) -> None:
+    def __init__(
+        self, header: SessionHeader, entries: list[SessionEntry], read_only: bool = False, endpoint: str | None = None
+    ) -> None:
         self.header = header
+        self.endpoint = endpoint
         self.read_only = read_only
         self._entries = entries
         self.closed = False
@@ -64,7 +68,7 @@ class MemoryStore(SessionStore):
         handle = self._writers[header.id] = MemorySession(header, entries)
         return handle
 
-    async def open(self, session_id: str, *, read_only: bool = False) -> MemorySession:
+    async def open(self, session_id: str, *, read_only: bool = False, endpoint: str | None = None) -> MemorySession:
         """Open an existing session."""
         if session_id not in self._sessions:
             raise UnknownSession(session_id, self._sessions)
@@ -73,11 +77,14 @@ class MemoryStore(SessionStore):
             return MemorySession(header, entries, True)
         writer = self._writers.get(session_id)
         if writer is not None and not writer.closed:
+            from socket import gethostname
+
             raise SessionLocked(
                 f"session {session_id!r} is being written by this process already",
                 hint="close the agent or session that has it open, or open it read-only",
+                owner=Owner(os.getpid(), gethostname(), writer.endpoint),
             )
-        handle = self._writers[session_id] = MemorySession(header, entries)
+        handle = self._writers[session_id] = MemorySession(header, entries, endpoint=endpoint)
         return handle
 
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:

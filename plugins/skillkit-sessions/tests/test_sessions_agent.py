@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from skillkit_sessions import JsonlStore, SqliteStore
 from skillkit_sessions.branches import Branches
 
-from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, Tool, UserMessage
+from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, SessionLocked, Tool, UserMessage
 from skillkit_core.agent.repair import NO_RESULT
 from skillkit_core.agent.session import Session
 from skillkit_core.descriptors import load_object
@@ -421,3 +422,30 @@ def test_a_signal_of_the_user_ends_the_process_when_every_call_is_answered(
         await session.close()
 
     asyncio.run(look_back())
+
+
+def test_who_meets_the_lock_of_an_agent_learns_where_it_takes_clients(
+    place: tuple[str, Path], go: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = load_object(place[0])(place[1]), load_object(place[0])(place[1])
+    host = Host(discover=False)
+    monkeypatch.setattr(host, "session_store", lambda: store)
+
+    async def endpoint_of(session_id: str) -> str | None:
+        with pytest.raises(SessionLocked) as locked:
+            await other.open(session_id)
+        assert locked.value.owner is not None and locked.value.owner.pid == os.getpid()
+        return locked.value.owner.endpoint
+
+    async def main() -> None:
+        async with AgentRunner(host=host, session="new", endpoint=lambda name: f"/run/{name}.sock") as agent:
+            first = agent.session.id
+            assert await endpoint_of(first) == f"/run/{first}.sock"
+            await agent.fork()
+            assert await endpoint_of(agent.session.id) == f"/run/{agent.session.id}.sock"
+            await agent.switch(first)
+            assert await endpoint_of(first) == f"/run/{first}.sock"
+        await other.close()
+        await host.aclose()
+
+    go(main())

@@ -9,6 +9,7 @@ import gc
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ import pytest
 from skillkit_sessions import JsonlStore, SqliteStore
 from skillkit_sessions.owner import OwnerFile, _start_time
 
-from skillkit_core.errors import SessionError, SessionLocked
+from skillkit_core.errors import SessionError, SessionLocked, SessionTaken
 
 HOLDER = """
 import asyncio, sys
@@ -378,3 +379,39 @@ def test_the_lock_names_the_process(store, go, header):
         return content
 
     assert go(scenario())["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("make", [JsonlStore.at, SqliteStore.at])
+def test_a_writer_whose_lock_was_removed_writes_nothing_behind_its_successor(tmp_path, go, make, header, entry):
+    async def scenario():
+        first, second = make(tmp_path), make(tmp_path)
+        paused = await first.create(header)
+        await paused.append(entry(1))
+        (tmp_path / "s1.lock").unlink()
+        successor = await second.open("s1", endpoint="/run/s1.sock")
+        with pytest.raises(SessionTaken, match="taken over by another writer"):
+            await paused.append(entry(2))
+        await successor.append(entry(2, type="custom", by="successor"))
+        await paused.close()
+        with pytest.raises(SessionLocked) as locked:
+            await first.open("s1")
+        assert locked.value.owner == (os.getpid(), socket.gethostname(), "/run/s1.sock")
+        await successor.close()
+        again = await first.open("s1")
+        assert [e.data.get("by") for e in again.entries()] == [None, "successor"]
+        await again.close()
+        await first.close()
+        await second.close()
+
+    go(scenario())
+
+
+def test_a_lock_whose_file_is_gone_is_still_held(store, go, header, entry):
+    async def scenario():
+        handle = await store.create(header)
+        (store.directory / "s1.lock").unlink()
+        await handle.append(entry(1))
+        await handle.close()
+        assert len((await store.open("s1", read_only=True)).entries()) == 1
+
+    go(scenario())

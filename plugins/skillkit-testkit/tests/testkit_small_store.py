@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from skillkit_core import SessionEntry, SessionHandle, SessionHeader, SessionStore
+from skillkit_core import Owner, SessionEntry, SessionHandle, SessionHeader, SessionStore
 from skillkit_core.contracts.session_store import foreign_to, suspended_at_end
 from skillkit_core.errors import SessionError, SessionLocked
 
@@ -58,13 +58,18 @@ class SmallStore(SessionStore):
             raise SessionError(f"{session_id!r} is no session id")
         return self.path / f"{session_id}.jsonl"
 
-    def lock(self, session_id: str) -> Any:
-        lock = (self.path / f"{session_id}.lock").open("w")
+    def lock(self, session_id: str, endpoint: str | None = None) -> Any:
+        lock = (self.path / f"{session_id}.lock").open("a+")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            lock.seek(0)
+            owner = Owner(*json.load(lock))
             lock.close()
-            raise SessionLocked(f"session {session_id!r} is being written") from None
+            raise SessionLocked(f"session {session_id!r} is being written", owner=owner) from None
+        lock.truncate(0)
+        lock.write(json.dumps([os.getpid(), os.uname().nodename, endpoint]))
+        lock.flush()
         return lock
 
     def read(self, session_id: str) -> tuple[SessionHeader, list[SessionEntry]]:
@@ -79,12 +84,12 @@ class SmallStore(SessionStore):
         path.write_text(json.dumps(asdict(header)) + "\n")
         return Handle(path, header, [], lock)
 
-    async def open(self, session_id: str, *, read_only: bool = False) -> SessionHandle:
+    async def open(self, session_id: str, *, read_only: bool = False, endpoint: str | None = None) -> SessionHandle:
         path = self.file(session_id)
         if not path.exists():
             raise SessionError(f"there is no session {session_id!r}")
         read_only = read_only or foreign_to(*self.read(session_id)) is not None
-        lock = None if read_only else self.lock(session_id)
+        lock = None if read_only else self.lock(session_id, endpoint)
         return Handle(path, *self.read(session_id), lock)
 
     async def list(self, *, limit: int | None = None) -> Sequence[Mapping[str, Any]]:

@@ -115,7 +115,7 @@ class JsonlSession(SyncedSession):
         if self._elsewhere is not None:
             return await self._elsewhere.append(entry, sync=sync)
         file = self._file
-        if file is None or (self._lock is not None and self._lock.lost):
+        if file is None or (self._lock is not None and (self._lock.lost or self._lock.taken)):
             raise self._refusal()
         line = encode_entry(entry)
         try:
@@ -202,7 +202,7 @@ class JsonlSession(SyncedSession):
     def _refusal(self) -> SessionError:
         if self._closed:
             return SessionError("the session is closed", where=self._name)
-        if self._lock is not None and self._lock.lost:
+        if self._lock is not None and (self._lock.lost or self._lock.taken):
             return self._lock.refusal()
         if self.foreign is not None:
             return SessionError(

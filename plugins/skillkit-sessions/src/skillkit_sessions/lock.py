@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from skillkit_core.errors import SessionError, SessionLocked
+from skillkit_core import Owner as Holder
+from skillkit_core.errors import SessionError, SessionLocked, SessionTaken
 
 from .owner import Owner, OwnerFile, read_owner
 
@@ -23,13 +24,15 @@ class WriterLock:
 
     The file ``<session>.lock`` holds the pid of its owner and is locked with ``flock``, so the kernel gives it back when
     the owner dies and no recycled pid can be mistaken for it. It is a link to the process's :class:`OwnerFile`. On file
-    systems without hard links it is a file of its own, and without ``flock`` the pid and the start time in it decide.
+    systems without hard links, and where the process takes clients under an ``endpoint``, it is a file of its own, and
+    without ``flock`` the pid and the start time in it decide.
     """
 
-    def __init__(self, directory: str, session_id: str) -> None:
+    def __init__(self, directory: str, session_id: str, endpoint: str | None = None) -> None:
         self._directory = directory
         self._name = f"{directory}{os.sep}{session_id}.lock"
         self._session_id = session_id
+        self._endpoint = endpoint
         self._owner_file: OwnerFile | None = None
         self._fd: int | None = None  # of a lock that is a file of its own
         self._lost = False
@@ -40,7 +43,7 @@ class WriterLock:
         Raises:
             SessionLocked: a living process has it; the error names the pid. SessionError: the file cannot be made.
         """
-        tries = 3
+        tries = 3 if self._endpoint is None else 0
         while tries and (file := OwnerFile.take(self._directory)) is not None:
             try:
                 os.link(file.name, self._name)
@@ -131,7 +134,7 @@ class WriterLock:
     def _sign(self, fd: int) -> None:
         """Write into the lock whose it is; a file that takes no more is not left behind empty."""
         try:
-            Owner.here().sign(fd, os.fstat(fd).st_size)
+            Owner.here(self._endpoint).sign(fd, os.fstat(fd).st_size)
         except OSError:
             Path(self._name).unlink(missing_ok=True)
             raise
@@ -151,6 +154,7 @@ class WriterLock:
             f"session {self._session_id!r} is being written by {who}",
             where=self._name,
             hint=hint,
+            owner=None if owner is None else Holder(owner.pid, owner.host, owner.endpoint if owner.alive else None),
         )
 
     def _unusable(self, error: OSError) -> SessionError:
@@ -162,12 +166,15 @@ class WriterLock:
 
     def release(self) -> None:
         """Give the lock back. Idempotent."""
+        taken = self.taken
         file, self._owner_file = self._owner_file, None
         fd, self._fd = self._fd, None
         if file is not None or fd is not None:
-            _held.pop(self._name, None)
+            if _held.get(self._name) is self:
+                del _held[self._name]
             with contextlib.suppress(OSError):
-                os.unlink(self._name)  # noqa: PTH108 - first, so that whoever waits for the flock sees that it is gone
+                if not taken:
+                    os.unlink(self._name)  # noqa: PTH108 - first, so that whoever waits for the flock sees that it is gone
         if file is not None:
             file.give_back()
         if fd is not None:
@@ -178,8 +185,28 @@ class WriterLock:
         """Whether this is a copy in a forked process: the lock is that of the process that took it."""
         return self._lost
 
+    @property
+    def taken(self) -> bool:
+        """Whether somebody else has a lock in the place of this one, which was removed while it was held."""
+        try:
+            there = os.stat(self._name)  # noqa: PTH116
+            mine = (
+                self._owner_file.held()
+                if self._owner_file is not None
+                else os.fstat(-1 if self._fd is None else self._fd)
+            )
+        except OSError:
+            return False
+        return not os.path.samestat(there, mine)
+
     def refusal(self) -> SessionError:
-        """Why nothing can be written when the lock is lost."""
+        """Why nothing can be written when the lock is lost, or taken."""
+        if not self._lost:
+            return SessionTaken(
+                f"session {self._session_id!r} was taken over by another writer, for its lock was removed",
+                where=self._name,
+                hint="open it again once that writer has closed it, or fork the session",
+            )
         return SessionError(
             f"session {self._session_id!r} is written by the process that this one was forked from",
             where=self._name,

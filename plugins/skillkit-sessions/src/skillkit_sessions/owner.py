@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import ENOSPC
 from pathlib import Path
 
@@ -22,24 +22,27 @@ _IDLE = 8  # directories whose owner file is kept open though nothing is written
 
 @dataclass(frozen=True)
 class Owner:
-    """A process: its pid, and its start time (a recycled pid has another one)."""
+    """A process: its pid, its start time (a recycled pid has another one), its machine, and its address for clients."""
 
     pid: int
     started: str | None = None
+    host: str = ""
+    endpoint: str | None = None
 
     @classmethod
-    def here(cls) -> Owner:
+    def here(cls, endpoint: str | None = None) -> Owner:
         """The process that asks."""
         pid = os.getpid()
         found = _here.get(pid)
         if found is None:
-            found = _here[pid] = cls(pid, _start_time(pid))
-        return found
+            found = _here[pid] = cls(pid, _start_time(pid), os.uname().nodename)
+        return found if endpoint is None else replace(found, endpoint=endpoint)
 
     @functools.cached_property
     def text(self) -> bytes:
         """What a lock file says."""
-        return json.dumps({"pid": self.pid, "started": self.started}).encode()
+        told = {"pid": self.pid, "started": self.started, "host": self.host}
+        return json.dumps(told if self.endpoint is None else {**told, "endpoint": self.endpoint}).encode()
 
     @property
     def alive(self) -> bool:
@@ -84,7 +87,7 @@ def read_owner(fd: int) -> Owner | None:
         if not text:
             return None
         raw = json.loads(text)
-        return Owner(int(raw["pid"]), raw.get("started"))
+        return Owner(int(raw["pid"]), raw.get("started"), raw.get("host", ""), raw.get("endpoint"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -162,6 +165,10 @@ class OwnerFile:
         with contextlib.suppress(OSError):
             self.path.unlink()
         self.close()
+
+    def held(self) -> os.stat_result:
+        """The file, as it is open here."""
+        return os.fstat(self._fd)
 
     def close(self) -> None:
         """Let go of the file, and leave it where it is. Idempotent."""

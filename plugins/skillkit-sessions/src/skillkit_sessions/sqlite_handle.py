@@ -67,7 +67,7 @@ class SqliteSession(SyncedSession):
         """
         if self._elsewhere is not None:
             return await self._elsewhere.append(entry, sync=sync)
-        if not self._writable:
+        if not self._writable or (self._lock is not None and self._lock.taken):
             raise self._refusal()
         line = encode_entry(entry)
         async with self._order:
@@ -112,7 +112,7 @@ class SqliteSession(SyncedSession):
     def _refusal(self) -> SessionError:
         if self._closed:
             return SessionError("the session is closed", where=self.location)
-        if self._lock is not None and self._lock.lost:
+        if self._lock is not None and (self._lock.lost or self._lock.taken):
             return self._lock.refusal()
         if self.foreign is not None:
             return SessionError(

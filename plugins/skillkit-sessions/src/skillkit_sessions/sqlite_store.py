@@ -98,14 +98,14 @@ class SqliteStore(SessionStore):
             raise
         return self._handle(_Loaded(header, [], key * PLACES, None), lock)
 
-    async def open(self, session_id: str, *, read_only: bool = False) -> SqliteSession:
+    async def open(self, session_id: str, *, read_only: bool = False, endpoint: str | None = None) -> SqliteSession:
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
         check_id(session_id)
         if not await asyncio.to_thread(self._known, session_id):
             raise UnknownSession(session_id, await self.ids())
         if read_only:
             return self._handle(await asyncio.to_thread(self._load, session_id), None)
-        lock = await asyncio.to_thread(self._locked, session_id)
+        lock = await asyncio.to_thread(self._locked, session_id, endpoint)
         try:
             loaded = await asyncio.to_thread(self._load, session_id)
         except BaseException:
@@ -264,12 +264,12 @@ class SqliteStore(SessionStore):
 
     # --- in threads -------------------------------------------------------------------------------------------
 
-    def _locked(self, session_id: str) -> WriterLock:
+    def _locked(self, session_id: str, endpoint: str | None = None) -> WriterLock:
         check_id(session_id)
         self.database.create()
         with self._mutex:
             self._kept_open()
-        lock = WriterLock(str(self.directory), session_id)
+        lock = WriterLock(str(self.directory), session_id, endpoint)
         lock.acquire()
         return lock
 

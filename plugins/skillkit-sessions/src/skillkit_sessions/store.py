@@ -91,7 +91,7 @@ class JsonlStore(SessionStore):
             raise
         return self._session(path, header, [], file, lock, len(line))
 
-    async def open(self, session_id: str, *, read_only: bool = False) -> JsonlSession:
+    async def open(self, session_id: str, *, read_only: bool = False, endpoint: str | None = None) -> JsonlSession:
         """Open an existing session; see :meth:`skillkit_core.SessionStore.open`."""
         path = self._path(session_id)
         if not os.path.lexists(path):  # what is no file, or a link to nowhere, is named when it is read
@@ -99,7 +99,7 @@ class JsonlStore(SessionStore):
         if read_only:
             loaded = await _load(path)
             return JsonlSession(path, loaded.header, loaded.entries, foreign=loaded.foreign)
-        lock = WriterLock(self._place, session_id)
+        lock = WriterLock(self._place, session_id, endpoint)
         lock.acquire()
         try:
             loaded = await _load(path)

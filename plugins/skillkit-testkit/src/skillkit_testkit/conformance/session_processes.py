@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,19 +21,24 @@ __all__ = ["ProcessChecks"]
 
 _WRITER = """
 import asyncio, sys
-from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
+from skillkit_core import SessionEntry, SessionHeader, SessionTaken
 from skillkit_core.descriptors import load_object
 from pathlib import Path
 
 async def main():
     store = load_object(sys.argv[1])(Path(sys.argv[2]))
     handle = await store.create(SessionHeader("theirs", 1000.0, "/work"))
+    await handle.close()
+    handle = await store.open("theirs", endpoint="/run/theirs.sock")
     await handle.append(SessionEntry(1, "e1", None, "custom", 1001.0, {"n": 1}), sync=True)
     print("ready", flush=True)
     n = 1
     while sys.stdin.readline() .strip() == "more":
         n += 1
-        await handle.append(SessionEntry(n, f"e{n}", f"e{n - 1}", "custom", 1000.0 + n, {"text": f"word{n}"}))
+        try:
+            await handle.append(SessionEntry(n, f"e{n}", f"e{n - 1}", "custom", 1000.0 + n, {"text": f"word{n}"}))
+        except SessionTaken:
+            n = "taken"
         print(n, flush=True)
     await handle.close()
     await store.close()
@@ -74,6 +80,44 @@ class ProcessChecks(StoreCase):
             mine = await store.open("theirs")
             await mine.append(entry(2))
             await mine.close()
+
+        self.within(make_store, body)
+
+    def test_the_lock_says_who_writes_and_where_clients_are_taken(
+        self, make_store: Callable[[], SessionStore], writer: subprocess.Popen[str]
+    ) -> None:
+        """The pid, the machine and the endpoint with which the session was opened."""
+
+        async def body(store: SessionStore) -> None:
+            with pytest.raises(SessionLocked) as locked:
+                await store.open("theirs")
+            assert locked.value.owner == (writer.pid, socket.gethostname(), "/run/theirs.sock")
+
+        self.within(make_store, body)
+
+    def test_of_two_writers_one_of_whom_was_paused_one_writes(
+        self, make_store: Callable[[], SessionStore], writer: subprocess.Popen[str]
+    ) -> None:
+        """A store either waits for a paused writer, or gives the session to the second one and refuses the first."""
+        assert writer.stdin and writer.stdout
+        writer.send_signal(signal.SIGSTOP)
+
+        async def body(store: SessionStore) -> None:
+            assert writer.stdin and writer.stdout
+            mine = None
+            try:
+                mine = await store.open("theirs")
+                await mine.append(entry(2, by="second"))
+            except SessionLocked as locked:
+                assert locked.owner is not None and locked.owner.pid == writer.pid
+            finally:
+                writer.send_signal(signal.SIGCONT)
+            writer.stdin.write("more\n")
+            writer.stdin.flush()
+            assert writer.stdout.readline() == ("2\n" if mine is None else "taken\n")
+            reader = mine or await store.open("theirs", read_only=True)
+            assert [e.data.get("by") for e in reader.entries()] == [None, None if mine is None else "second"]
+            await reader.close()
 
         self.within(make_store, body)
 
