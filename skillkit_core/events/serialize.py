@@ -16,10 +16,10 @@ from .types import Event
 __all__ = ["event_to_dict"]
 
 
-Blobs: TypeAlias = Callable[[Block], str] | None
+_Blobs: TypeAlias = Callable[[Block], str] | None
 
 
-def _value(value: Any, blobs: Blobs) -> Any:
+def _value(value: Any, blobs: _Blobs) -> Any:
     if value is None or isinstance(value, (str, int, float, bool)):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, AgentMessage):
@@ -45,7 +45,7 @@ def _value(value: Any, blobs: Blobs) -> Any:
     return repr(value)
 
 
-def _apart(block: Any, shown: dict[str, Any], blobs: Blobs) -> dict[str, Any]:
+def _apart(block: Any, shown: dict[str, Any], blobs: _Blobs) -> dict[str, Any]:
     """Replace the data of an image or a document by the name that ``blobs`` gives."""
     if blobs is not None and isinstance(block, (ImageBlock, DocumentBlock)) and block.data is not None:
         del shown["data"]
@@ -53,7 +53,7 @@ def _apart(block: Any, shown: dict[str, Any], blobs: Blobs) -> dict[str, Any]:
     return shown
 
 
-def event_to_dict(event: Event, *, history: bool = True, blobs: Blobs = None) -> dict[str, Any]:
+def event_to_dict(event: Event, *, history: bool = True, blobs: Callable[[Block], str] | None = None) -> dict[str, Any]:
     """Return the event as JSON: ``type``, then the fields without ``None`` and private ones, secrets of the host as ``***``.
 
     Args:
