@@ -70,7 +70,7 @@ def members() -> list[Member]:
             "skillkit-default",
             default,
             ROOT / "tests" / "e2e",
-            ["mcp-server-time", "pyte", "pytest", "skillkit-testkit"],
+            ["mcp-server-time", "pyte", "pytest", "skillkit-sandbox-attacks", "skillkit-testkit"],
             [],
         ),
     ]

@@ -7,8 +7,8 @@ import pytest
 from skillkit_chat.client import RpcClient, RpcError
 from skillkit_commands import SlashCommands
 from skillkit_sandbox.box import BubblewrapBackend
+from skillkit_sandbox_attacks import pass_as_an_ordinary_user
 from skillkit_testkit import Call as WireCall, Reply as Wire
-from skillkit_testkit.conformance import pass_as_an_ordinary_user
 from skillkit_tui.app import TerminalUI
 from skillkit_tui.status import Status
 

@@ -13,8 +13,8 @@ import skillkit_files.plugin
 import skillkit_permissions.plugin
 import skillkit_sandbox.plugin
 from skillkit_sandbox.box import BubblewrapBackend
+from skillkit_sandbox_attacks import pass_as_an_ordinary_user
 from skillkit_testkit import Call as WireCall, Reply as Wire
-from skillkit_testkit.conformance import pass_as_an_ordinary_user
 
 from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, RunAborted, ToolResultMessage
 from skillkit_core.testing import Call, Reply, ScriptedModel

@@ -10,8 +10,8 @@ import pyte
 import pytest
 from skillkit_chat.client import RpcClient
 from skillkit_chat.rpc.protocol import ApproveResult
+from skillkit_sandbox_attacks import pass_as_an_ordinary_user
 from skillkit_testkit import Call, Reply, Terminal
-from skillkit_testkit.conformance import pass_as_an_ordinary_user
 
 PLAN = ".skillkit/plan.md"
 EDITOR = "import pathlib, sys\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text() + '\\n2. say so')\n"

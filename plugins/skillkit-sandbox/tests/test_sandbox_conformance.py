@@ -13,9 +13,7 @@ import skillkit_sandbox
 from skillkit_sandbox.box import CAPABILITIES, Backend, BubblewrapBackend, LandlockBackend
 from skillkit_sandbox.cgroup import ControlGroup
 from skillkit_sandbox.policy import SandboxPolicy
-from skillkit_testkit.conformance import SandboxConformance, sandbox_work
-from skillkit_testkit.conformance.sandbox_attacks import ATTACKS
-from skillkit_testkit.conformance.sandbox_stage import NOBODY, Stage, readable_python
+from skillkit_sandbox_attacks import ATTACKS, NOBODY, WORK, SandboxConformance, Stage, readable_python
 from skillkit_testkit.shared import find_shared
 
 REQUIRED = os.environ.get("CI") == "true" or bool(os.environ.get("SKILLKIT_REQUIRE_SANDBOX"))
@@ -98,7 +96,7 @@ def test_an_ordinary_user_who_was_given_a_control_group_has_the_sum_of_memory_li
     try:
         names = ["memory_flood_children", "fork_flood"]
         wrap = ["sh", "-ec", "; ".join([*enter, 'exec "$@"']), "sh", *wrap]
-        claims, errors = stage.run(wrap, "sandbox_attacks.__main__", names)
+        claims, errors = stage.run(wrap, "attacks.__main__", names)
     finally:
         stage.close()
         group.close()
@@ -114,7 +112,7 @@ def test_a_sandbox_that_only_mounts_is_found_out():
              "--unshare-pid", "--die-with-parent", "--"]  # fmt: skip
     names = [n for n, a in ATTACKS.items() if not a.limits and n not in ("survivor", "keyctl", "memfd_program")]
     try:
-        claims, _ = stage.run(plain, "sandbox_attacks.__main__", names)
+        claims, _ = stage.run(plain, "attacks.__main__", names)
         changed = " ".join(stage.changed())
         through = {
             n for n in names if stage.secret in claims[n] or n in changed or (claims[n] and not n.startswith("read_"))
@@ -145,4 +143,4 @@ def test_the_suite_has_every_class_of_the_list():
     work = {w["name"] for w in json.loads((lists / "must-work.json").read_text()) if not w["optional"]}
     others = {"killed_launcher", "exit_status", "stdin_stdout_bytes", "stderr_apart"}  # tests of their own in the suite
     assert attacks - set(ATTACKS) - others == set()
-    assert work - set(sandbox_work.WORK) - others == set()
+    assert work - set(WORK) - others == set()

@@ -8,8 +8,8 @@ import skillkit_executor.plugin
 import skillkit_files.plugin
 import skillkit_sandbox.plugin
 from skillkit_sandbox.box import BubblewrapBackend
+from skillkit_sandbox_attacks import pass_as_an_ordinary_user
 from skillkit_testkit import Call, Reply
-from skillkit_testkit.conformance import pass_as_an_ordinary_user
 
 from skillkit_core import ToolResultMessage
 

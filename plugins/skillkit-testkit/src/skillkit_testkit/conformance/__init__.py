@@ -19,12 +19,10 @@ _WHERE = {
     "CompactorConformance": "compactor",
     "ExecutorConformance": "executor",
     "RuntimeConformance": "runtime",
-    "SandboxConformance": "sandbox",
     "Scripting": "adapter_case",
     "SessionStoreConformance": "session_store",
     "SkillLoaderConformance": "skill_loader",
     "UserInterfaceConformance": "user_interface",
-    "pass_as_an_ordinary_user": "ordinary_user",
 }
 
 

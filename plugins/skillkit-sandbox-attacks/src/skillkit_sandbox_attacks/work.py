@@ -1,6 +1,6 @@
 # ruff: noqa
 # mypy: ignore-errors
-"""What must still work inside: ``python sandbox_work.py STAGE.json NAME ...`` prints the errors by name as JSON.
+"""What must still work inside: ``python work.py STAGE.json NAME ...`` prints the errors by name as JSON.
 
 It imports the standard library alone. Each check runs in a Python of its own, in the first project.
 """

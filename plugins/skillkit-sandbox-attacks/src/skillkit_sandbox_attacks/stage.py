@@ -108,9 +108,9 @@ class Stage:
         for folder in ("/tmp", "/var/tmp", "/dev/shm"):
             self._shared(folder).write_text(self.secret)
         here = Path(__file__).parent
-        shutil.copy(here / "sandbox_work.py", one)
+        shutil.copy(here / "work.py", one)
         ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(here / "sandbox_attacks", one / "sandbox_attacks", ignore=ignore)
+        shutil.copytree(here / "attacks", one / "attacks", ignore=ignore)
         for path in (self.root, *self.root.rglob("*"), *map(self._shared, ("/tmp", "/var/tmp", "/dev/shm"))):
             if self.uid != os.getuid():
                 os.chown(path, self.uid, self.uid, follow_symlinks=False)

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from . import sandbox_work
-from .sandbox_attacks import ATTACKS
-from .sandbox_stage import NOBODY, Stage, readable_python
+from .attacks import ATTACKS
+from .stage import NOBODY, Stage, readable_python
+from .work import WORK
 
 __all__ = ["SandboxConformance"]
 
@@ -40,7 +40,7 @@ class SandboxConformance:
     def lacks(self, policy: dict[str, Any], who: str) -> set[str]:
         """Override: the capabilities that the sandbox says it lacks for a policy and a user (``root``, ``user``).
 
-        An attack gets through if, and only if, its :attr:`~sandbox_attacks.Attack.lack` is among them.
+        An attack gets through if, and only if, its :attr:`~.attacks.Attack.lack` is among them.
         """
         return set()
 
@@ -85,7 +85,7 @@ class SandboxConformance:
     def test_no_attack_gets_through_but_those_that_a_declared_lack_explains(self, who: str, stage: Stage) -> None:
         """Judged outside, where something can be seen; else the attack's own claim counts."""
         policy, names = stage.policy(), self.names(who, limits=False)
-        claims, errors = stage.run(self.wrap(policy, stage.python), "sandbox_attacks.__main__", names)
+        claims, errors = stage.run(self.wrap(policy, stage.python), "attacks.__main__", names)
         size = self._survivor(stage)
         changed = stage.changed()
         through = {n: c for n, c in claims.items() if c and not n.startswith("read_")}
@@ -111,11 +111,11 @@ class SandboxConformance:
         """Python, git, node, databases, pools, terminals, compilers."""
         stage.make_venv()
         wrap = self.wrap(stage.policy(limits=stage.limits), stage.python)
-        names = [n for n in sandbox_work.WORK if n not in self.works_not]
-        broken, errors = stage.run(wrap, "sandbox_work", names)
+        names = [n for n in WORK if n not in self.works_not]
+        broken, errors = stage.run(wrap, "work", names)
         assert {n: said for n, said in broken.items() if said} == {}, errors
         policy, names = stage.policy(limits=stage.tight), self.names(who, limits=True)
-        claims, errors = stage.run(self.wrap(policy, stage.python), "sandbox_attacks.__main__", names)
+        claims, errors = stage.run(self.wrap(policy, stage.python), "attacks.__main__", names)
         through = {n: c for n, c in claims.items() if c}
         assert set(through) == self.explained(names, policy, who), (through, errors)
 

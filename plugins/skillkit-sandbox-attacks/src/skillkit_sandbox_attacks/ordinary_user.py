@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .sandbox_stage import NOBODY, readable_python
+from .stage import NOBODY, readable_python
 
 __all__ = ["pass_as_an_ordinary_user"]
 
