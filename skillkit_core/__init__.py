@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .contracts.adapter import *
     from .contracts.approver import *
     from .contracts.compactor import *
+    from .contracts.driver import *
     from .contracts.runtime import *
     from .contracts.session_store import (
         SessionEntry as SessionEntry,
@@ -69,6 +70,7 @@ config: AgentConfig Limits RetryPolicy
 contracts.adapter: LLMAdapter LLMRequest ModelSettings OnRequest OnResponse ThinkingLevel
 contracts.approver: ApprovalDecision ApprovalRequest Approver Question
 contracts.compactor: CompactionRequest CompactionResult Compactor
+contracts.driver: DrivenRun Driver
 contracts.runtime: ExecutionResult OnOutput SkillRuntime
 contracts.session_store: SessionEntry SessionHandle SessionHeader SessionNote SessionStore
 contracts.skill_loader: LoadedSkills SkillLoader SkillSource
@@ -77,8 +79,8 @@ contracts.user_interface: AnswerValue Answers NoticeLevel QuestionKind Survey Su
     UserInterface
 descriptors: Command ConfigSection ContextProvider Factory Provider TokenEstimator
 errors: AgentBusy AgentError AmbiguousName AsyncHandlerError ConfigError Diagnostic ErrorKind EventRecursionError
-    HandlerTimeout NoActiveRun Owner PluginError ProviderError ReentrancyError RunAborted SessionCorrupt SessionError
-    SessionLocked SessionTaken SkillKitError ToolError UnknownName UnknownSession UsageError
+    HandlerTimeout LimitReached NoActiveRun Owner PluginError ProviderError ReentrancyError RunAborted SessionCorrupt
+    SessionError SessionLocked SessionTaken SkillKitError ToolError UnknownName UnknownSession UsageError
 events.bus: EventBus
 events.context: HandlerContext
 events.results: UNSET BeforeAgentEndResult BeforeAgentStartResult BeforeCompactResult ContextTransformResult Continue

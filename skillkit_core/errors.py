@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentBusy", "AgentError", "AmbiguousName", "AsyncHandlerError", "ConfigError", "Diagnostic", "ErrorKind",
-    "EventRecursionError", "HandlerTimeout", "NoActiveRun", "Owner", "PluginError", "ProviderError", "ReentrancyError",
-    "RunAborted", "SessionCorrupt", "SessionError", "SessionLocked", "SessionTaken", "SkillKitError", "ToolError",
-    "UnknownName", "UnknownSession", "UsageError",
+    "EventRecursionError", "HandlerTimeout", "LimitReached", "NoActiveRun", "Owner", "PluginError", "ProviderError",
+    "ReentrancyError", "RunAborted", "SessionCorrupt", "SessionError", "SessionLocked", "SessionTaken", "SkillKitError",
+    "ToolError", "UnknownName", "UnknownSession", "UsageError",
 ]  # fmt: skip
 
 
@@ -157,6 +157,10 @@ class ReentrancyError(AgentError):
 
 class RunAborted(AgentError):
     """``abort()`` ended the run. ``response`` holds the messages until then."""
+
+
+class LimitReached(AgentError):
+    """A limit of the run, or a handler that counts, forbids another request. The message names the limit."""
 
 
 class HandlerTimeout(SkillKitError):

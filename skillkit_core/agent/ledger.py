@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import SessionError
+from ..errors import LimitReached, SessionError
 from ..events.results import ModelRequestResult
 from ..events.types import BeforeModelRequestEvent, UsageEvent
 from ..frozen import FrozenDict
@@ -21,13 +21,9 @@ if TYPE_CHECKING:
     from .session import Session
     from .target import Target
 
-__all__ = ["LimitReached", "UsageLedger"]
+__all__ = ["UsageLedger"]
 
-Purpose: TypeAlias = Literal["turn", "compaction", "tool"]
-
-
-class LimitReached(Exception):
-    """A limit of the run forbids another request; the message names the limit."""
+Purpose: TypeAlias = str  # turn, compaction, tool, or the word of a plugin: "<plugin>.<what>"
 
 
 class UsageLedger:
@@ -55,7 +51,7 @@ class UsageLedger:
         self._origin = {"run_id": run_id, **_via_tool(parent)}
         self._made = 0
         self._session: Session | None = None
-        self._open: dict[MessageBuilder, tuple[Purpose, Target, str]] = {}  # requests without an entry yet
+        self._open: dict[MessageBuilder, tuple[Purpose, Target, str, str | None]] = {}  # requests without an entry yet
         self._ended = False
 
     def write_into(self, session: Session) -> None:
@@ -71,6 +67,10 @@ class UsageLedger:
         if self.limits.turns is not None and self.turns >= self.limits.turns:
             raise LimitReached(f"the limit of {self.limits.turns:g} turns is reached")
         self.require_room()
+        self.turns += 1
+
+    def count_turn(self) -> None:
+        """Count a turn that makes no request, and so needs no room in the limits."""
         self.turns += 1
 
     def count_tool_calls(self, calls: int) -> None:
@@ -117,15 +117,19 @@ class UsageLedger:
             raise LimitReached(answer.reason if isinstance(answer.reason, str) else "stopped by a handler")
         return name
 
-    def open(self, request: MessageBuilder, purpose: Purpose, target: Target, name: str) -> None:
+    def open(
+        self, request: MessageBuilder, purpose: Purpose, target: Target, name: str, role: str | None = None
+    ) -> None:
         """Count a request before the adapter makes it; :meth:`close` writes its entry, also after an abort."""
-        self._open[request] = (purpose, target, name)
-        if purpose == "turn":
+        self._open[request] = (purpose, target, name, role)
+        if purpose != "compaction":
             self.requests += 1
 
     async def close(self, request: MessageBuilder, error: str | None = None) -> None:
         """Write the entry of a request, with its usage as far as the adapter has reported it."""
-        purpose, target, _ = self._open[request]
+        if request not in self._open:
+            return  # an abort has written the entry before
+        purpose, target, *_ = self._open[request]
         error = error if error is not None or request.error is None else str(request.error)
         await self.record(request.usage or TokenUsage(), purpose, target, error, request)
 
@@ -147,10 +151,9 @@ class UsageLedger:
 
         An entry that the store wrote counts also when an abort cut off the wait for the disk.
         """
-        cost, entry = _entry(
-            usage, purpose, target, error, {**self._origin, "tool_name": tool_name} if tool_name else self._origin
-        )
-        name = self._open[request][2] if request is not None else ""
+        _, _, name, role = self._open[request] if request is not None else ("", None, "", None)
+        origin = {**self._origin, "tool_name": tool_name} if tool_name else self._origin
+        cost, entry = _entry(usage, purpose, target, error, {**origin, "role": role} if role else origin)
         session = self._session
         cut: BaseException | None = None
         try:

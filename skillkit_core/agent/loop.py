@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from ..config import Limits
 from ..contracts.adapter import LLMAdapter
 from ..contracts.approver import ApprovalDecision
-from ..errors import AgentError, ErrorKind, ProviderError, SessionError, SkillKitError, interrupts
+from ..contracts.driver import Driver
+from ..contracts.session_store import DRIVEN
+from ..errors import AgentError, ErrorKind, LimitReached, ProviderError, SessionError, SkillKitError, interrupts
 from ..events.results import (
     UNSET,
     BeforeAgentEndResult,
@@ -34,8 +36,8 @@ from ..tools import Tool
 from .compaction import compact_if_needed, compact_now
 from .containment import as_failure, reason_of
 from .context import joined, prompt_parts
+from .driven import Drive
 from .input import Kind
-from .ledger import LimitReached
 from .model_call import ModelCall, Turn
 from .run import Run
 from .suspension import Resumption, Suspension, decisions_entry, resumption
@@ -69,6 +71,17 @@ async def keep_exchange(run: Run, said: Sequence[AgentMessage]) -> None:
         await loop.transcript.say(message, sync=True)
 
 
+def worked_on(messages: Sequence[AgentMessage]) -> UserMessage:
+    """Return the input on which a resumed run works: the newest one that is no steering message in the middle of a run."""
+    found = UserMessage()
+    for i, message in reversed(tuple(enumerate(messages))):
+        if isinstance(message, UserMessage) and message.source != "stop_hook":
+            found, before = message, messages[i - 1] if i else None
+            if message.source != "steer" or (isinstance(before, AssistantMessage) and not before.tool_calls):
+                break
+    return found
+
+
 class Loop:
     """Drives one run."""
 
@@ -79,6 +92,7 @@ class Loop:
         self.transcript = Transcript(run)
         self.call: ModelCall | None = None  # of the current turn
         self.batch: ToolBatch | None = None  # of the current answer
+        self.driver: Drive | None = None  # in the place of the model
         self.started = False  # agent_start was emitted
         self.in_turn = False  # turn_start was emitted, turn_end was not
         self.compacted_for_overflow = False  # reset by each input
@@ -89,7 +103,7 @@ class Loop:
         try:
             more = await self._begin(prompt, resume)
             if more is not None and (resume is None or await self._take_up(resume, more)):
-                await self._turns()
+                await (self._turns() if self.driver is None else self._driven(self.driver))
             if run.signal.aborted:
                 await run.checkpoint()
         except asyncio.CancelledError as cancelled:
@@ -125,13 +139,20 @@ class Loop:
             The handlers' messages, which a resumed run persists after the results of its open calls; ``None``: the message for
             which the run began was cancelled, and the run has no turn.
         """
-        run, agent = self.run, self.agent
-        target = await run.choose_target()
+        run, agent, later = self.run, self.agent, None
         parts = prompt_parts(agent, run.context.providers)
         run.prompt_with(joined(parts))
+        said: AgentMessage = prompt[-1] if prompt else worked_on(run.session.messages)
+        try:
+            await run.choose_target()
+        except SkillKitError:
+            # only a driver can work without a model; nothing is persisted when there is neither
+            if run.began_by is None and self.bus.has_say("before_agent_start"):
+                later = await self._prepare(said, parts, resume is not None)
+            if self.driver is None:
+                raise
         if run.began_by is not None and not agent.queues:
             return None
-        said: AgentMessage = prompt[-1] if prompt else UserMessage()
         if resume is None:
             await self.deny_waiting()
             taken = await self._take("next_run", everything=True)
@@ -141,33 +162,23 @@ class Loop:
                 said = run.messages[-1]
         for message in prompt:
             await self.transcript.say(message, sync=True)
-        later: Sequence[AgentMessage] = ()
-        if "before_agent_start" in self.bus.table:
-            answer = await self.bus.fire(
-                BeforeAgentStartEvent,
-                prompt=said.text,
-                images=tuple(block for block in said.content if not isinstance(block, TextBlock)),
-                system_prompt=run.system_prompt,
-                parts=freeze(parts),
+        if resume is None and run.session.driven is not None:
+            await self._end_driven()  # an earlier driver did not come to its end: its input is given up
+        if later is None:
+            later = (
+                await self._prepare(said, parts, resume is not None) if "before_agent_start" in self.bus.table else ()
             )
-            if isinstance(answer, BeforeAgentStartResult):
-                if isinstance(answer.system_prompt, str):
-                    run.prompt_with(answer.system_prompt)
-                later = tuple(answer.messages or ())
-                if isinstance(answer.limits, Limits):
-                    run.ledger.lower(answer.limits)
-                await self._use_target(answer.adapter or None, answer.model or None)
         if resume is None:
             for message in later:
                 await self.transcript.say(message, sync=True)
         self.started = True
         if "agent_start" in self.bus.table:
-            target, parent = run.target or target, run.parent
+            target, parent = run.target if self.driver is None else None, run.parent
             await self.bus.fire(
                 AgentStartEvent,
-                model=target.model,
-                provider=target.provider,
-                tools=tuple(tool.name for tool in agent.toolbox.tools()),
+                model=target.model if target is not None else None,
+                provider=target.provider if target is not None else "",
+                tools=tuple(tool.name for tool in agent.toolbox.tools()) if target is not None else (),
                 limits=freeze(asdict(run.ledger.limits)),
                 parent_run_id=parent.run.id if parent is not None else None,
                 parent_tool_call_id=parent.call.tool_call_id
@@ -175,6 +186,28 @@ class Loop:
                 else None,
             )
         return later
+
+    async def _prepare(self, said: AgentMessage, parts: Mapping[str, str], resumed: bool) -> Sequence[AgentMessage]:
+        """Emit ``before_agent_start``, and prepare the run as the handlers want it; return their messages."""
+        run = self.run
+        answer = await self.bus.fire(
+            BeforeAgentStartEvent,
+            prompt=said.text,
+            images=tuple(block for block in said.content if not isinstance(block, TextBlock)),
+            resumed=resumed,
+            system_prompt=run.system_prompt,
+            parts=freeze(parts),
+        )
+        if not isinstance(answer, BeforeAgentStartResult):
+            return ()
+        if isinstance(answer.system_prompt, str):
+            run.prompt_with(answer.system_prompt)
+        if isinstance(answer.limits, Limits):
+            run.ledger.lower(answer.limits)
+        await self._use_target(answer.adapter or None, answer.model or None)
+        if isinstance(answer.driver, Driver):
+            self.driver = Drive(self, answer.driver, said.text, resumed and run.session.driven is not None)
+        return tuple(answer.messages or ())
 
     async def _use_target(self, adapter: str | LLMAdapter | None, model: str | ModelDefinition | None) -> None:
         """Use the adapter and model that ``before_agent_start`` names for the run; report names that are unknown."""
@@ -212,7 +245,7 @@ class Loop:
             await batch.interrupt_unsafe()
             await self._execute(batch)
             if batch.suspended:
-                await self._suspend(batch)
+                await self.suspend(batch)
                 return False
         await self._take("next_run", everything=True)
         for message in more:
@@ -245,16 +278,16 @@ class Loop:
                 await self._take("steer")
             try:
                 ledger.begin_turn()
-                turn = await self._begin_turn()
+                turn = await self.begin_turn()
                 message = await self._answer(turn)
             except LimitReached as limit:
-                run.conclude("limit", str(limit))
+                run.conclude("limit", limit.message)
                 return
-            batch = await self._run_tools(message, turn)
+            batch = await self.run_calls(message, turn.tools)
             if batch is not None and batch.suspended:
-                await self._suspend(batch)
+                await self.suspend(batch)
                 return
-            stop = await self._end_turn()
+            stop = await self.end_turn()
             cut_off = cut_off + 1 if message.stop_reason is StopReason.length and batch is not None else 0
             if cut_off >= 2:
                 raise AgentError(
@@ -264,8 +297,7 @@ class Loop:
             if run.signal.aborted:
                 await run.checkpoint()
             if stop is not None:
-                reason = stop.reason if isinstance(stop.reason, str) else "stopped by a handler"
-                run.conclude(stop.outcome if isinstance(stop.outcome, str) else "completed", reason)
+                self.stopped(stop)
                 return
             if (batch is not None and not batch.terminates) or message.stop_reason is StopReason.pause:
                 continue
@@ -275,7 +307,27 @@ class Loop:
             if not more:
                 return
 
-    async def _begin_turn(self) -> Turn:
+    def stopped(self, stop: TurnEndResult) -> None:
+        """Conclude the run as a handler of ``turn_end`` wants it."""
+        reason = stop.reason if isinstance(stop.reason, str) else "stopped by a handler"
+        self.run.conclude(stop.outcome if isinstance(stop.outcome, str) else "completed", reason)
+
+    async def _driven(self, driver: Drive) -> None:
+        """Let code drive the run in the place of the model."""
+        try:
+            await driver.to_the_end()
+        except LimitReached as limit:  # a handler of turn_start stops the run
+            self.run.conclude("limit", limit.message)
+        finally:
+            self.driver = None
+        if self.run.outcome == "completed":
+            await self._end_driven()
+
+    async def _end_driven(self) -> None:
+        """Note that nothing is left to resume of the driver of the branch."""
+        await self.run.session.append("custom", {"custom_type": DRIVEN, "over": True})
+
+    async def begin_turn(self) -> Turn:
         """Emit ``turn_start``; return what the handlers change for this turn.
 
         Raises:
@@ -330,12 +382,12 @@ class Loop:
         self.run.answered(self.run.messages[-1].text, message.stop_reason)
         return message
 
-    async def _run_tools(self, message: AssistantMessage, turn: Turn) -> ToolBatch | None:
+    async def run_calls(self, message: AssistantMessage, tools: tuple[Tool, ...] | None = None) -> ToolBatch | None:
         """Execute the calls of an answer and persist their results; return the batch, ``None`` without calls."""
         calls = message.tool_calls
         if not calls:
             return None
-        batch = ToolBatch(self.run, calls, tools=turn.tools)
+        batch = ToolBatch(self.run, calls, tools=tools)
         await self._execute(batch, truncated=message.stop_reason is StopReason.length)
         return batch
 
@@ -344,7 +396,8 @@ class Loop:
         run, queues = self.run, self.agent.queues
         self.batch = batch
         run.ledger.count_tool_calls(len(batch.calls))
-        skip = run.config.steer_policy == "skip_remaining"
+        # a driver gets steering messages at its checkpoints
+        skip = run.config.steer_policy == "skip_remaining" and self.driver is None
         try:
             if truncated:
                 await batch.truncate()
@@ -355,7 +408,7 @@ class Loop:
         finally:
             await self.transcript.persist_results(batch.results)
 
-    async def _end_turn(self) -> TurnEndResult | None:
+    async def end_turn(self) -> TurnEndResult | None:
         """Begin a sync and emit ``turn_end``; return the answer of a handler that stops the run, else ``None``."""
         run, message = self.run, self.transcript.answer
         problem: SessionError | None = None
@@ -402,7 +455,7 @@ class Loop:
         said = await self._take("follow_up")
         return bool(said), 0 if said else continues
 
-    async def _suspend(self, batch: ToolBatch) -> None:
+    async def suspend(self, batch: ToolBatch) -> None:
         """Persist the calls that wait for a decision, and end the run as ``suspended``."""
         calls = batch.suspended
         await self.run.session.append("suspension", Suspension.data(calls, str(self.run.cwd)), sync=True)
@@ -464,7 +517,7 @@ class Loop:
         """Emit ``turn_end`` for an open turn, ``agent_end``, and the stream's last event (I8)."""
         try:
             if self.in_turn:
-                await self._end_turn()
+                await self.end_turn()
         finally:
             await self._agent_end()
 

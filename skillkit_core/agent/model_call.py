@@ -6,12 +6,12 @@ import contextlib
 import logging
 import random
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse, ThinkingLevel
-from ..errors import AgentError, ErrorKind, ProviderError, SkillKitError, in_words
+from ..errors import AgentError, ErrorKind, LimitReached, ProviderError, SkillKitError, in_words
 from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
 from ..events.subscriptions import GuardFailed
 from ..events.types import (
@@ -29,7 +29,6 @@ from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, T
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
 from .around import wrapped
-from .ledger import LimitReached
 from .pump import MessageUpdates
 from .repair import repair
 from .run import Run
@@ -59,12 +58,20 @@ class ModelCall:
     """Gets the next answer of the model.
 
     A model call may make several requests: it retries temporary failures, and a wrapper may repeat the request.
+
+    Attributes:
+        purpose: what the books say that the requests are for.
+        role: the part for which a driver asks.
     """
+
+    purpose = "turn"
+    role: str | None = None
 
     def __init__(self, run: Run, transcript: Transcript) -> None:
         self._run = run
         self._transcript = transcript
         self._bus = run.bus
+        self._target: Target | None = None  # of the last request; of an answer that a driver gives there is none
         self._builder: MessageBuilder | None = None
         self._written: PartialAnswer | None = None
         self._refusal: Exception | None = None  # the failure of a guard of before_provider_request
@@ -92,13 +99,15 @@ class ModelCall:
                 return self._message(builder)
             await run.checkpoint()
             delay = self._delay(error, attempt) if isinstance(error, ProviderError) else None
-            if delay is None and not refreshed and isinstance(error, ProviderError) and error.kind is ErrorKind.auth:
+            own = self._target is run.target  # not a model that a completion chose for itself
+            refused = isinstance(error, ProviderError) and error.kind is ErrorKind.auth
+            if delay is None and not refreshed and own and refused:
                 refreshed = await run.refresh_target()
                 delay = 0.0 if refreshed else None  # a fresh secret needs no delay
             if delay is None:
                 if attempt > 1:
                     await bus.fire(RetryEndEvent, attempt=attempt, success=False)
-                if isinstance(error, ProviderError) and error.may_fall_back and await run.fall_back(error):
+                if own and isinstance(error, ProviderError) and error.may_fall_back and await run.fall_back(error):
                     await self.drop()
                     run.ledger.require_room()
                     attempt, refreshed = 1, False
@@ -110,6 +119,15 @@ class ModelCall:
             await bus.fire(RetryScheduledEvent, attempt=attempt, delay=delay, error=str(error))
             await run.clock.sleep(delay)
             await bus.fire(RetryStartEvent, attempt=attempt)
+
+    async def play(self, stream: AsyncGenerator[StreamEvent, None]) -> AssistantMessage:
+        """Return an answer that a driver gives in the place of the model, shown like a model's and not yet persisted."""
+        self._transcript.expect_answer()
+        builder = self._builder = MessageBuilder()
+        await self._receive(stream, builder)
+        if builder.error is not None:
+            raise builder.error
+        return self._message(builder)
 
     async def drop(self) -> None:
         """Drop a failed answer: emit ``message_end``, and persist nothing."""
@@ -172,16 +190,16 @@ class ModelCall:
         if self._builder is not None:  # a wrapper repeats the request
             await self.drop()
         self._refusal = None
-        run, builder = self._run, MessageBuilder()
-        assert run.target is not None
+        run, target, builder = self._run, self._target, MessageBuilder()
+        assert target is not None
         self._builder = builder
         try:
-            name = await run.ledger.permit(request, run.target, lambda: run.tokens(request.tools))
+            name = await run.ledger.permit(request, target, lambda: self._tokens(request), self.purpose)
         except (LimitReached, GuardFailed) as error:
             self._refusal = error  # the wrappers may turn the exception into another one
             raise
-        run.ledger.open(builder, "turn", run.target, name)
-        await self._receive(request, builder)
+        run.ledger.open(builder, self.purpose, target, name, self.role)
+        await self._receive(target.adapter.stream(request), builder)
         await run.ledger.close(builder)
         if self._refusal is not None:
             raise self._refusal
@@ -190,7 +208,8 @@ class ModelCall:
     async def _build(self, turn: Turn) -> LLMRequest:
         """Return the request for the next answer."""
         run, bus = self._run, self._bus
-        agent, target = run.agent, await run.choose_target()
+        agent = run.agent
+        target = self._target = await run.choose_target()
         settings = run.settings
         await self._persist_choice(target, settings.thinking)
         messages = (repair(tuple(turn.messages)) if turn.messages is not None else ()) or run.context.messages()
@@ -291,13 +310,20 @@ class ModelCall:
         redact = self._run.redact
         return {name: redact(value) for name, value in redact_headers(headers).items()}
 
-    async def _receive(self, request: LLMRequest, builder: MessageBuilder) -> None:
+    def _tokens(self, request: LLMRequest) -> int:
+        """Return the estimated tokens of a request."""
+        return self._run.tokens(request.tools)
+
+    async def _receive(self, stream: AsyncIterator[StreamEvent], builder: MessageBuilder) -> None:
         """Read one stream to its end, and drain the updates."""
-        updates = MessageUpdates(self._run, builder)
-        written = PartialAnswer(self._run, builder) if self._run.session.handle.flush_interval > 0 else None
+        run, target = self._run, self._target
+        updates = MessageUpdates(run, builder)
+        written = None
+        if target is not None and run.session.handle.flush_interval > 0:
+            written = PartialAnswer(run, builder, target)
         self._written = written
         try:
-            await self._read(request, builder, updates)
+            await self._read(stream, builder, updates)
             await updates.drain()
         except BaseException:
             self._run.close()
@@ -307,13 +333,18 @@ class ModelCall:
             if written is not None:
                 await written.stop()
 
-    async def _read(self, request: LLMRequest, builder: MessageBuilder, updates: MessageUpdates) -> None:
-        """Read one stream to its end; add an error event when the adapter raises or omits its last event."""
+    async def _read(
+        self, answer: AsyncIterator[StreamEvent], builder: MessageBuilder, updates: MessageUpdates | None
+    ) -> None:
+        """Read one stream to its end; add an error event when the adapter raises or omits its last event.
+
+        Args:
+            updates: where the events are shown; ``None``: nobody sees the answer but the caller.
+        """
         run, bus, add, push = self._run, self._bus, builder.add, self._run.push
-        assert run.target is not None
-        started, streaming = False, run.streaming
+        started, streaming = updates is None, run.streaming and updates is not None
         try:
-            async with contextlib.aclosing(run.target.adapter.stream(request)) as stream:  # type: ignore[type-var]
+            async with contextlib.aclosing(answer) as stream:  # type: ignore[type-var]
                 async for event in stream:
                     add(event)
                     if event.type == "done" or event.type == "error":
@@ -322,7 +353,7 @@ class ModelCall:
                         started = True
                         await self._transcript.open_answer()
                     crowded = streaming and push(event)
-                    if "message_update" in bus.table:
+                    if updates is not None and "message_update" in bus.table:
                         await updates.put(event)
                     if crowded:
                         await run.breathe()
@@ -344,7 +375,7 @@ class ModelCall:
             await self._transcript.open_answer()
 
     def _unexpected(self, error: Exception) -> ProviderError:
-        target = self._run.target
+        target = self._target
         failed = ProviderError(
             f"the adapter failed: {in_words(error)}",
             kind=ErrorKind.unknown,
@@ -356,16 +387,10 @@ class ModelCall:
 
     def _message(self, builder: MessageBuilder, stop_reason: StopReason | None = None) -> AssistantMessage:
         """Return the part of the answer that has arrived as a message, with secrets redacted in all blocks but the calls."""
-        run = self._run
-        target = run.target
-        assert target is not None
-        message = builder.message(
-            provider=target.provider,
-            api=target.adapter.api,
-            model=target.model.id,
-            ts=run.clock.time(),
-            stop_reason=stop_reason,
-        )
+        run, target = self._run, self._target
+        names = (target.provider, target.adapter.api, target.model.id) if target is not None else ("", "", "")
+        provider, api, model = names
+        message = builder.message(provider=provider, api=api, model=model, ts=run.clock.time(), stop_reason=stop_reason)
         content = tuple([b if type(b) is ToolCall else run.redact(b) for b in message.content])
         return message if content == message.content else replace(message, content=content)
 

@@ -329,7 +329,7 @@ class AgentRunner:
         """
         self.scheduler.require_idle("resume")
         session = await self.open()
-        found = resumption(session.messages, session.suspension(), decisions, origin)
+        found = resumption(session.messages, session.suspension(), decisions, origin, session.driven)
 
         async def work(run: Run) -> None:
             await run.open()

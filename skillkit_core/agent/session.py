@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contracts.session_store import (
+    DRIVEN,
     ENTRY_TYPES,
     OFF_PATH,
     SessionEntry,
@@ -126,6 +127,7 @@ class Session:
         generation: how often ``context`` was replaced as a whole: by a compaction, or by a move of the leaf.
         model: the model that the last answer or ``model_change`` of the current branch names; ``None`` without either.
         thinking_level: the last level of the current branch, ``minimal`` to ``xhigh``; default: ``off``.
+        driven: the entry at which a driver began with the last input, if that run did not complete.
         usage: the tokens of all usage entries.
         cost: the price of these tokens in US dollars, as far as prices are known.
     """
@@ -147,6 +149,7 @@ class Session:
         self.generation = 0
         self.model: ModelChoice | None = None
         self.thinking_level = NO_THINKING
+        self.driven: str | None = None
         self.usage = TokenUsage()
         self.cost = 0.0
         with no_collection():
@@ -276,7 +279,7 @@ class Session:
 
     def _rebuild(self) -> None:
         path = self.path()
-        self.thinking_level = NO_THINKING
+        self.thinking_level, self.driven = NO_THINKING, None
         self._noted = {}
         held: dict[str, AgentMessage | None] = {}
         for entry in path:
@@ -416,6 +419,8 @@ class Session:
         """Keep a note of the current branch by its type, so that nobody who asks for notes walks the branch."""
         if isinstance(kind := entry.data.get("custom_type"), str):
             self._noted.setdefault(kind, []).append(entry)
+            if kind == DRIVEN:
+                self.driven = None if entry.data.get("over") else entry.id
 
     def holds(self, data: Mapping[str, Any]) -> bool:
         """Return whether the session has an entry whose data is this object, not merely an equal one."""

@@ -143,8 +143,12 @@ def resumption(
     suspension: Suspension | None,
     decisions: Mapping[str, Any] | None,
     origin: Origin | None = None,
+    driven: str | None = None,
 ) -> Resumption:
     """Return the open calls of the last answer, with the decisions about the calls, which come from ``origin``.
+
+    Args:
+        driven: the entry at which a driver began that has not come to its end, whatever the last message is.
 
     Raises:
         UsageError: no call is open, a decision names a call that does not wait, or it is neither allow nor deny.
@@ -165,6 +169,8 @@ def resumption(
             return Resumption(calls, suspension, given)
         elif message.role == "user":
             return Resumption(())
+    if driven is not None:
+        return Resumption(())
     raise UsageError("there is nothing to resume: the conversation waits for the user", hint="use chat()")
 
 

@@ -12,8 +12,9 @@ from ..events.results import UNSET, MessageEndResult
 from ..events.types import MessageEndEvent, MessageStartEvent
 from ..messages import AgentMessage, AssistantMessage, ToolResultMessage, with_time
 from ..stream import MessageBuilder, StreamEvent
-from .input import Kind, Receipt
+from .input import Kind, QueueItem, Receipt
 from .run import Run
+from .target import Target
 
 __all__ = ["PartialAnswer", "Transcript"]
 
@@ -69,18 +70,23 @@ class Transcript:
         wanted, said = waiting if mode == "all" else 1, 0
         await run.checkpoint()
         while said < wanted and (items := queues.take(kind)):
-            persisted = len(run.messages)
-            try:
-                for message in items[0].messages(run.clock.time()):
-                    await self.say(message, sync=True)
-            finally:
-                if len(run.messages) == persisted:
-                    queues.put_back(items[0])
-                elif (receipt := items[0].receipt) is not None:
-                    receipt.taken()
-                    run.receipts.append(receipt)
+            await self.keep(items[0])
             said += 1
         return said
+
+    async def keep(self, item: QueueItem) -> None:
+        """Persist a message that was taken from a queue; put it back if that fails."""
+        run = self._run
+        persisted = len(run.messages)
+        try:
+            for message in item.messages(run.clock.time()):
+                await self.say(message, sync=True)
+        finally:
+            if len(run.messages) == persisted:
+                run.agent.queues.put_back(item)
+            elif (receipt := item.receipt) is not None:
+                receipt.taken()
+                run.receipts.append(receipt)
 
     async def take_until(self, receipt: Receipt) -> int:
         """Persist the queued messages up to the one for which the run began; return how many messages were persisted."""
@@ -174,9 +180,10 @@ class PartialAnswer:
     A timer does the work, so that a delta costs nothing. Text that may be the beginning of a secret waits for the rest.
     """
 
-    def __init__(self, run: Run, builder: MessageBuilder) -> None:
+    def __init__(self, run: Run, builder: MessageBuilder, target: Target) -> None:
         self._run = run
         self._builder = builder
+        self._target = target
         self._written = 0
         self._stopped = False
         self._task: asyncio.Task[None] | None = None
@@ -201,8 +208,7 @@ class PartialAnswer:
             self._arm()
 
     async def _append(self, piece: str) -> None:
-        target = self._run.target
-        assert target is not None
+        target = self._target
         about = {"provider": target.provider, "api": target.adapter.api, "model": target.model.id}
         await self._run.session.append("partial", {"text": piece, **about})
 

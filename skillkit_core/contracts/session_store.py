@@ -15,6 +15,7 @@ from ..errors import SessionCorrupt, SessionError, UnknownSession, UsageError
 from ..frozen import EMPTY
 
 SESSION_VERSION = 1
+DRIVEN = "driven"  # the ``custom_type`` of the entry at which a driver begins with an input, and of one at its end
 DECISIONS = "suspension_decisions"  # the ``custom_type`` of the entry that ends a suspension
 OFF_PATH = frozenset({"label", "leaf", "partial", "session_info", "usage"})  # types of entries that no entry follows
 ENTRY_TYPES = OFF_PATH | {

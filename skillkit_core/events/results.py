@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, fina
 from ..config import Limits
 from ..contracts.adapter import LLMAdapter
 from ..contracts.compactor import CompactionResult
+from ..contracts.driver import Driver
 from ..frozen import FrozenDict, freeze
 from ..messages import BLOCK_TYPES, AgentMessage, AssistantMessage, Block, CustomMessage, LLMMessage, blocks_of
 from ..models import ModelDefinition, TokenUsage
@@ -235,6 +236,7 @@ class BeforeAgentStartResult(EventResult):
         system_prompt: the system prompt of the run.
         adapter: name of the provider, or the adapter, that answers this run. ``set_adapter`` during the run counts more.
         model: name or definition of the model that answers this run. ``set_model`` during the run counts more.
+        driver: code that drives this run in the place of the model. The first one given counts.
         limits: limits of this run. Each one counts where it is lower than the configured one, ``None`` never counts.
     """
 
@@ -242,6 +244,7 @@ class BeforeAgentStartResult(EventResult):
     system_prompt: str | Unset = _merged(Merge.chain, _text)
     adapter: str | LLMAdapter | Unset = _merged(Merge.last, _is(str, LLMAdapter))
     model: str | ModelDefinition | Unset = _merged(Merge.last, _is(str, ModelDefinition))
+    driver: Driver | Unset = _merged(Merge.first, _is(Driver, words="a Driver, with async drive(run)"))
     limits: Limits | Unset = _merged(Merge.lowest, _is(Limits))
 
 

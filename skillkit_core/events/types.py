@@ -140,14 +140,20 @@ class InputEvent(Event):
 class BeforeAgentStartEvent(Event):
     """A run is about to start. Emitted once per run.
 
-    ``parts`` are the parts of ``system_prompt`` in order: ``system_prompt`` for the configured one, then each context provider
-    by its name.
+    Attributes:
+        prompt: text of the input that the run works on.
+        images: the other blocks of the input.
+        resumed: the run goes on with an input on which an earlier run has worked (``resume``).
+        system_prompt: the system prompt.
+        parts: parts of ``system_prompt`` in order: ``system_prompt`` for the configured one, then each context provider by its
+            name.
     """
 
     type = "before_agent_start"
     answer = results.BeforeAgentStartResult
     prompt: str = ""
     images: tuple[Block, ...] = ()
+    resumed: bool = False
     system_prompt: str = ""
     parts: Mapping[str, str] = EMPTY
 

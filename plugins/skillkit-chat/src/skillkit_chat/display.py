@@ -120,7 +120,8 @@ class Display:
         self._end_line()
 
     def _began(self, event: Any) -> None:
-        self._say(f"{event.provider}/{event.model.id}, tools: {', '.join(event.tools) or 'none'}")
+        if event.model is not None:  # code may drive the run
+            self._say(f"{event.provider}/{event.model.id}, tools: {', '.join(event.tools) or 'none'}")
 
     def _tool_started(self, event: ToolExecutionStartEvent) -> None:
         self._doing = f"running {event.tool_name}"

@@ -48,7 +48,7 @@ class Report:
         agent.events.on("agent_start", self._began)
 
     def _began(self, event: Any) -> None:
-        self.model, self.provider = event.model.id, event.provider
+        self.model, self.provider = event.model.id if event.model is not None else "", event.provider
 
     def _started(self, event: ToolExecutionStartEvent) -> None:
         tool = self.agent.toolbox.get(event.tool_name)
