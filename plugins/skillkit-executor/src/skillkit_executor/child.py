@@ -20,6 +20,8 @@ __all__ = ["main"]
 
 
 async def _stdio(tools: ToolServer) -> None:
+    from skillkit_process import LineReader, Pipe
+
     from .pipes import LINE, streams
 
     loop = asyncio.get_running_loop()
@@ -27,10 +29,17 @@ async def _stdio(tools: ToolServer) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)  # tools read nothing of the wire
     os.dup2(2, 1)  # what a tool prints is no answer
-    reader = asyncio.StreamReader(limit=LINE)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdin, "rb", 0))
+    lines = LineReader(LINE)
+    Pipe(stdin, lines)
     pipe, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(stdout, "wb", 0))
-    async with streams(reader, asyncio.StreamWriter(pipe, flow, None, loop)) as (read_stream, write_stream):
+    writer = asyncio.StreamWriter(pipe, flow, None, loop)
+
+    async def write(data: bytes) -> None:
+        writer.write(data)
+        with contextlib.suppress(ConnectionError):
+            await writer.drain()
+
+    async with streams(lines, write) as (read_stream, write_stream):
         await tools.server.run(read_stream, write_stream, tools.server.create_initialization_options())
 
 

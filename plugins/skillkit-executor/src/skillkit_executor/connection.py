@@ -6,20 +6,19 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import secrets
-import signal
 import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from contextvars import Context
-from pathlib import Path
+from functools import partial
+from signal import SIGKILL
 from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.shared.dispatcher import ProgressFnT
+from skillkit_process import Child, LineReader, Tail
 
 from skillkit_core import SkillKitError, ToolError, __version__
 from skillkit_core.errors import in_words
@@ -32,104 +31,9 @@ __all__ = ["Connection", "Transport"]
 
 Transport: TypeAlias = Literal["local", "stdio", "http"]
 log = logging.getLogger("skillkit.executor")
-_GRACE = 2.0  # seconds for the end of the process, after the end of stdin and after SIGTERM
+_GRACE = 2.0  # seconds for the end of the process after the end of stdin
 _END = 10.0  # seconds that the last answers, and the word how the process ended, may take on a busy machine
-_KEEPER = Path(__file__).with_name("keeper.py")
 _WORDS = 2000
-
-
-class Process:
-    """A process that runs tools, below a keeper that leaves nothing of it behind.
-
-    Attributes:
-        ended: set when the process has ended.
-    """
-
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
-        self.ended = asyncio.Event()
-        self._argv, self._env, self._cwd = argv, env, cwd
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
-        self._watch: asyncio.Task[None] | None = None
-        self.process: asyncio.subprocess.Process | None = None
-
-    async def start(self) -> asyncio.subprocess.Process:
-        """Start the process.
-
-        Raises:
-            ToolError: it cannot be started.
-        """
-        pipe = asyncio.subprocess.PIPE
-        argv = [sys.executable, "-I", "-S", str(_KEEPER), "--", *self._argv]
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv, stdin=pipe, stdout=pipe, stderr=self._errors, cwd=self._cwd, env=dict(self._env),
-                start_new_session=True, limit=LINE,
-            )  # fmt: skip
-        except OSError as error:
-            raise ToolError(f"the process that runs tools cannot be started: {error.strerror}") from None
-        self.process = process
-        self._watch = asyncio.get_running_loop().create_task(self._wait(process), context=Context())
-        return process
-
-    async def _wait(self, process: asyncio.subprocess.Process) -> None:
-        await process.wait()
-        self.ended.set()
-
-    def last_words(self) -> str:
-        """Return how the process ended, and the end of what it wrote to stderr."""
-        code = self.process.returncode if self.process is not None else None
-        how = ""
-        if code is not None:
-            how = f"signal {code - 128} ended it" if code > 128 else f"it ended with status {code}"
-        with contextlib.suppress(OSError, ValueError):
-            size = self._errors.seek(0, os.SEEK_END)
-            self._errors.seek(max(0, size - _WORDS))
-            said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-            if said and code not in (None, 137):
-                how += f"; it wrote: {' '.join(said[-1].split())[-500:]}"
-        return how
-
-    async def stop(self) -> None:
-        """End the process and all that it started: end of stdin, SIGTERM, SIGKILL."""
-        process = self.process
-        if process is None:
-            self._errors.close()
-            return
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            for number in (None, signal.SIGTERM):
-                if number is not None:
-                    self._signal(number)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_GRACE):
-                        await process.wait()
-                        break
-        finally:
-            if process.returncode is None:
-                # the keeper is spared: it kills what the program leaves
-                for pid in _children(process.pid):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_GRACE):
-                        await process.wait()
-                self._signal(signal.SIGKILL)
-            self.ended.set()
-            if self._watch is not None:
-                self._watch.cancel()
-            self._errors.close()
-
-    def _signal(self, number: signal.Signals) -> None:
-        assert self.process is not None
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
-
-
-def _children(pid: int) -> list[int]:
-    with contextlib.suppress(OSError):
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
 
 
 class Connection:
@@ -176,9 +80,10 @@ class Connection:
         self._calls: set[asyncio.Task[Any]] = set()
         self._ready: asyncio.Future[None] = self.loop.create_future()
         self._ready.add_done_callback(lambda f: f.cancelled() or f.exception())
-        self._process: Process | None = None
-        if transport != "local":
-            self._process = Process(command([sys.executable, "-m", "skillkit_executor.child", transport]), env, cwd)
+        self._lines, self._errors = LineReader(LINE), Tail(_WORDS)
+        self._process: Child | None = None
+        self._command = partial(command, [sys.executable, "-m", "skillkit_executor.child", transport])
+        self._env, self._cwd = env, cwd
         self._owner = self.loop.create_task(self._own(), context=Context())
 
     async def ready(self) -> None:
@@ -211,29 +116,32 @@ class Connection:
         return await client.session.send_request(request, types.CallToolResult, progress_callback=progress)
 
     def why(self) -> str:
-        """Return how the process ended."""
-        return (self._process.last_words() if self._process is not None else "") or "the connection was closed"
+        """Return how the process ended, and the end of what it wrote to stderr."""
+        code = self._process.code if self._process is not None else None
+        if code is None:
+            return "the connection was closed"
+        number = -code if code < 0 else code - 128
+        how = f"signal {number} ended it" if number > 0 else f"it ended with status {code}"
+        said = self._errors.text.strip().splitlines()
+        if said and number != SIGKILL:
+            how += f"; it wrote: {' '.join(said[-1].split())[-500:]}"
+        return how
 
     async def _own(self) -> None:
         """Open the client, wait, close it."""
         tools: ToolServer | None = None
         try:
             async with AsyncExitStack() as stack, asyncio.timeout(self._seconds) as limit:
-                if self._process is None:
+                if self._transport == "local":
                     tools = self._server()
                     transport: Any = tools.server
                 else:
-                    stack.push_async_callback(self._process.stop)
-                    transport = await self._open(stack, await self._process.start())
+                    transport = await self._open(stack)
                 about = types.Implementation(name="skillkit", version=__version__)
                 client = await stack.enter_async_context(Client(transport, client_info=about, cache=None))
                 result = await self._ask(client, START, self._about)
                 data: Mapping[str, Any] = result.structured_content or {}
-                below = (
-                    _children(self._process.process.pid)
-                    if self._held and self._process and self._process.process
-                    else []
-                )
+                below = self._process.children() if self._held and self._process is not None else []
                 self.pid, self.problems = below[0] if below else int(data["pid"]), list(data["problems"])
                 self.client = client
                 limit.reschedule(None)
@@ -259,20 +167,24 @@ class Connection:
         said = str(error) if isinstance(error, SkillKitError) else f"{in_words(_innermost(error))}; {self.why()}"
         self._ready.set_exception(ToolError(f"the process that runs tools did not start: {said}"))
 
-    async def _open(self, stack: AsyncExitStack, process: asyncio.subprocess.Process) -> Any:
-        """Return the transport to a process that was started."""
-        assert self._process is not None
+    async def _open(self, stack: AsyncExitStack) -> Any:
+        """Start the process below a keeper, and return the transport to it.
+
+        Raises:
+            ToolError: it cannot be started.
+        """
+        self._process = process = await Child.start(
+            self._command(), self._lines, self._errors, env=self._env, cwd=self._cwd, stdin="pipe", kept=True
+        )
+        stack.push_async_callback(self._end, process)
         if self._transport == "stdio":
-            assert process.stdin is not None and process.stdout is not None
-            return streams(process.stdout, process.stdin)
+            return streams(self._lines, process.send)
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        assert process.stdin is not None and process.stdout is not None
         token = secrets.token_urlsafe(32)
-        process.stdin.write(token.encode() + b"\n")
-        line = await process.stdout.readline()
-        if not line:
+        await process.send(token.encode() + b"\n")
+        if (line := await self._lines.readline()) is None:
             raise ToolError(self.why())
         http = httpx2.AsyncClient(
             headers={"Authorization": f"Bearer {token}"}, timeout=httpx2.Timeout(None, connect=5.0), trust_env=False
@@ -281,6 +193,14 @@ class Connection:
         return streamable_http_client(
             f"http://127.0.0.1:{json.loads(line)['port']}/mcp", http_client=http, max_sse_event_size=LINE
         )
+
+    async def _end(self, process: Child) -> None:
+        """End the process and all that it started: end of stdin, SIGTERM, SIGKILL."""
+        self._lines.mute()
+        try:
+            await process.end(gently=_GRACE)
+        finally:
+            process.close()
 
     def carry(self, call: asyncio.Task[Any]) -> None:
         """Let a call have the answer that the process may have written before it ended."""
@@ -291,7 +211,7 @@ class Connection:
         """Return when the connection is to be closed, or the process has ended and its calls know it."""
         waits = {asyncio.ensure_future(self._stop.wait())}
         if self._process is not None:
-            waits.add(asyncio.ensure_future(self._process.ended.wait()))
+            waits.add(asyncio.ensure_future(self._process.exited.wait()))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if self._calls and not self._stop.is_set():
@@ -308,7 +228,7 @@ class Connection:
         if self._process is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_END):
-                    await self._process.ended.wait()
+                    await self._process.exited.wait()
 
     async def close(self) -> None:
         """End the process."""

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mcp_types as types
+import skillkit_process
 from mcp import MCPError
 
 from skillkit_core import SkillKitError, Tool, ToolContext, ToolError, ToolExecutor, ToolOutput, thaw
@@ -33,14 +34,11 @@ from .wire import ABORT, ANSWER, META, output_of, survey_of
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["ENVIRONMENT", "Place", "RemoteExecutor", "http", "local", "place_of", "stdio"]
+__all__ = ["Place", "RemoteExecutor", "http", "local", "place_of", "stdio"]
 
-ENVIRONMENT = frozenset(
-    {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "PYTHONPATH", "SHELL", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"}
-)
-"""The variables that the process gets, besides ``LC_*``, the folders of SkillKit and ``executor.env``."""
-
-_OWN = ("SKILLKIT_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+_OWN = (
+    "PYTHONPATH", "SKILLKIT_HOME", "VIRTUAL_ENV", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+)  # fmt: skip
 _WITHIN = 60.0  # seconds in which restarts are counted
 _LATE = 5.0  # seconds that an aborted tool has to end by itself, and live output to arrive
 logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs a traceback for each closed connection
@@ -292,9 +290,8 @@ class RemoteExecutor(ToolExecutor):
 
 
 def environment(host: Host) -> dict[str, str]:
-    """Return the variables of the process that runs tools."""
-    names = {*ENVIRONMENT, *_OWN, *users(host, "env")}
-    return {name: value for name, value in host.environ.items() if name in names or name.startswith("LC_")}
+    """Return the variables of the process that runs tools: harmless ones, where Python and SkillKit are, and ``executor.env``."""
+    return skillkit_process.environment((*_OWN, *users(host, "env")), host.environ)
 
 
 class _Gone(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import Context
 from typing import Any, TypeAlias
@@ -12,26 +12,26 @@ from typing import Any, TypeAlias
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
+from skillkit_process import LineReader
 
 __all__ = ["LINE", "Streams", "streams"]
 
 LINE = 1 << 28
 """Bytes of one message at most."""
 Streams: TypeAlias = tuple[Any, Any]
+Write: TypeAlias = Callable[[bytes], Awaitable[object]]
 
 
 class _Writes:
     """Writes each message when it is sent."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
+    def __init__(self, write: Write) -> None:
+        self._write = write
 
     async def send(self, message: SessionMessage) -> None:
         """Write a message, and wait where the other side is slow."""
         text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-        with contextlib.suppress(ConnectionError):
-            self._writer.write(text.encode() + b"\n")
-            await self._writer.drain()
+        await self._write(text.encode() + b"\n")
 
     async def aclose(self) -> None:
         """Nothing: the process owns the pipe."""
@@ -44,19 +44,24 @@ class _Writes:
 
 
 @asynccontextmanager
-async def streams(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[Streams]:
-    """Give the streams of a session."""
+async def streams(lines: LineReader, write: Write) -> AsyncIterator[Streams]:
+    """Give the streams of a session.
+
+    Args:
+        lines: the messages of the other side.
+        write: writes bytes to the other side, and waits where it is slow.
+    """
     incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](64)
 
     async def read() -> None:
         async with incoming:
-            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
-                while line := await reader.readline():
+            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                async for line in lines:
                     await incoming.send(SessionMessage(jsonrpc_message_adapter.validate_json(line)))
 
     task = asyncio.get_running_loop().create_task(read(), context=Context())
     try:
-        yield read_stream, _Writes(writer)
+        yield read_stream, _Writes(write)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
