@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from skillkit_keyring import OAuthProvider
 from skillkit_oauth import device_login
+from skillkit_testkit import Raw
 
 from skillkit_core import AgentRunner, Host, SkillKitError, UsageError
 from skillkit_core.testing import user
@@ -43,7 +44,9 @@ def run(cli, *more):
 @pytest.mark.smoke
 def test_a_login_with_a_browser_is_used_renewed_and_ended(acme, skillkit_cli, skillkit_home):
     done = skillkit_cli("--debug", "auth", "login", "acme").ok()
-    assert "Logged in to acme: ACME_TOKEN is in" in done.stdout and f"{acme.base}/auth?" in done.stderr
+    assert "Logged in to acme: ACME_TOKEN is in" in done.stdout and f"{acme.base}/authorize?" in done.stderr
+    (authorized,) = (asked.query for asked in acme.asked if asked.path == "/authorize")
+    assert authorized["scope"] == "models offline" and authorized["audience"] == "api"
     status = skillkit_cli("auth", "status", "acme", "--json").ok()
     row = status.json[0]
     assert row["kind"] == "oauth" and row["renewable"] and row["login"] and not row["expired"]
@@ -71,7 +74,7 @@ def test_a_login_with_a_code_waits_until_the_person_has_entered_it(acme, skillki
     acme.polls = ["authorization_pending", "authorization_pending"]
     done = skillkit_cli("auth", "login", "acme", "--no-browser").ok()
     assert f"open {acme.base}/activate and enter the code WDJB-MJHT" in done.stderr
-    assert len(acme.grants) == 3 and token_of(skillkit_home)["refresh_token"] in acme.again
+    assert len(acme.grants) == 3 and token_of(skillkit_home)["refresh_token"] in acme.renewable
     acme.polls = ["access_denied"]
     denied = skillkit_cli("auth", "login", "acme", "--device", "--no-browser")
     assert denied.exit_code == 1 and "the login was refused (access_denied)" in denied.stderr
@@ -99,9 +102,9 @@ class Times:
     ],
     ids=["slow down", "expired", "nobody"],
 )
-def test_a_device_code_is_asked_about_as_rfc_8628_says(site, polls, waits, why):
+def test_a_device_code_is_asked_about_as_rfc_8628_says(site, acme_settings, polls, waits, why):
     site.polls, times = polls, Times()
-    provider = OAuthProvider(name="acme", **{**site.settings(), "scopes": ("models", "offline")})
+    provider = OAuthProvider(name="acme", **acme_settings(scopes=("models", "offline")))
     login = device_login(
         provider,
         None,
@@ -119,7 +122,7 @@ def test_a_device_code_is_asked_about_as_rfc_8628_says(site, polls, waits, why):
 
 
 def test_a_refused_login_and_one_that_nobody_finishes_are_said(acme, skillkit_cli, skillkit_home):
-    acme.deny = True
+    acme.deny = "not today"
     done = skillkit_cli("auth", "login", "acme")
     assert done.exit_code == 1 and "the login was refused: not today" in done.stderr
     late = skillkit_cli("auth", "login", "acme", "--timeout", "0.3", env={"BROWSER": "true %s"})
@@ -130,13 +133,14 @@ def test_a_refused_login_and_one_that_nobody_finishes_are_said(acme, skillkit_cl
 def test_a_browser_that_returns_with_another_state_is_turned_away(acme, skillkit_cli, skillkit_home):
     answers = []
 
-    def forge(url):
+    def forge(back):
+        url = f"{back}?code=forged&state=guessed"
         try:
             urllib.request.urlopen(url, timeout=10)
         except urllib.error.HTTPError as error:
             answers.append((error.code, error.read()))
 
-    acme.forge = forge
+    acme.before_redirect = forge
     skillkit_cli("auth", "login", "acme").ok()
     assert [code for code, _ in answers] == [400] and b"belongs to another login" in answers[0][1]
     assert acme.grants == ["authorization_code"] and token_of(skillkit_home)["access_token"] in acme.valid
@@ -144,14 +148,14 @@ def test_a_browser_that_returns_with_another_state_is_turned_away(acme, skillkit
 
 def test_a_login_that_cannot_be_renewed_says_what_to_type(acme, skillkit_cli, skillkit_home):
     skillkit_cli("auth", "login", "acme").ok()
-    acme.again.clear()
+    acme.renewable.clear()
     acme.valid.clear()
     refused = run(skillkit_cli)
     assert refused.exit_code and "run skillkit auth login acme" in refused.stderr and "invalid_grant" in refused.stderr
     ends_at(skillkit_home, -5)
     host, told = Host(), []
     host.tell = told.append
-    for acme.broken in (None, (500, b"<html>"), (200, b"<html>"), (200, {"token": 1})):
+    for acme.broken in (None, Raw(b"<html>", 500), Raw(b"<html>"), Raw(b'{"token": 1}')):
         assert host.secret("ACME_TOKEN") is None
     host.close()
     assert len(told) == 4 and all(line.endswith("; run skillkit auth login acme") for line in told), told
@@ -176,12 +180,14 @@ def test_processes_renew_a_token_once(acme, skillkit_cli, skillkit_home):
     assert acme.grants == ["authorization_code", "refresh_token"]
 
 
-def test_a_plugin_offers_a_login_and_a_setting_replaces_it(acme, skillkit_cli, skillkit_home, install_plugin):
+def test_a_plugin_offers_a_login_and_a_setting_replaces_it(
+    acme, acme_settings, skillkit_cli, skillkit_home, install_plugin
+):
     module = Path(skillkit_home.path / "offer_plugin.py")
     module.write_text(
         "from skillkit_core import hookimpl\n\n@hookimpl(optionalhook=True)\ndef register_oauth_providers(register):\n"
         "    from skillkit_keyring import OAuthProvider\n"
-        f"    register(OAuthProvider(name='other', secret='OTHER_TOKEN', **{acme.settings()!r}))\n"
+        f"    register(OAuthProvider(name='other', secret='OTHER_TOKEN', **{acme_settings()!r}))\n"
     )
     install_plugin("offer", module)
     assert "OTHER_TOKEN" in skillkit_cli("auth", "login", "other").ok().stdout
@@ -189,7 +195,7 @@ def test_a_plugin_offers_a_login_and_a_setting_replaces_it(acme, skillkit_cli, s
     assert [(r["variable"], r["source"], r["login"]) for r in rows if r["provider"] == "other"] == [
         ("OTHER_TOKEN", "file", True)
     ]
-    config = {"keyring": {"oauth": {"other": acme.settings(token_endpoint="http://example.org/token")}}}
+    config = {"keyring": {"oauth": {"other": acme_settings(token_endpoint="http://example.org/token")}}}
     skillkit_home.write_config(json.dumps(config))
     refused = skillkit_cli("auth", "login", "other")
     assert refused.exit_code == 2 and "token_endpoint must be an https:// address" in refused.stderr

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .auto_rule import auto
+    from .mcp_server import MCPCall, MCPServer
+    from .oauth_server import OAuthServer
     from .received import ReceivedRequest
     from .server import LLMServer
     from .terminal import Terminal
@@ -22,6 +24,9 @@ __all__ = [
     "Gate",
     "Hang",
     "LLMServer",
+    "MCPCall",
+    "MCPServer",
+    "OAuthServer",
     "Raw",
     "ReceivedRequest",
     "Reply",
@@ -33,6 +38,9 @@ __version__ = "0.1.0"
 _WHERE = {
     **dict.fromkeys(("Call", "Cut", "Fail", "Gate", "Hang", "Raw", "Reply"), "turns"),
     "LLMServer": "server",
+    "MCPCall": "mcp_server",
+    "MCPServer": "mcp_server",
+    "OAuthServer": "oauth_server",
     "ReceivedRequest": "received",
     "Terminal": "terminal",
     "auto": "auto_rule",

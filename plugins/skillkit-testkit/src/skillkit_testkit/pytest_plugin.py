@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .command_line import CommandLine
     from .fork_server import ForkServer
     from .home import Home
+    from .mcp_server import MCPServer
+    from .oauth_server import OAuthServer
     from .server import LLMServer
     from .tally import Tally
 
@@ -35,6 +37,29 @@ def llm_server() -> Iterator[LLMServer]:
     from .server import LLMServer
 
     with LLMServer() as server:
+        yield server
+    server.check()
+
+
+@pytest.fixture
+def mcp_server() -> Iterator[MCPServer]:
+    """A scripted MCP server (:class:`~skillkit_testkit.MCPServer`), running. The test fails where a function of a tool failed."""
+    from .mcp_server import MCPServer
+
+    with MCPServer() as server:
+        yield server
+    server.check()
+
+
+@pytest.fixture
+def oauth_server() -> Iterator[OAuthServer]:
+    """An authorization server (:class:`~skillkit_testkit.OAuthServer`), running, where clients register themselves.
+
+    It fails the test that sent it what no client may.
+    """
+    from .oauth_server import OAuthServer
+
+    with OAuthServer() as server:
         yield server
     server.check()
 
