@@ -39,7 +39,7 @@ def test_a_server_that_cannot_start_is_named_on_stderr(skillkit_cli, skillkit_ho
     assert "Hello." in result.stdout
     bad, worse = (line for line in result.stderr.splitlines() if "the MCP server" in line)
     assert "'worse' cannot be used: it needs the variable MISSING" in worse + bad
-    assert "'bad' cannot be used: 'nope-xyz' cannot be started" in worse + bad
+    assert "'bad' cannot be used: command not found: nope-xyz" in worse + bad
     assert "see 'skillkit mcp show bad'" in worse + bad
     states = {row["name"]: row["state"] for row in skillkit_cli("mcp", "list", "--json").ok().json}
     assert states["bad"] == "not found"

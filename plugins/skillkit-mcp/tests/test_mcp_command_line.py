@@ -90,7 +90,7 @@ def test_show_starts_a_server_and_says_what_it_offers(skillkit_cli, skillkit_hom
     assert wrong.exit_code != 0 and "time" in wrong.stderr
     write(skillkit_home.config_dir / "mcp.json", '{"mcpServers": {"gone": {"command": "/nowhere/at-all"}}}')
     gone = skillkit_cli("mcp", "show", "gone")
-    assert gone.exit_code == 1 and "cannot be started" in gone.stderr and "Traceback" not in gone.stderr
+    assert gone.exit_code == 1 and "command not found" in gone.stderr and "Traceback" not in gone.stderr
 
 
 def test_a_wrong_section_names_its_file_and_key(skillkit_cli, skillkit_home):

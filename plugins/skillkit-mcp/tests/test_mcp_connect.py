@@ -80,7 +80,7 @@ async def test_a_server_that_cannot_be_used_is_named_and_the_others_work(connect
     servers = {"bad": {"command": "nope-xyz"}, "odd": {"neither": 1}, "own": odd_server("")}
     async with agent_of(client) as one:
         async with skillkit_mcp.connect(one, servers) as problems:
-            assert set(problems) == {"bad", "odd"} and "'nope-xyz' cannot be started" in problems["bad"]
+            assert set(problems) == {"bad", "odd"} and "command not found: nope-xyz" in problems["bad"]
             assert "mcp__own__ok" in await offered(one)
             with pytest.raises(UsageError, match="has MCP servers of its own already"):
                 async with skillkit_mcp.connect(one, {}):

@@ -80,7 +80,7 @@ async def test_whoever_talks_with_an_agent_is_told_once_of_each_server_that_cann
     told = dict(sorted(person.told))
     assert len(person.told) == 2 and set(told.values()) == {"warning"}
     bad, poor = told
-    assert bad.startswith("the MCP server 'bad' cannot be used: 'nope-xyz' cannot be started: ")
+    assert bad.startswith("the MCP server 'bad' cannot be used: command not found: nope-xyz")
     assert bad.endswith("; see 'skillkit mcp show bad'")
     assert poor.startswith(
         "the MCP server 'poor' cannot be used: it needs the variable MISSING; add MISSING to mcp.variables"
@@ -161,7 +161,7 @@ async def test_a_server_that_always_dies_is_not_started_for_ever(connect, odd_se
     assert all(r.is_error for r in results)
     broken = connect({"odd": {"command": "/nowhere/server"}})
     assert not any(name.startswith("mcp__") for name in await broken.tools())
-    assert any("'/nowhere/server' cannot be started: No such file" in text for text in problems(broken.host))
+    assert any("command not found: /nowhere/server" in text for text in problems(broken.host))
     await client.host.aclose()
     await broken.host.aclose()
 

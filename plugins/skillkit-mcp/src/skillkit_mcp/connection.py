@@ -25,7 +25,7 @@ from skillkit_core import SkillKitError, ToolError, __version__
 from .asking import ask_form, ask_url
 from .http import GuardedClient
 from .messages import MessageFilter
-from .process import StdioTransport
+from .stdio import StdioTransport
 from .text import shortened
 
 if TYPE_CHECKING:

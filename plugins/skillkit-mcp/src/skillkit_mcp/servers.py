@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from skillkit_process import HARMLESS, environment
 
 from skillkit_core import UsageError
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["TAKEN", "Configured", "Server", "configured_servers", "given_servers", "server_of", "user_file"]
 
 _MAX_FILE = 1_000_000
-_HARMLESS = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+_HARMLESS = HARMLESS | {"TERM"}
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # what other programs keep in the same shape, and what makes no difference here
 _IGNORED = frozenset(
@@ -218,7 +219,7 @@ async def server_of(host: Host, one: Configured) -> Server:
             hint = f"set {name}" if allowed else f"add {name} to mcp.variables"
             raise UsageError(f"it needs the variable {name}", where=f"MCP server {one.name!r}", hint=hint) from None
 
-    env = {k: v for k, v in host.environ.items() if k in _HARMLESS or k.startswith("LC_")}
+    env = environment(_HARMLESS, host.environ)
     own = {name: await fill(text.get_secret_value()) for name, text in said.env.items()}
     headers = {name: await fill(text) for name, text in said.headers.items()}
     for name, value in (*own.items(), *headers.items()):
