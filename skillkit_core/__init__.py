@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .agent.input import Delivery as Delivery, QueueItem as QueueItem, Receipt as Receipt
     from .agent.response import *
     from .agent.runner import *
-    from .agent.session import ModelChoice as ModelChoice, Session as Session, SessionView as SessionView
+    from .agent.session import ModelChoice as ModelChoice, Session as Session
     from .agent.suspension import SuspendedCall as SuspendedCall, Suspension as Suspension
     from .agent.target import Target as Target
     from .config import *
@@ -63,7 +63,7 @@ agent.clock: Clock
 agent.input: Delivery QueueItem Receipt
 agent.response: AgentResponse RunOutcome
 agent.runner: AgentRunner
-agent.session: ModelChoice Session SessionView
+agent.session: ModelChoice Session
 agent.suspension: SuspendedCall Suspension
 agent.target: Target
 config: AgentConfig Limits RetryPolicy

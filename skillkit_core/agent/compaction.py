@@ -114,7 +114,7 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
 
 async def compact_now(run: Run, reason: Reason) -> bool:
     """Compact once; return whether the compaction freed enough tokens."""
-    agent, bus, session = run.agent, run.bus, run.session
+    bus, session = run.bus, run.session
     before = run.tokens()
     request = _request(run, reason, before)
     supplied: CompactionResult | None = None
@@ -148,9 +148,9 @@ async def compact_now(run: Run, reason: Reason) -> bool:
                     await run.ledger.record(result.usage, "compaction", run.target)
     except Exception as error:  # noqa: BLE001 - a compactor that fails leaves the context as it was
         outcome = "failed"
-        await agent.complain("compaction", f"the compactor failed: {in_words(error)}")
+        await run.bus.complain("compaction", f"the compactor failed: {in_words(error)}")
     finally:
-        agent.allow_compaction(outcome == "completed")
+        run.context.allow_compaction(outcome == "completed")
         await bus.fire(
             CompactionEndEvent,
             reason=reason,

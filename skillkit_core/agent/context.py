@@ -114,12 +114,16 @@ class ContextView:
 
     Attributes:
         providers: the context providers, which add to the system prompt.
+        scratch: what adapters keep about the messages that they have sent.
+        may_compact: automatic compaction may run; false after one that freed too little, until the next input.
     """
 
     def __init__(self, host: Host, session: Session) -> None:
         self._host = host
         self._session = session
         self.providers = host.context_providers
+        self.scratch: dict[str, Any] = {}
+        self.may_compact = True
         self._repairer = Repairer()
         self._viewed = 0
         self._generation = -1
@@ -129,6 +133,10 @@ class ContextView:
         self._prompt: tuple[str, Sequence[Tool], int] = ("", (), 0)
         self._known = 0  # what the provider counted beyond the estimate of the same request
         self._ratio = 1.0  # what the provider counted for each estimated token
+
+    def allow_compaction(self, allowed: bool = True) -> None:
+        """Set whether automatic compaction may run before the next input."""
+        self.may_compact = allowed
 
     def messages(self) -> Sequence[LLMMessage]:
         """Return the context as a legal history."""

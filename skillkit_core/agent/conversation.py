@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..contracts.session_store import SessionHeader, SessionStore, fork_entries, new_session_id
 from ..errors import AgentError, UsageError
@@ -20,6 +20,7 @@ from ..events.types import (
     SessionTreeEvent,
 )
 from ..host.memory import MemoryStore
+from .context import ContextView
 from .part import Part
 from .session import Session
 
@@ -38,7 +39,14 @@ class Conversation(Part):
     Args:
         given: an open session, a session id of the host's store, ``"new"`` for that store; ``None``: in memory.
         endpoint: the address, by the id of a session, under which this process takes clients; ``None``: it takes none.
+
+    Attributes:
+        context: what a model gets of the session; set when the session is opened.
+        states: what plugins keep in memory about the session, by plugin.
+        sticky_approvals: tool, plugin and key of the questions that a person answered for the rest of the session.
     """
+
+    context: ContextView
 
     def __init__(
         self, agent: AgentRunner, given: Session | str | None, endpoint: Callable[[str], str] | None = None
@@ -49,6 +57,8 @@ class Conversation(Part):
         self._store: SessionStore | None = None
         self._opened = False
         self._opening = asyncio.Lock()
+        self.states: dict[str, dict[str, Any]] = {}
+        self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
         self.session: Session | None = given if isinstance(given, Session) else None
 
     @property
@@ -70,10 +80,14 @@ class Conversation(Part):
             session, reason = await self._find(self._given)
             self.session = session
             self._agent.events.open_session(session.id)
-            self._agent.begin_context(session)
+            self._begin_context(session)
             self._opened = True
         await self._started(reason)
         return self.required
+
+    def _begin_context(self, session: Session) -> None:
+        session.keep_out(self._agent.host.secrets)
+        self.context = ContextView(self._agent.host, session)
 
     async def _find(self, given: Session | str | None) -> tuple[Session, Reason]:
         """Open or create the session that ``given`` names; return it with the reason for ``session_start``."""
@@ -159,7 +173,7 @@ class Conversation(Part):
         place = summary_id or entry_id
         if label and place is not None:
             await session.label(place, label)
-        self._agent.allow_compaction()
+        self.context.allow_compaction()
         named = label if label and place is not None else None
         await self._agent.events.fire(
             SessionTreeEvent, target=entry_id, previous=previous, summary_id=summary_id, label=named
@@ -177,7 +191,9 @@ class Conversation(Part):
         """Replace the session by another one, close the old session, and emit ``session_start``."""
         old, self.session = self.required, session
         self._agent.events.open_session(session.id)
-        self._agent.talk_in(session)
+        self._begin_context(session)
+        self.states = {}
+        self.sticky_approvals = set()
         await old.close()
         await self._started(reason, None if reason == "reload" else old.id)
 

@@ -216,7 +216,7 @@ class Loop:
         try:
             await self.run.use_target(adapter, model)
         except SkillKitError as error:
-            await self.agent.complain("before_agent_start", f"the run keeps its model: {error}")
+            await self.run.bus.complain("before_agent_start", f"the run keeps its model: {error}")
 
     async def deny_waiting(self) -> None:
         """Deny the calls that wait for a decision, because another input came instead (spec, section 7)."""
@@ -262,16 +262,16 @@ class Loop:
         """Allow compaction again after a new input (spec, section 7: once per conversational input); return ``said``."""
         if said:
             self.compacted_for_overflow = False
-            self.agent.allow_compaction()
+            self.run.context.allow_compaction()
         return said
 
     async def _turns(self) -> None:
-        agent, run, ledger, queues = self.agent, self.run, self.run.ledger, self.agent.queues
+        run, ledger, queues = self.run, self.run.ledger, self.agent.queues
         continues, cut_off = 0, 0
         while True:
             if run.signal.aborted:
                 await run.checkpoint()
-            if run.window and run.config.compaction and agent.may_compact:
+            if run.window and run.config.compaction and run.context.may_compact:
                 await compact_if_needed(run)
             # a run that a queued message began has persisted the message already
             if ledger.turns or run.began_by is None:
@@ -448,7 +448,7 @@ class Loop:
                     await self.transcript.say(message, sync=True)
                     return True, continues + 1
                 text = f"handlers made the run go on {MAX_CONTINUES} times; it ends now"
-                await self.agent.complain("before_agent_end", text)
+                await self.run.bus.complain("before_agent_end", text)
         # a steering message may come while the handlers work
         if queues.items["steer"]:
             return True, continues

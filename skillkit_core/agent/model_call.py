@@ -143,7 +143,7 @@ class ModelCall:
 
     def _delay(self, error: ProviderError, attempt: int) -> float | None:
         """Return the seconds to wait before a retry; ``None``: no retry is allowed."""
-        policy = self._run.agent.retry
+        policy = self._run.agent.host.config.retry(self._run.agent.config.retry)
         if not error.retryable or attempt >= policy.attempts:
             return None
         # a retry_after of 0 counts as none, as in the providers' SDKs: the server has just refused
@@ -225,7 +225,7 @@ class ModelCall:
             signal=run.signal,
             on_request=self._on_request(target, settings) if "before_provider_request" in bus.table else None,
             on_response=self._on_response() if "after_provider_response" in bus.table else None,
-            scratch=agent.scratch,
+            scratch=run.context.scratch,
             session_id=run.session.id,
         )
 
@@ -249,7 +249,6 @@ class ModelCall:
 
     async def _transformed(self, messages: Sequence[LLMMessage], target: Target) -> Sequence[LLMMessage]:
         """Return the messages with the changes of the ``context_transform`` handlers, repaired."""
-        agent = self._run.agent
         result = await self._bus.fire(
             ContextTransformEvent,
             messages=messages,
@@ -261,7 +260,7 @@ class ModelCall:
             return messages
         repaired = repair(tuple(wanted))
         if not repaired:
-            await agent.complain("context_transform", "repair left no message to send; the answer was ignored")
+            await self._bus.complain("context_transform", "repair left no message to send; the answer was ignored")
             return messages
         return repaired
 

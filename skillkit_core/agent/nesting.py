@@ -105,7 +105,7 @@ class Nesting(Part):
         runs = list(parent.run.ancestors())
         deepest = runs[-1].ledger.limits.depth
         if len(runs) > deepest:
-            path = " > ".join((*parent.run.agent.agent_path, "..."))
+            path = " > ".join((*parent.run.agent.events.agent_path, "..."))
             raise AgentError(
                 f"agents are nested more than {deepest} deep ({path})",
                 hint="answer in place, or raise Limits.depth of the outermost agent",
@@ -130,4 +130,4 @@ class Nesting(Part):
         call = parent.call.tool_call_id if parent.call is not None else ""
         where = f"{run.agent.session_id} {run.id} {call} {run.count_child()}"
         name = f"{self._agent.name or 'sub'}:{zlib.crc32(where.encode()):08x}"
-        self._agent.events.inherit(run.bus, (*run.agent.agent_path, name))
+        self._agent.events.inherit(run.bus, (*run.agent.events.agent_path, name))

@@ -87,7 +87,7 @@ class MessageUpdates:
         if self._task is not None and not self._task.done():
             self._task.cancel()
             _, left = await asyncio.wait([self._task], timeout=self._run.abort_grace)
-            self._run.agent.abandon(left)
+            self._run.agent.scheduler.abandon(left)
 
 
 class _Output(NamedTuple):

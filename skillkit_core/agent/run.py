@@ -134,10 +134,10 @@ class Run:
     async def open(self) -> Session:
         """Open the session of the agent, and bind session, context and executor to the run."""
         self.session = await self.agent.conversation.open()
-        self.context = self.agent.context
+        self.context = self.agent.conversation.context
         self.ledger.write_into(self.session)
         if self.executor is None:
-            self.executor = await self.agent.host_executor()
+            self.executor = await self.agent.toolbox.executor()
         return self.session
 
     def begin(self) -> None:
@@ -209,7 +209,7 @@ class Run:
             try:
                 self._own_target = await selection.fall_back(model), selection.choices
             except SkillKitError as problem:
-                await self.agent.complain("model_select", f"a fallback cannot be used: {problem}")
+                await self.bus.complain("model_select", f"a fallback cannot be used: {problem}")
                 continue
             self.fallback = self.redact(before + str(error))
             return True

@@ -6,13 +6,12 @@ import contextlib
 import functools
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ..abort import AbortSignal
-from ..config import AgentConfig, Limits, RetryPolicy
+from ..config import AgentConfig
 from ..errors import AgentError, NoActiveRun, UsageError, close_matches
 from ..events.bus import EventBus
 from ..events.context import HandlerContext
@@ -24,7 +23,7 @@ from ..tools import Tool
 from .around import AroundHooks
 from .clock import SYSTEM_CLOCK, Clock
 from .compaction import can_compact, compact_alone
-from .context import ContextView, estimator_for, joined, prompt_parts
+from .context import estimator_for, joined, prompt_parts
 from .conversation import Conversation
 from .input import Delivery, Input, QueueItem, Queues, Receipt
 from .loop import keep_exchange, run_loop
@@ -39,11 +38,8 @@ from .target import Target, TargetSelection
 from .toolbox import Toolbox
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ..contracts.adapter import LLMAdapter
     from ..contracts.approver import ApprovalDecision
-    from ..contracts.tool_executor import ToolExecutor
     from ..contracts.user_interface import UserInterface
     from ..host.manager import Host
     from ..models import ModelDefinition
@@ -72,8 +68,6 @@ class AgentRunner:
     An agent is nested when a tool or a handler of a run makes or asks the agent. The guards and observers of that run see the
     agent's events, the agent's usage counts against the run's limits, an abort ends both, and the run's approver is asked.
     """
-
-    context: ContextView  # set when the session is opened
 
     def __init__(
         self,
@@ -106,13 +100,8 @@ class AgentRunner:
         self.conversation = Conversation(self, session, endpoint)
         self.queues = Queues(self.input.queue_changed)
         self.toolbox = Toolbox(self)
-        self.scratch: dict[str, Any] = {}
-        self._states: dict[str, dict[str, Any]] = {}
-        self.sticky_approvals: set[tuple[str, str | None, str | None]] = set()
-        self.may_compact = True  # False after a compaction that freed too little, until the next input
         self.nesting.adopt()
         self.around = AroundHooks(host)
-        self._host_executor: tuple[int, ToolExecutor | None] = (-1, None)
         self.selection = TargetSelection(self)
         if self.config.api_key:
             host.remember_secret(self.config.api_key)
@@ -142,37 +131,6 @@ class AgentRunner:
         return session.messages if session is not None else ()
 
     @property
-    def limits(self) -> Limits:
-        """The limits of a run: of each the lower one of the agent's and the host's configuration."""
-        return self.host.config.limits(self.config.limits)
-
-    @property
-    def retry(self) -> RetryPolicy:
-        """The retry policy of the agent's configuration, else of the host's."""
-        return self.host.config.retry(self.config.retry)
-
-    @property
-    def signal(self) -> AbortSignal:
-        """The abort signal of the active run."""
-        return self.scheduler.run.signal if self.scheduler.run is not None else AbortSignal()
-
-    async def host_executor(self) -> ToolExecutor | None:
-        """Return the executor of the host's current plugins; ``None``: tools run in this process."""
-        generation, found = self._host_executor
-        if generation != self.host.generation:
-            found = await self.host.find_executor()
-            self._host_executor = self.host.generation, found
-        return found
-
-    @property
-    def agent_path(self) -> tuple[str, ...]:
-        """The names of the agents from the outermost to this one: ``("main",)``, ``("main", "sub:1f0c72aa")``.
-
-        A number after the name of a nested agent makes each path in a run unique. All events carry the path.
-        """
-        return self.events.agent_path
-
-    @property
     def cwd(self) -> Path:
         """The workspace: the configured one, else the parent's, else the host's."""
         if self.config.cwd is not None:
@@ -187,10 +145,6 @@ class AgentRunner:
             return self.config.ui
         parent = self.nesting.parent
         return None if parent is None else parent.run.agent.ui
-
-    def allow_compaction(self, allowed: bool = True) -> None:
-        """Set whether automatic compaction may run before the next input."""
-        self.may_compact = allowed
 
     async def open(self) -> Session:
         """Open the session, or raise as :meth:`SessionStore.open`; the first run opens the session too."""
@@ -236,18 +190,6 @@ class AgentRunner:
         """Read the session again from its store, or raise as :meth:`switch`."""
         async with self.scheduler.hold("reload"):
             return await self.conversation.reload()
-
-    def begin_context(self, session: Session) -> None:
-        """Begin the context view of ``session``, which model calls send from now on."""
-        session.keep_out(self.host.secrets)
-        self.context = ContextView(self.host, session)
-
-    def talk_in(self, session: Session) -> None:
-        """Begin the context of another session, and drop the state and the approvals of the last one."""
-        self.begin_context(session)
-        self.scratch, self._states = {}, {}
-        self.sticky_approvals.clear()
-        self.may_compact = True
 
     async def aclose(self) -> None:
         """End the run, emit ``session_shutdown`` once, and close the session, and the host if the agent made it."""
@@ -331,11 +273,7 @@ class AgentRunner:
         session = await self.open()
         found = resumption(session.messages, session.suspension(), decisions, origin, session.driven)
 
-        async def work(run: Run) -> None:
-            await run.open()
-            await run_loop(run, (), found)
-
-        return await self.scheduler.alone("resume", work)
+        return await self.scheduler.alone("resume", lambda run: run_loop(run, (), found))
 
     async def compact(self) -> bool:
         """Compact the conversation now; return whether the compaction freed enough tokens.
@@ -354,7 +292,6 @@ class AgentRunner:
         freed: list[bool] = []
 
         async def work(run: Run) -> None:
-            await run.open()
             freed.append(await compact_alone(run))
 
         await self.scheduler.alone("compact", work)
@@ -391,16 +328,10 @@ class AgentRunner:
         except AgentError as error:
             yield StreamEvent("error", error=error)
 
-    async def run_waiting(self, run: Run) -> None:
-        """Execute a run that a queued message began."""
-        await run.open()
-        await run_loop(run, ())
-
     async def _prompted(self, run: Run, text: str, images: Sequence[Block], origin: Origin | None) -> None:
-        await run.open()
         said, handled = await self.input.prompt(text, images, origin)
         if handled is None:
-            self.allow_compaction()
+            run.context.allow_compaction()
             await run_loop(run, said)
             return
         if said:
@@ -408,11 +339,6 @@ class AgentRunner:
         run.answered(handled.reply or "")
         run.push(StreamEvent("text_delta", run.content, index=0))
         run.push(StreamEvent("done", run.content))
-
-    @property
-    def closed(self) -> bool:
-        """True when :meth:`aclose` was called."""
-        return self.scheduler.closed
 
     # --- control ----------------------------------------------------------------------------------------------
 
@@ -491,14 +417,6 @@ class AgentRunner:
         """Wait until no run is active."""
         await self.scheduler.wait_idle()
 
-    def when_idle(self, callback: Callable[[], Any]) -> None:
-        """Call ``callback()`` (sync or async) after the active run, or soon when nothing runs."""
-        self.scheduler.when_idle(callback)
-
-    def abandon(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
-        """Keep tasks that did not end in time, and cancel them when the agent closes."""
-        self.scheduler.abandon(tasks)
-
     @property
     def running(self) -> bool:
         """True while a run is active."""
@@ -513,7 +431,7 @@ class AgentRunner:
         Args:
             plugin: the name of the plugin.
         """
-        return self._states.setdefault(plugin, {})
+        return self.conversation.states.setdefault(plugin, {})
 
     # --- model and tools --------------------------------------------------------------------------------------
 
@@ -521,7 +439,7 @@ class AgentRunner:
         """Change fields of the agent's :class:`AgentConfig`, also during a run.
 
         These hold from the next request or tool call on: ``model``, ``provider``, ``api``, ``base_url``, ``api_key`` (each
-        undoes :meth:`set_adapter`), ``tools`` (undoes :meth:`add_tool`), ``only_tools``, ``retry``, ``ui``,
+        undoes :meth:`set_adapter`), ``tools``, ``only_tools``, ``retry``, ``ui``,
         ``skills`` and ``options``. All others hold from the next run on.
 
         Raises:
@@ -558,6 +476,15 @@ class AgentRunner:
         """Use another model from the next request on, also during a run."""
         self.configure(model=model, provider=provider or None)
 
+    async def find_target(self) -> Target:
+        """Return the model and adapter of the next request, which this resolves if nothing did yet.
+
+        Raises:
+            UnknownName: the model or the provider is unknown.
+            UsageError: no provider can be used, or a key is missing.
+        """
+        return await self.selection.current()
+
     @property
     def target(self) -> Target | None:
         """The model and adapter of the active run, else of the last one; ``None`` before the first run."""
@@ -565,14 +492,26 @@ class AgentRunner:
         now = run.target if run is not None else None
         return now or self.selection.target or self.selection.inherited
 
-    def add_tool(self, tool: Tool) -> None:
-        """Add a tool to this agent, from the next request on."""
-        self.toolbox.add(tool)
-
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the model may call now, sorted by name; ``turn_start`` may offer others for one turn."""
         return self.toolbox.tools()
+
+    def offered(self, name: str) -> Tool | None:
+        """Return the tool called ``name``; ``None`` when the model may not call such a tool now."""
+        return self.toolbox.get(name)
+
+    # --- nesting ----------------------------------------------------------------------------------------------
+
+    @property
+    def parent(self) -> AgentRunner | None:
+        """The agent whose tool or handler made this agent, or asks this agent now; ``None``: an application did."""
+        parent = self.nesting.parent
+        return parent.run.agent if parent is not None else None
+
+    def ancestors(self) -> Iterator[AgentRunner]:
+        """Yield this agent, its parent, the parent of that one, and so on, the outermost last."""
+        return self.nesting.ancestors()
 
     # --- context ----------------------------------------------------------------------------------------------
 
@@ -602,12 +541,3 @@ class AgentRunner:
         """Return the tokens of ``messages`` that the estimator of the current model counts."""
         estimator = estimator_for(self.host, self.target.model if self.target is not None else None)
         return sum(map(estimator.message, messages))
-
-    async def complain(self, event: str, message: str) -> None:
-        """Report a handler whose answer could not be used."""
-        from ..events.types import HandlerErrorEvent
-
-        if self.events.has("handler_error"):
-            await self.events.fire(HandlerErrorEvent, event=event, source="loop", error=message)
-        else:
-            log.warning("%s: %s", event, message)

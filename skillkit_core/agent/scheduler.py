@@ -9,12 +9,14 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
+from ..abort import AbortSignal
 from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError, in_words, interrupts
 from ..events.types import AgentSettledEvent
 from ..host.plugins import check_required
 from ..stream import StreamEvent
 from .containment import Carried, as_failure, carried, reason_of, seen
 from .input import QueueItem, Receipt
+from .loop import run_loop
 from .nesting import enter, leave
 from .part import Part
 from .response import AgentResponse
@@ -50,6 +52,11 @@ class Scheduler(Part):
         self._count = 0
         self._idle: list[Callable[[], Any]] = []
         self._abandoned: tuple[asyncio.Task[Any], ...] = ()
+
+    @property
+    def signal(self) -> AbortSignal:
+        """The abort signal of the active run; without one a signal that nobody sets."""
+        return self.run.signal if self.run is not None else AbortSignal()
 
     async def alone(self, what: str, work: Work) -> AgentResponse:
         """Drive a run to its end; return the response of the run, or raise its failure."""
@@ -139,7 +146,7 @@ class Scheduler(Part):
             return
         receipt.want_run(False)
         try:
-            self._start("steer", agent.run_waiting, began_by=receipt)
+            self._start("steer", lambda run: run_loop(run, ()), began_by=receipt)
         except AgentBusy:
             receipt.want_run(True)  # another thread has started a run, which takes the message or begins its run
         except SkillKitError as error:
@@ -181,6 +188,7 @@ class Scheduler(Part):
         try:
             if run.signal.aborted:
                 raise asyncio.CancelledError
+            await run.open()
             await work(run)
         except asyncio.CancelledError:
             run.conclude("aborted", run.reason or run.signal.reason or "cancelled")
@@ -249,7 +257,7 @@ class Scheduler(Part):
                 if asyncio.iscoroutine(answer):
                     await answer
             except Exception as error:  # noqa: BLE001 - a callback cannot change the outcome of a run that is over
-                await self._agent.complain("when_idle", in_words(error))
+                await self._agent.events.complain("when_idle", in_words(error))
 
     async def wait_end(self, run: Run) -> None:
         """Wait for the end of ``run``, or raise :class:`ReentrancyError`."""

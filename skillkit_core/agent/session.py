@@ -42,7 +42,7 @@ from .suspension import Suspension
 if TYPE_CHECKING:
     from ..host.secrets import Secrets
 
-__all__ = ["NO_THINKING", "ModelChoice", "Session", "SessionView", "new_session_id"]
+__all__ = ["NO_THINKING", "ModelChoice", "Session", "new_session_id"]
 
 ON_PATH = ENTRY_TYPES - OFF_PATH  # types that move the leaf
 MAX_NOTE = 64 * 1024  # characters of JSON
@@ -204,11 +204,6 @@ class Session:
             # an unreadable message must not keep the lock
             await handle.close()
             raise
-
-    @property
-    def view(self) -> SessionView:
-        """The read-only view of the session."""
-        return SessionView(self)
 
     @property
     def location(self) -> str | None:
@@ -564,69 +559,3 @@ class Session:
     async def close(self) -> None:
         """Close the session's file and release the lock."""
         await self.handle.close()
-
-
-class SessionView:
-    """A read-only view of a :class:`Session`. Code that writes uses ``ctx.agent.session``."""
-
-    __slots__ = ("_session",)
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self._session.id
-
-    @property
-    def location(self) -> str | None:
-        """The file or address of the session; ``None`` when the store has none."""
-        return self._session.location
-
-    @property
-    def entries(self) -> Sequence[SessionEntry]:
-        """The entries of all branches, in the order in which they were written."""
-        return self._session.entries
-
-    @property
-    def messages(self) -> Sequence[AgentMessage]:
-        """The messages of the current branch, from the newest compaction on."""
-        return self._session.messages
-
-    @property
-    def leaf_id(self) -> str | None:
-        """The entry that the next entry follows; ``None`` before the first."""
-        return self._session.leaf_id
-
-    @property
-    def model(self) -> ModelChoice | None:
-        """The model that the last answer or ``model_change`` of the current branch names; ``None`` without either."""
-        return self._session.model
-
-    @property
-    def thinking_level(self) -> str:
-        """The last thinking level of the current branch, ``minimal`` to ``xhigh``; default: ``off``."""
-        return self._session.thinking_level
-
-    @property
-    def usage(self) -> TokenUsage:
-        """The tokens of the whole session: the sum of its usage entries."""
-        return self._session.usage
-
-    @property
-    def cost(self) -> float:
-        """The price of the session's tokens in US dollars, as far as prices are known."""
-        return self._session.cost
-
-    def path(self, leaf_id: str | None = None) -> Sequence[SessionEntry]:
-        """Return the entries from the root to ``leaf_id``; default: to the current leaf."""
-        return self._session.path(leaf_id)
-
-    def notes(self, kind: str | None = None) -> Sequence[SessionNote]:
-        """Return the notes of type ``kind`` from the root to the leaf, newest last; default: notes of all types."""
-        return self._session.notes(kind)
-
-    def suspension(self) -> Suspension | None:
-        """Return the tool calls at the end of the current branch that wait for a decision; ``None``: no call waits."""
-        return self._session.suspension()

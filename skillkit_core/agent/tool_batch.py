@@ -146,7 +146,7 @@ class ToolBatch:
             task.cancel()
         if tasks:
             _, left = await asyncio.wait(tasks, timeout=self._run.abort_grace)
-            self._run.agent.abandon(left)
+            self._run.agent.scheduler.abandon(left)
         self._updates.end()
         interrupted: BaseException | None = None
         for call in self.calls:

@@ -194,7 +194,7 @@ class ToolCallRun:
             else:
                 # no decision covers the current arguments, so the stored questions count also when their guard is gone
                 questions = (*stored.questions, *fresh)
-        sticky = self._run.outermost.agent.sticky_approvals
+        sticky = self._run.outermost.agent.conversation.sticky_approvals
         if all(q.key is not None and (self.call.name, q.plugin, q.key) in sticky for q in questions):
             return ApprovalDecision("allow")
         await self._fire(ApprovalRequestEvent, questions=tuple(q.text for q in questions))
@@ -215,7 +215,7 @@ class ToolCallRun:
                 approver = await asking.agent.host.find_approver(asking.config)
             if approver is None:
                 return unasked
-            args, path = copied(self.args), run.agent.agent_path
+            args, path = copied(self.args), run.agent.events.agent_path
             answer = await _answer_of(approver, ApprovalRequest(self.call.name, self.call.id, args, questions, path))
             if answer.decision != "allow":
                 break
@@ -238,7 +238,7 @@ class ToolCallRun:
             self._answer = answer.answer
         if answer.decision == "allow" and answer.remember:
             keys = {(self.call.name, q.plugin, q.key) for q in questions if q.key is not None}
-            self._run.outermost.agent.sticky_approvals.update(keys)
+            self._run.outermost.agent.conversation.sticky_approvals.update(keys)
         return answer
 
     async def wait(self) -> None:

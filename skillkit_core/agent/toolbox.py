@@ -1,4 +1,4 @@
-"""The tools that an agent offers now: tools of plugins and of the agent, filtered and sorted by name."""
+"""The tools that an agent offers now, of plugins and of the agent, filtered and sorted by name, and where they run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .part import Part
 
 if TYPE_CHECKING:
     from ..config import AgentConfig
+    from ..contracts.tool_executor import ToolExecutor
     from .runner import AgentRunner
 
 __all__ = ["Toolbox"]
@@ -36,6 +37,7 @@ class Toolbox(Part):
         self._nesting = agent.nesting
         self.own = tuple(agent.config.tools)
         self.configure(agent.config)
+        self._executor: tuple[int, ToolExecutor | None] = (-1, None)
         self._factories: dict[int, tuple[ToolSet, Any]] = {}
         self._version = -1
         self._registry: Registry[Any] | None = None
@@ -57,14 +59,15 @@ class Toolbox(Part):
         """Replace the tools of this agent alone."""
         self.own = tuple(tools)
 
-    def add(self, *tools: Tool) -> None:
-        """Add tools of this agent alone; a tool replaces the agent's tool of the same name."""
-        names = {tool.name for tool in tools}
-        self.own = (*(tool for tool in self.own if tool.name not in names), *tools)
-
-    def remove(self, names: Collection[str]) -> None:
-        """Remove tools of this agent alone by their names."""
-        self.own = tuple(tool for tool in self.own if tool.name not in names)
+    async def executor(self) -> ToolExecutor | None:
+        """Return the configured executor, else that of the host's current plugins; ``None``: tools run in this process."""
+        if self._agent.config.executor is not None:
+            return self._agent.config.executor
+        generation, found = self._executor
+        if generation != self._host.generation:
+            found = await self._host.find_executor()
+            self._executor = self._host.generation, found
+        return found
 
     def _dynamic(self, item: ToolSet, source: str | None) -> tuple[Tool, ...]:
         found = self._factories.get(id(item))

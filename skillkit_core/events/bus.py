@@ -405,6 +405,13 @@ class EventBus(Subscriptions):
         else:
             await self.emit(problem)
 
+    async def complain(self, event: str, message: str) -> None:
+        """Report that an answer to ``event`` could not be used, although no handler failed."""
+        if self.has("handler_error"):
+            await self.fire(HandlerErrorEvent, event=event, source="loop", error=message)
+        else:
+            log.warning("%s: %s", event, message)
+
     async def _report(self, problem: HandlerErrorEvent) -> None:
         _in_sync.set(False)
         await self.emit(problem)

@@ -10,7 +10,7 @@ from ..abort import AbortSignal
 
 if TYPE_CHECKING:
     from ..agent.runner import AgentRunner
-    from ..agent.session import SessionView
+    from ..agent.session import Session
     from ..contracts.user_interface import UserInterface
 
 __all__ = ["HandlerContext"]
@@ -38,17 +38,17 @@ class HandlerContext:
     @property
     def signal(self) -> AbortSignal:
         """Set when the run is aborted."""
-        return self._agent().signal
+        return self._agent().scheduler.signal
 
     @property
     def agent_path(self) -> tuple[str, ...]:
         """``("main",)``, or deeper for a nested run."""
-        return self._agent().agent_path if self.agent is not None else ("main",)
+        return self._agent().events.agent_path if self.agent is not None else ("main",)
 
     @property
-    def session(self) -> SessionView:
-        """The session for reading: ``id``, ``entries``, ``messages``, ``usage``, ... Raises as :attr:`AgentRunner.session`."""
-        return self._agent().session.view
+    def session(self) -> Session:
+        """The session of the agent; raises as :attr:`AgentRunner.session`."""
+        return self._agent().session
 
     @property
     def ui(self) -> UserInterface | None:
@@ -70,4 +70,4 @@ class HandlerContext:
 
     def when_idle(self, callback: Callable[[], Any]) -> None:
         """Call ``callback()`` (sync or async) when the run is over, for work that a handler must not await."""
-        self._agent().when_idle(callback)
+        self._agent().scheduler.when_idle(callback)

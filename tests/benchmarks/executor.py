@@ -48,7 +48,7 @@ async def measure(name: str, transport: str | None, settings: dict[str, Any], fo
     calls = CALLS if name == "echo" else max(CALLS // 10, 16)
     async with AgentRunner(AgentConfig(cwd=folder), host=host) as agent:
         await agent.open()
-        tool = agent.toolbox.get(name)
+        tool = agent.offered(name)
         assert tool is not None
 
         async def one() -> float:

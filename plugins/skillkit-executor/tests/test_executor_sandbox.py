@@ -165,7 +165,7 @@ async def test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why(
         agent.live.clear()
         chat = asyncio.create_task(agent.chat("Wait again."))
         await until(lambda: "started" in "".join(agent.live))
-        executor = await agent.host_executor()
+        executor = await agent.toolbox.executor()
         os.kill(executor.pid, signal.SIGKILL)
         assert (await chat).content == "I looked."
         assert "signal 9 ended it" in results(agent)[-1].text

@@ -48,7 +48,7 @@ async def test_an_agent_below_has_the_servers_of_the_agent_that_asks_it(connect,
             async with AgentRunner(AgentConfig(), host=ctx.agent.host) as child:
                 return (await called(child, "mcp__own__ok")).text
 
-        one.add_tool(Tool("below", "Asks another agent.", below))
+        one.configure(tools=(Tool("below", "Asks another agent.", below),))
         async with skillkit_mcp.connect(one, {"own": odd_server("")}):
             assert (await called(one, "below")).text == "fine"
     await client.host.aclose()

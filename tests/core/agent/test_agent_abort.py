@@ -283,7 +283,7 @@ def test_abort_from_any_handler_ends_the_run_there(kit: Any, go: Any, event: str
             outcome = error.response.outcome  # type: ignore[union-attr]
         assert outcome == ("completed" if event in ("agent_end", "agent_settled") else "aborted")
         kit.check_brackets(agent.seen.events)
-        kit.check_legal(agent.context.messages())
+        kit.check_legal(agent.conversation.context.messages())
         assert len(agent.scripted.requests) <= 2
         if event in HANDLED[: HANDLED.index("turn_end")] and outcome == "aborted":
             assert len(agent.scripted.requests) <= 1

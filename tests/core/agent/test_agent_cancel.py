@@ -49,6 +49,8 @@ def test_a_program_that_ends_in_the_middle_of_a_run_leaves_a_legal_history(
 ) -> None:
     """The end of ``asyncio.run`` cancels everything at once."""
 
+    kept: dict[str, Any] = {}
+
     async def main() -> AgentRunner:
         started = asyncio.Event()
 
@@ -60,13 +62,13 @@ def test_a_program_that_ends_in_the_middle_of_a_run_leaves_a_legal_history(
         agent: AgentRunner = kit.agent(*turns, tools=[kit.tool("a", forever)])
         if how == "handler":
             agent.events.on("before_tool_call", lambda e: forever())
-        agent.scratch["task"] = asyncio.create_task(agent.chat("go"))
+        kept["task"] = asyncio.create_task(agent.chat("go"))
         await started.wait()
         return agent
 
     agent = go(main)
     assert agent.seen.one("agent_end").outcome == "aborted"  # type: ignore[attr-defined]
-    assert agent.scratch["task"].cancelled()
+    assert kept["task"].cancelled()
     kit.check(agent)
     assert caplog.records == []
 

@@ -368,7 +368,7 @@ def test_an_estimator_that_is_made_for_a_model_counts_messages_and_tools_in_its_
         agent = kit.agent("end", model=ROOMY, plugins=[("counting", Plugin())])
         seen: list[int] = []
         agent.events.on("context_transform", lambda event, ctx: seen.append(event.tokens))
-        agent.add_tool(kit.tool("look"))
+        agent.configure(tools=(*agent.config.tools, kit.tool("look")))
         await agent.chat("x")
         assert seen == [1_000 + 20 + 7] and agent.estimate_tokens(agent.messages) == 2_000
 

@@ -228,7 +228,7 @@ def test_an_interrupt_in_an_agent_inside_a_tool_closes_both_runs_before_it_reach
     assert seen == ["interrupted"]
     assert [outcomes(agent) for agent in agents] == [["interrupted"], ["interrupted"] * 2]
     for agent in agents:
-        ends = [e.outcome for e in agent.seen.of("agent_end") if e.agent_path == agent.agent_path]
+        ends = [e.outcome for e in agent.seen.of("agent_end") if e.agent_path == agent.events.agent_path]
         assert ends == ["aborted"] and agent.scheduler.run is None
         check_file(agent)
 

@@ -275,11 +275,11 @@ def test_what_belongs_to_a_session_does_not_reach_the_next_one(stored: Any, go: 
             ),
         )
         await agent.chat("a")
-        agent.scratch["kept"] = True
-        agent.sticky_approvals.add(("tool", None, "key"))
+        agent.state("kept")["kept"] = True
+        agent.conversation.sticky_approvals.add(("tool", None, "key"))
         agent.next_run("left over")
         await agent.switch("new")
-        assert agent.scratch == {} and agent.sticky_approvals == set()
+        assert agent.state("kept") == {} and agent.conversation.sticky_approvals == set()
         await agent.chat("b")
         assert sent(agent, 1) == ["note new", "left over", "b"]  # what the user queued is not lost
 

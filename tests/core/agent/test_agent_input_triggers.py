@@ -324,7 +324,7 @@ def test_a_closed_agent_refuses_and_one_that_closes_says_that_nobody_will_answer
         async def at_the_end(event: Any) -> None:
             told.append(await agent.steer("wait", trigger=True))
             told.append(asyncio.create_task(agent.aclose()))
-            while not agent.closed:
+            while not agent.scheduler.closed:
                 await asyncio.sleep(0)
 
         agent.events.on("agent_end", at_the_end)
@@ -373,7 +373,7 @@ def test_while_the_conversation_is_held_it_is_refused_and_what_waited_is_said_wh
         async def triggers(event: Any) -> None:
             if not receipts:
                 receipts.append(await agent.steer("in the copy", trigger=True))
-                agent.when_idle(agent.fork)
+                agent.scheduler.when_idle(agent.fork)
 
         agent.events.on("session_before_fork", holds)
         agent.events.on("agent_end", triggers)

@@ -69,7 +69,7 @@ def test_an_agent_made_elsewhere_is_nested_while_it_answers_and_free_again_after
         parent.events.on("before_tool_call", lambda e: ToolCallEventResult(block=True), tools=["inner"])
         await parent.chat("go")
         assert [m.outcome.value for m in helper.messages if m.role == "tool_result"] == ["blocked"]
-        assert helper.agent_path == ("main",)
+        assert helper.events.agent_path == ("main",)
         await helper.chat("alone")
         assert [m.outcome.value for m in helper.messages if m.role == "tool_result"] == ["blocked", "ok"]
         assert [len(e.agent_path) for e in helper.seen.of("agent_start")] == [2, 1]

@@ -81,7 +81,7 @@ def test_a_cost_budget_counts_grandchildren(kit: Any, go: Any) -> None:
                 first = [Reply(calls=[Call("delegate")], usage=TokenUsage(input=1))] if inner else []
                 child.set_adapter(ScriptedModel([*first, *[Reply("x", usage=TokenUsage(input=1))]]))
                 response = await child.chat("go")
-                spent.append((len(child.agent_path), response.outcome, response.cost))
+                spent.append((len(child.events.agent_path), response.outcome, response.cost))
                 return response.content
 
             return kit.tool("delegate", delegate)

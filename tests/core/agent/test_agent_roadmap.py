@@ -227,7 +227,7 @@ def test_the_extension_snippet_runs_with_the_real_adapter(kit: Any, go: Any) -> 
         names = await run(cls, agent, agent.host, OpenAIAdapter=OpenAIAdapter)
         names["MyExtension"]().activate(agent.host)
         await run(switch, agent, agent.host)
-        target = await agent.selection.current()
+        target = await agent.find_target()
         assert isinstance(target.adapter, OpenAIAdapter)
         await target.adapter.close()
 

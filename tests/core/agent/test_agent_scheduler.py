@@ -65,7 +65,7 @@ def test_no_run_begins_while_the_agent_changes_its_session(kit: Any, go: Any, na
         assert isinstance(second, AgentBusy) and f"{name} is going on" in str(second)
         third, fourth = await asyncio.gather(agent.chat("c"), OPERATIONS[name](agent), return_exceptions=True)
         assert isinstance(fourth, AgentBusy) and third.content == "three"
-        kit.check_legal(agent.context.messages())
+        kit.check_legal(agent.conversation.context.messages())
 
     go(main)
 

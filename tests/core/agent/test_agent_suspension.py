@@ -68,7 +68,7 @@ def desk(kit: Any) -> Desk:
 
 
 def results(agent: Any) -> list[tuple[str, str]]:
-    return [(m.tool_call_id, str(m.outcome)) for m in agent.context.messages() if m.role == "tool_result"]
+    return [(m.tool_call_id, str(m.outcome)) for m in agent.conversation.context.messages() if m.role == "tool_result"]
 
 
 @pytest.mark.parametrize("parallel", [True, False])

@@ -221,13 +221,13 @@ def test_the_name_of_an_agent_is_in_the_path_of_its_events(kit: Any, go: Any) ->
         async def ask(args: Any, ctx: Any) -> str:
             for agent in (helper, AgentRunner(name="explore"), AgentRunner(name="explore"), AgentRunner()):
                 await agent.chat("go")
-                paths.append(agent.agent_path)
+                paths.append(agent.events.agent_path)
             return "ok"
 
         both = Reply(calls=[Call("ask")])
         parent = kit.agent(both, *["below"] * 3, "done", tools=[kit.tool("ask", ask)])
         helper.events.on("agent_start", lambda e: paths.append(e.agent_path))
-        assert helper.agent_path == ("helper",) and parent.agent_path == ("main",)
+        assert helper.events.agent_path == ("helper",) and parent.events.agent_path == ("main",)
         await parent.chat("go")
         kinds = [[part.partition(":")[0] for part in path] for path in paths]
         assert kinds == [["main", "helper"], ["helper"], ["main", "explore"], ["main", "explore"], ["main", "sub"]]

@@ -72,7 +72,7 @@ def test_opt_in_tools_need_a_name_and_tool_sets_that_fail_have_no_tools(kit: Any
         def names(allow: Sequence[str] = (), **config: Any) -> list[str]:
             host = kit.host(("p", Plugin()), settings={"tools.allow": list(allow)})
             agent = kit.agent(host=host, **config)
-            return [t.name for t in agent.toolbox.tools()]
+            return [t.name for t in agent.tools]
 
         assert names() == ["extra", "tame"]
         assert names(["risky"]) == ["extra", "risky", "tame"]
@@ -147,7 +147,7 @@ def test_whether_a_tool_is_permitted_is_said_without_asking_the_tool_sets(kit: A
 
     async def main() -> list[bool]:
         agent = kit.agent(host=kit.host(("p", Plugin())), only_tools=frozenset({"read"}))
-        assert agent.toolbox.tools() == () and len(asked) == 1
+        assert agent.tools == () and len(asked) == 1
         return [agent.toolbox.permits(name) for name in ("read", "write")]
 
     assert go(main()) == [True, False]

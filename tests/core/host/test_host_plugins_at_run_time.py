@@ -509,7 +509,7 @@ def test_a_plugin_that_is_replaced_during_a_run_is_never_called_again_and_can_be
 
         def replace() -> None:
             host.remove_plugin("changing")
-            agent.when_idle(lambda: host.add_plugin(plugin("new"), name="changing"))
+            agent.scheduler.when_idle(lambda: host.add_plugin(plugin("new"), name="changing"))
 
         model = ScriptedModel([Reply(calls=[Call("none")], before=replace), "done", "again"])
         host.adapters.register("scripted", model)

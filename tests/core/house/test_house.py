@@ -114,6 +114,12 @@ def test_the_core_stays_small() -> None:
     assert len(list((CORE / "agent").glob("*.py"))) <= 29
 
 
+@pytest.mark.parametrize("cls", [AgentRunner])
+def test_what_applications_hold_is_small(cls: type) -> None:
+    public = [name for name in vars(cls) if not name.startswith("_")]
+    assert len(public) <= 40, f"{cls.__name__} has {len(public)} public methods and properties: {', '.join(public)}"
+
+
 def test_nothing_is_in_the_core_for_one_plugin_alone() -> None:
     plugins = ROOT / "plugins"
     if not plugins.is_dir():

@@ -170,7 +170,7 @@ class Gate:
             session.handle = self.handle(session.handle)
         agent.clock = self.clock(agent.clock)
         agent.config = replace(agent.config, executor=self.executor(agent.config.executor or IN_PROCESS))
-        target = await agent.selection.current()
+        target = await agent.find_target()
         agent.selection.target = Target(target.model, self.adapter(target.adapter), target.provider)
         if hooks:
             agent.events.probe = self.probe

@@ -178,7 +178,7 @@ class Kit:
         """What must hold after every run: I1, I2, I8, I9, I17, and that a reload gives the same conversation."""
         check_brackets(agent.seen.events)  # type: ignore[attr-defined]
         waiting = agent.suspension
-        check_legal(agent.context.messages(), waiting.open_calls if waiting is not None else frozenset())
+        check_legal(agent.conversation.context.messages(), waiting.open_calls if waiting is not None else frozenset())
         for request in agent.scripted.requests:  # type: ignore[attr-defined]
             check_legal(request.messages)
         session = agent.session

@@ -223,7 +223,7 @@ class Play:
         agent = self.agent(("recovered",), session)
         await agent.open()
         if agent.suspension is None:
-            self.kit.check_legal(agent.context.messages())
+            self.kit.check_legal(agent.conversation.context.messages())
         self.kept(session, before)
         assert (await agent.chat("are you there?")).content == "recovered"
         self.kit.check(agent)

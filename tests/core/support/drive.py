@@ -203,7 +203,7 @@ class Drive:
         except (NoActiveRun, AgentBusy):  # nothing runs, or the agent is about to leave its session
             return
         except AgentError:
-            if not agent.closed:  # meanwhile, for another one to open the session
+            if not agent.scheduler.closed:  # meanwhile, for another one to open the session
                 raise
             return
         self.books.accepted[agent, getattr(taken, "id", taken)] = text

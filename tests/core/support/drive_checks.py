@@ -117,7 +117,7 @@ def check_end(agent: Any, *, crashed: bool) -> None:
     """I4, that results are in the session itself and not only in its repaired view, and that a suspension is what a run says."""
     waiting = agent.suspension
     open_calls = waiting.open_calls if waiting is not None else frozenset()
-    assert list(agent.context.messages()) == list(repair(tuple(agent.messages), open_calls)), "I4"
+    assert list(agent.conversation.context.messages()) == list(repair(tuple(agent.messages), open_calls)), "I4"
     results = {m.tool_call_id for m in agent.messages if m.role == "tool_result"}
     for message in (m for m in agent.messages if m.role == "assistant" and not crashed):
         if message.stop_reason not in (StopReason.aborted, StopReason.error):

@@ -131,7 +131,7 @@ async def _may_deny_what_waits(agent: AgentRunner, options: Options) -> bool:
 
 
 def _tool_of(agent: AgentRunner, skill: str, action: str) -> str:
-    for tool in agent.toolbox.tools():
+    for tool in agent.tools:
         if tool.annotations.get("skill") == skill and tool.annotations.get("action") == action:
             return tool.name
     raise UsageError(

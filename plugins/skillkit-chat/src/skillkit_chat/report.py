@@ -51,7 +51,7 @@ class Report:
         self.model, self.provider = event.model.id if event.model is not None else "", event.provider
 
     def _started(self, event: ToolExecutionStartEvent) -> None:
-        tool = self.agent.toolbox.get(event.tool_name)
+        tool = self.agent.offered(event.tool_name)
         about = tool.annotations if tool is not None else {}
         self.calls.append(
             {

@@ -133,7 +133,7 @@ def check_tools(agent: AgentRunner, calls: Iterable[SuspendedCall]) -> None:
         UsageError: a call needs a tool that this agent does not have.
     """
     for call in calls:
-        if agent.toolbox.get(call.name) is None:
+        if agent.offered(call.name) is None:
             known = call.name in agent.host.tools
             hint = (
                 f"allow it: --permit {call.name}, or tools.allow in the configuration"

@@ -89,7 +89,7 @@ async def _found(host: Host, text: bool) -> dict[str, Any]:
     async with AgentRunner(host=host) as agent:
         parts, facts = prompt_parts(agent, host.context_providers), facts_of(agent)
         with suppress(SkillKitError):  # without a model the tokens are those of any model
-            await agent.selection.current()
+            await agent.find_target()
         estimator = estimator_for(host, agent.target.model if agent.target is not None else None)
     sources = {entry.name: entry.source for entry in host.context_providers.entries()}
     return {

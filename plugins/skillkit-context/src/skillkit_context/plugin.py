@@ -50,7 +50,7 @@ async def input(event: InputEvent, ctx: HandlerContext) -> None:
     if agent is None or event.delivery != "prompt" or agent.session.suspension() is not None:
         return
     with suppress(SkillKitError):  # the run fails with the same error
-        await agent.selection.current()
+        await agent.find_target()
     if _reads(agent):
         from .facts import new_facts
 

@@ -61,7 +61,7 @@ async def _found(host: Host, start: bool) -> dict[str, Any]:
     where = "in this process" if name in ("none", "local") else "in a child process"
     rows = []
     async with AgentRunner(AgentConfig(), host=host) as agent:
-        for tool in agent.toolbox.tools():
+        for tool in agent.tools:
             source = agent.toolbox.source(tool.name)
             place = place_of(tool, host, source)
             why = place.why if remote or not place.remote else f"tools.executor is {name}"

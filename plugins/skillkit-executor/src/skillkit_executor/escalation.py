@@ -157,7 +157,7 @@ def _waiting(agent: AgentRunner, asked_by: str) -> _Failed | None:
     if not notes or notes[-1]["decision"] != "defer":
         return None
     note = notes[-1]
-    tool = next((tool for tool in agent.toolbox.tools() if tool.name == note["tool"]), None)
+    tool = next((tool for tool in agent.tools if tool.name == note["tool"]), None)
     said = (message_from_dict(thaw(e.data["message"])) for e in agent.session.path() if e.type == "message")
     made = (call for message in said if isinstance(message, AssistantMessage) for call in message.tool_calls)
     found = (
@@ -198,7 +198,7 @@ async def _note(agent: AgentRunner, asked_by: str, decision: str, reason: str) -
 
 def _deciders(agent: AgentRunner) -> list[str]:
     """Return the kinds of approvers that are asked about the agent's calls, the agent's own first."""
-    found = [type(one.config.approver) for one in agent.nesting.ancestors() if one.config.approver is not None]
+    found = [type(one.config.approver) for one in agent.ancestors() if one.config.approver is not None]
     return [f"{kind.__module__}:{kind.__qualname__}" for kind in found]
 
 
@@ -235,5 +235,5 @@ class _As:
 async def _executor(agent: AgentRunner) -> RemoteExecutor | None:
     from .executor import RemoteExecutor
 
-    found = agent.config.executor or await agent.host_executor()
+    found = await agent.toolbox.executor()
     return found if isinstance(found, RemoteExecutor) else None

@@ -69,7 +69,7 @@ async def note_changes(
 
     What a nested agent changes is also a note of the outermost agent's session, which is the one that a person takes back.
     """
-    *_, outermost = agent.nesting.ancestors()
+    *_, outermost = agent.ancestors()
     for one in dict.fromkeys((agent, outermost)):
         session = await one.open()
         # several nested agents may write at once, and each note follows the one before

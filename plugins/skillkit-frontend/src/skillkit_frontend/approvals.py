@@ -35,7 +35,7 @@ async def preview_of(agent: AgentRunner, request: ApprovalRequest) -> str | None
     """Return what the tool itself says a call would do; ``None``: it says nothing. A failure of the tool is raised."""
     from skillkit_core.descriptors import load_object
 
-    tool = agent.toolbox.get(request.tool_name)
+    tool = agent.offered(request.tool_name)
     target = tool.annotations.get("preview") if tool is not None else None
     if target is None:
         return None

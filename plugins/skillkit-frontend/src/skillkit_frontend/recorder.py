@@ -21,7 +21,7 @@ from .pieces import Pieces
 
 if TYPE_CHECKING:
     from skillkit_core import AgentMessage, AgentRunner
-    from skillkit_core.agent.session import Session, SessionView
+    from skillkit_core.agent.session import Session
 
 __all__ = ["Log", "Recorder", "call_head", "replay"]
 
@@ -83,7 +83,7 @@ class Recorder:
     def __init__(self, agent: AgentRunner, changed: Callable[[Log], None]) -> None:
         self._agent, self._changed = agent, changed
         self._pieces = Pieces(agent.host.secrets)
-        self.main = Log(agent.agent_path)
+        self.main = Log(agent.events.agent_path)
         self.logs: dict[tuple[str, ...], Log] = {self.main.path: self.main}
         self.queued: dict[str, str] = {}
         self.asked: dict[str, Block] = {}
@@ -122,7 +122,7 @@ class Recorder:
             log.calls.clear()
         self._changed(self.main)
 
-    def begin(self, session: Session | SessionView) -> None:
+    def begin(self, session: Session) -> None:
         """Show a session from its beginning."""
         self.clear()
         self.main.blocks.extend(replay(session, self._agent.host.redact))
@@ -297,7 +297,7 @@ class Recorder:
 
 def call_head(agent: AgentRunner, name: str, args: Mapping[str, Any]) -> str:
     """Return the name of a tool, and what it is called with, on one line."""
-    tool = agent.toolbox.get(name)
+    tool = agent.offered(name)
     about = tool.annotations if tool is not None else {}
     command = args.get(str(about["command"])) if "command" in about else None
     paths = [args[path] for path in about.get("paths", ()) if isinstance(args.get(path), str)]
@@ -313,7 +313,7 @@ def call_head(agent: AgentRunner, name: str, args: Mapping[str, Any]) -> str:
     return f"{one_line(agent.host.redact(name), 80)} {one_line(shown, 300)}".rstrip()
 
 
-def replay(session: Session | SessionView, redact: Callable[[Any], Any] = lambda value: value) -> list[Block]:
+def replay(session: Session, redact: Callable[[Any], Any] = lambda value: value) -> list[Block]:
     """Return the blocks of a session's current branch, what was compacted included."""
     blocks: list[Block] = []
     calls: dict[str, Block] = {}

@@ -263,7 +263,7 @@ class Live:
         if event.type in ("agent_start", "agent_settled", "session_start", "session_tree"):
             self._changed()
             if event.type == "agent_settled":
-                self.agent.when_idle(self._changed)
+                self.agent.scheduler.when_idle(self._changed)
 
     def _changed(self) -> None:
         """Tell the state where it is another one, and begin to wait where nobody is there."""

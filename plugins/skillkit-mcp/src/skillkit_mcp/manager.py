@@ -227,7 +227,7 @@ async def connect(agent: AgentRunner, servers: Mapping[str, Mapping[str, Any]]) 
 def used_by(agent: AgentRunner) -> list[tuple[Connections, Connection]]:
     """Return the connections that an agent uses, made but perhaps not ready: its own, those of its ancestors, the host's."""
     found: dict[str, tuple[Connections, Connection]] = {}
-    own = [_own[one] for one in agent.nesting.ancestors() if one in _own] if _own else []
+    own = [_own[one] for one in agent.ancestors() if one in _own] if _own else []
     shared = _all.get(agent.host)
     for connections in [*own, *([shared] if shared is not None else [])]:
         for made in connections.made():

@@ -34,7 +34,7 @@ class OfflineExplains:
         """Return its choice, with the actions that came near and what speaks against each."""
         from .adapter import OfflineAdapter
 
-        choice = OfflineAdapter(self._host).choice(request, agent.toolbox.tools())
+        choice = OfflineAdapter(self._host).choice(request, agent.tools)
         chosen = choice.candidate if choice.verdict is Verdict.run else None
         near = [Near(label(c.tool), round(c.score, 3), self._why(request, c, choice)) for c in choice.candidates]
         why = self._reasons(choice)

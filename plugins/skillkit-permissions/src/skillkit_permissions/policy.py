@@ -142,8 +142,8 @@ def mode_of(agent: AgentRunner, policy: Policy) -> Mode:
     """
     modes: list[Mode] = [agent.state("permissions").get("mode", policy.mode)]
     modes += [texts["mode"] for _, texts in _of_plugins(agent, policy) if texts.get("mode") in MODES]
-    if agent.nesting.parent is not None:
-        modes.append(mode_of(agent.nesting.parent.run.agent, policy))
+    if agent.parent is not None:
+        modes.append(mode_of(agent.parent, policy))
     return min(modes, key=_STRICTNESS.__getitem__)
 
 

@@ -32,7 +32,7 @@ DEFAULTS = Settings()
 
 def activity_of(agent: AgentRunner) -> Activity:
     """Return the activity of an agent's branch; an agent below one that plans plans, too."""
-    for one in agent.nesting.ancestors():
+    for one in agent.ancestors():
         session = one.open_session
         notes = session.notes(ACTIVITY) if session is not None else ()
         if notes and notes[-1].data.get("activity") == "plan":

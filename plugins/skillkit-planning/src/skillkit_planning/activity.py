@@ -89,7 +89,7 @@ async def kernel(agent: AgentRunner) -> str | None:
 
     The executor says so, by its method ``holds(agent)``, where it has one.
     """
-    executor = agent.config.executor or await agent.host_executor()
+    executor = await agent.toolbox.executor()
     holds = getattr(executor, "holds", None)
     if holds is None:
         return None
@@ -115,7 +115,7 @@ def _may_be_offered(agent: AgentRunner, facts: Mapping[str, Any], held: bool) ->
         return "host" not in facts or settings_of(agent.host).network
     if held and facts.get("command") and facts.get("remote"):
         return settings_of(agent.host).commands
-    return mutates == "files" and bool(facts.get("paths")) and agent.nesting.parent is None
+    return mutates == "files" and bool(facts.get("paths")) and agent.parent is None
 
 
 def refusal(
@@ -153,7 +153,7 @@ def prompt_of(agent: AgentRunner) -> str | None:
     """Return the last part of the system prompt: what planning means, or the plan."""
     if activity_of(agent) == "plan":
         settings = settings_of(agent.host)
-        text = _PLANNING if agent.nesting.parent is None else _BELOW
+        text = _PLANNING if agent.parent is None else _BELOW
         return text.format(file=settings.file, network="" if settings.network else ", and the network is off")
     session = agent.open_session
     notes = session.notes(ACTIVITY) if session is not None else ()

@@ -15,7 +15,7 @@ from . import ACTIVITY, DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from skillkit_core import Host
-    from skillkit_core.agent.session import Session, SessionView
+    from skillkit_core.agent.session import Session
 
 __all__ = ["MAX_PLAN", "current_plan", "keep_plan", "kept_text", "plan_path", "plan_to_execute", "settings_of"]
 
@@ -119,7 +119,7 @@ def kept_text(host: Host, data: Mapping[str, Any]) -> str | None:
     return path.read_text("utf-8") if path.is_file() else None
 
 
-def current_plan(session: Session | SessionView, host: Host, cwd: Path) -> str | None:
+def current_plan(session: Session, host: Host, cwd: Path) -> str | None:
     """Return the plan of the current branch; ``None`` without one.
 
     The file counts, because a person may have edited it, unless it holds the plan of another branch or of another session.
@@ -140,7 +140,7 @@ def current_plan(session: Session | SessionView, host: Host, cwd: Path) -> str |
     return text
 
 
-async def plan_to_execute(session: Session | SessionView, host: Host, cwd: Path) -> tuple[str, str]:
+async def plan_to_execute(session: Session, host: Host, cwd: Path) -> tuple[str, str]:
     """Return the plan that a session carries out, and a line that says which it is, from when, and who made it.
 
     Raises:
@@ -165,7 +165,7 @@ async def plan_to_execute(session: Session | SessionView, host: Host, cwd: Path)
     return text, f"Plan: the one of {_minute(notes[-1].ts)}, {who}; {file} holds another one, or none."
 
 
-def _noted(session: Session | SessionView, digest: str) -> str | None:
+def _noted(session: Session, digest: str) -> str | None:
     """Return the session that made a plan, if this one did on any branch, or carries it out."""
     noted = (e.data for e in session.entries if e.data.get("custom_type") in (NOTE, ACTIVITY))
     return next((str(data.get("planned_in", session.id)) for data in noted if data.get("digest") == digest), None)

@@ -81,7 +81,7 @@ def register_permission_rules(register: Callable[[Factory], None]) -> None:
 
 def _rules(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
     def rules(agent: AgentRunner) -> Sequence[Any]:
-        if agent.nesting.parent is not None or activity_of(agent) != "plan":
+        if agent.parent is not None or activity_of(agent) != "plan":
             return ()
         from .activity import rules_of
 
@@ -102,7 +102,7 @@ def _policies(host: Host) -> Callable[[AgentRunner], Any]:
             return None
         from .plan_file import policy_of
 
-        return policy_of(host, agent.cwd, writes=agent.nesting.parent is None)
+        return policy_of(host, agent.cwd, writes=agent.parent is None)
 
     return policy
 
@@ -131,7 +131,7 @@ async def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     agent = ctx.agent
     if agent is None:
         return
-    if agent.nesting.parent is not None:
+    if agent.parent is not None:
         if activity_of(agent) == "plan":
             await agent.session.note(ACTIVITY, {"activity": "plan"})
     elif agent.host in plan_hosts:
@@ -171,9 +171,9 @@ async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCal
 async def after_tool_result(event: ToolResultEvent, ctx: HandlerContext) -> None:
     """Keep the plan in the session whenever a tool has written it; the file may hold an older one until then."""
     agent = ctx.agent
-    if agent is None or event.is_error or agent.nesting.parent is not None or activity_of(agent) != "plan":
+    if agent is None or event.is_error or agent.parent is not None or activity_of(agent) != "plan":
         return
-    tool = agent.toolbox.get(event.tool_name)
+    tool = agent.offered(event.tool_name)
     if tool is None or tool.annotations.get("mutates") != "none":
         from .plan_file import keep_plan
 

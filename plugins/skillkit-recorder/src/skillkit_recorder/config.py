@@ -33,8 +33,10 @@ def config_to_json(agent: AgentRunner) -> JSON:
     """What an agent goes by, the host's settings included; no endpoint, no credential, nothing of this machine."""
     config, host = agent.config, agent.host.config
     prompt = config.system_prompt or host.get("system_prompt", "")
-    limits = agent.limits if agent.limits != Limits() else None
-    retry = agent.retry if agent.retry != RetryPolicy() else None
+    limits: Limits | None = agent.host.config.limits(agent.config.limits)
+    retry: RetryPolicy | None = agent.host.config.retry(agent.config.retry)
+    limits = None if limits == Limits() else limits
+    retry = None if retry == RetryPolicy() else retry
     shown_config = replace(config, system_prompt=prompt, limits=limits, retry=retry)
     out = sparse(shown_config, leave_out=OUTSIDE)
     settings = config.settings or ModelSettings()

@@ -22,7 +22,7 @@ _BARE = ("dev", "proc", "sys")  # folders of / that a sandbox has of its own
 
 def is_off(agent: AgentRunner) -> bool:
     """Return whether the network is off in an agent's branch, or in that of an agent above it."""
-    for one in agent.nesting.ancestors():
+    for one in agent.ancestors():
         session = one.open_session
         notes = session.notes(NOTE) if session is not None else ()
         if notes and notes[-1].data.get("network") == "off":
@@ -59,11 +59,11 @@ async def switch(agent: AgentRunner, network: str) -> None:
 
 
 async def _must_hold(agent: AgentRunner) -> None:
-    executor = agent.config.executor or await agent.host_executor()
+    executor = await agent.toolbox.executor()
     holds = getattr(executor, "holds", None)
     if holds is None or holds(agent) is None:
         raise UsageError("tools run in this process, which no sandbox holds", hint=_HINT)
-    if any(agent in one.nesting.ancestors() for one in getattr(executor, "calling", ())):
+    if any(agent in one.ancestors() for one in getattr(executor, "calling", ())):
         raise UsageError("a tool that has it runs", hint="wait until it has ended, or stop its agent")
 
 
@@ -71,9 +71,9 @@ async def refusal(agent: AgentRunner, name: str, facts: Mapping[str, Any]) -> st
     """Return why a call may not run while the network is off; ``None``: a sandbox holds the tool, or it reaches nothing."""
     if not facts.get("network", "host" in facts or facts.get("mutates") not in ("none", "files")):
         return None
-    executor = agent.config.executor or await agent.host_executor()
+    executor = await agent.toolbox.executor()
     holds = getattr(executor, "holds", None)
-    tool = agent.toolbox.get(name)
+    tool = agent.offered(name)
     try:
         if holds is not None and tool is not None and holds(agent, tool):
             return None

@@ -146,7 +146,7 @@ async def _run(agent: AgentRunner, skill: Skill, commands: Sequence[str]) -> lis
     async with _below(
         agent, AgentConfig(only_tools=frozenset({"bash"}), parallel_tools=False, compaction=False)
     ) as below:
-        if below.toolbox.get("bash") is None:
+        if below.offered("bash") is None:
             return None
         skills_of(below).commands_of = skill
         below.set_adapter(_Calls("bash", [{"command": c} for c in commands]))

@@ -101,7 +101,7 @@ async def _run(
         cwd=agent.cwd,
         env=env,
         timeout=seconds,
-        signal=agent.signal,
+        signal=agent.scheduler.signal,
         stdin=json.dumps(call, default=dict).encode(),
     )
     who = f"the hook of skill {skill.name}"

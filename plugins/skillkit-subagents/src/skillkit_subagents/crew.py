@@ -79,7 +79,7 @@ class Subagent:
             "tokens",
             "cost",
         )
-        about = {"path": list(self.runner.agent_path), "task": self.work}
+        about = {"path": list(self.runner.events.agent_path), "task": self.work}
         return {**{name: getattr(self, name) for name in names}, **about}
 
     def report(self) -> str:
@@ -174,7 +174,7 @@ class Crew:
     async def _deliver(self, subagent: Subagent) -> None:
         """Tell the answer of an agent in the background as a message, which begins a run where none is active."""
         agent = self._agent
-        if agent.closed:
+        if agent.scheduler.closed:
             return
         text = f"The agent {subagent.id}, which works in the background, has ended. It reports:\n\n{subagent.report()}"
         if agent.session_id != subagent.asked_in:
@@ -190,7 +190,7 @@ class Crew:
             agent.next_run(text)
         except (AgentError, SessionError):
             with contextlib.suppress(AgentError):
-                await agent.complain("subagents", f"the answer of {subagent.id} came too late to be told")
+                await agent.events.complain("subagents", f"the answer of {subagent.id} came too late to be told")
 
 
 def _see(subagent: Subagent, event: Any) -> None:

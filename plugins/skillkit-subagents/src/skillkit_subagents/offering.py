@@ -46,7 +46,7 @@ def settings_of(host: Host) -> Settings:
 
 def tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """Return ``spawn_agent``, unless the agent stands too deep to ask another one."""
-    ancestors = list(agent.nesting.ancestors())
+    ancestors = list(agent.ancestors())
     if len(ancestors) > min(settings_of(agent.host).depth, ancestors[-1].limits.depth):
         return ()
     host, kept = agent.host, _TOOLS.get(agent.host)

@@ -63,10 +63,10 @@ def register_permission_rules(register: Callable[[Factory], None]) -> None:
 
 def _policies(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
     def rules(agent: AgentRunner) -> Sequence[Any]:
-        if agent.nesting.parent is None:
+        if agent.parent is None:
             return ()
-        given = ((one, POLICIES.get(one)) for one in agent.nesting.ancestors())
-        return [(f"policy of {one.agent_path[-1]}", policy) for one, policy in given if policy]
+        given = ((one, POLICIES.get(one)) for one in agent.ancestors())
+        return [(f"policy of {one.events.agent_path[-1]}", policy) for one, policy in given if policy]
 
     return rules
 
@@ -78,7 +78,7 @@ def register_sandbox_rules(register: Callable[[Factory], None]) -> None:
 
 
 def _sandboxes(host: Host) -> Callable[[AgentRunner], Sequence[str]]:
-    return lambda agent: [name for one in agent.nesting.ancestors() for name in SANDBOXES.get(one, ())]
+    return lambda agent: [name for one in agent.ancestors() for name in SANDBOXES.get(one, ())]
 
 
 @hookimpl
@@ -103,7 +103,7 @@ async def before_agent_end(event: BeforeAgentEndEvent, ctx: HandlerContext) -> N
     """Wait for the agents in the background where nobody would read their answers later."""
     agent = ctx.agent
     crew = CREWS.get(agent) if agent is not None else None
-    if agent is not None and crew is not None and (agent.ui is None or agent.nesting.parent is not None):
+    if agent is not None and crew is not None and (agent.ui is None or agent.parent is not None):
         await crew.delivered()
 
 

@@ -37,7 +37,7 @@ async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """
     agent = ctx.agent
     settings = settings_of(agent.host)
-    outermost = crew_of(list(agent.nesting.ancestors())[-1])
+    outermost = crew_of(list(agent.ancestors())[-1])
     if outermost.count >= settings.total:
         raise ToolError(
             f"{outermost.count} agents were asked in this session, and no more may be", hint="do the work yourself"
@@ -139,7 +139,7 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Su
     if request.sandboxes:
         SANDBOXES[runner] = request.sandboxes
         runner.configure(only_tools=request.only_tools & _held(runner, agent))
-    identity = runner.agent_path[-1]
+    identity = runner.events.agent_path[-1]
     if agent.ui is not None:
         runner.configure(ui=_AsksFor(identity, agent.ui))
     notes = request.notes
@@ -149,7 +149,7 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Su
         wanted = settings.model_aliases.get(file.model, file.model)
         try:
             runner.configure(**_target(agent, wanted))
-            await runner.selection.current()
+            await runner.find_target()
         except SkillKitError as error:
             runner.configure(model=None, provider=None, api=None, base_url=None, api_key=None)
             notes += (f"the model {file.model!r} of the agent cannot be used here, so yours answered: {error}",)
@@ -188,7 +188,7 @@ async def _choose(runner: AgentRunner, agent: AgentRunner, name: str, settings: 
         raise ToolError(f"the model {name!r} may not be chosen", hint=f"one of {', '.join(settings.models) or 'none'}")
     try:
         runner.configure(**_target(agent, wanted))
-        await runner.selection.current()
+        await runner.find_target()
     except SkillKitError as error:
         raise ToolError(f"the model {name!r} cannot be used: {error}", hint="leave model out") from error
 

@@ -166,7 +166,7 @@ class TerminalUI(App[int]):
     async def _choose_model(self) -> None:
         """Find the model that answers, so that the status line names it; say how a person gets one where none does."""
         try:
-            target = self.agent.target or await self.agent.selection.current()
+            target = self.agent.target or await self.agent.find_target()
         except SkillKitError:
             return  # said when it is asked
         get_ready(target.adapter)

@@ -149,7 +149,7 @@ class Person(Approver, UserInterface):
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask about one call."""
         agent = self._front.agent
-        tool = agent.toolbox.get(request.tool_name)
+        tool = agent.offered(request.tool_name)
         command = (tool.annotations if tool is not None else {}).get("command")
         args: Mapping[str, Any] | None = request.args
         try:

@@ -80,7 +80,7 @@ class Recorder:
         self._changed = None
         table = agent.events
         if table.has("context_transform") or table.has("turn_start"):
-            own = agent.context.messages()
+            own = agent.conversation.context.messages()
             if own != self.sent.messages:  # messages that are the same objects are equal at once
                 self._changed = _difference(own, self.sent.messages, agent)
 
@@ -194,8 +194,8 @@ class Recorder:
         if config.model is not None and config.model is not self._given:
             return "chosen in the session"
         if config.model is not None:
-            return "the tool or handler that began this agent" if agent.nesting.parent is not None else "--model"
-        if agent.nesting.parent is not None and agent.selection.target is None:
+            return "the tool or handler that began this agent" if agent.parent is not None else "--model"
+        if agent.parent is not None and agent.selection.target is None:
             return "the agent that began this one"
         if (origin := get.origin("model")) is not None:
             return f"model in {origin}"

@@ -167,7 +167,7 @@ class Conversation:
         """Find the model that answers, so that the status line names it, and say how a person gets one where none does."""
         await asyncio.sleep(EARLY)  # it imports a provider's tools, and what was typed comes first
         with contextlib.suppress(SkillKitError):  # said when it is asked
-            target = self._agent.target or await self._agent.selection.current()
+            target = self._agent.target or await self._agent.find_target()
             get_ready(target.adapter)
             if target.provider == OFFLINE:
                 way_out = self._agent.host.adapters.way_out()

@@ -96,7 +96,7 @@ class PersonApproves(Approver):
 
     async def _preview(self, request: ApprovalRequest) -> list[Text] | None:
         """Return what the tool itself says a call would do, or its shell command; ``None`` where the arguments say more."""
-        tool = self.agent.toolbox.get(request.tool_name)
+        tool = self.agent.offered(request.tool_name)
         about = tool.annotations if tool is not None else {}
         width = self.screen.width
         if "preview" not in about:

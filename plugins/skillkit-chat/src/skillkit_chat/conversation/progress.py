@@ -272,7 +272,7 @@ class Progress:
 
     def _head(self, event: ToolExecutionStartEvent | ToolExecutionEndEvent) -> str:
         """Return the name of a tool, and what it is called with, on one line."""
-        tool = self._agent.toolbox.get(event.tool_name)
+        tool = self._agent.offered(event.tool_name)
         about = tool.annotations if tool is not None else {}
         name, args = self._agent.host.redact(event.tool_name), self._agent.host.redact(event.args)
         command = args.get(str(about["command"])) if "command" in about else None
