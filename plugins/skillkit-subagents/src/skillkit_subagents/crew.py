@@ -198,10 +198,10 @@ def _see(subagent: Subagent, event: Any) -> None:
     if event.type == "usage":
         subagent.tokens += event.usage.total
         subagent.cost += event.cost or 0.0
-    elif event.agent_path == subagent.runner.agent_path and event.type == "turn_start":
+    elif event.agent_path == subagent.runner.events.agent_path and event.type == "turn_start":
         subagent.turns += 1
         subagent.doing = "thinks"
-    elif event.agent_path == subagent.runner.agent_path:
+    elif event.agent_path == subagent.runner.events.agent_path:
         subagent.tool_calls += 1
         subagent.doing = event.tool_name
 

@@ -47,7 +47,8 @@ def settings_of(host: Host) -> Settings:
 def tools(agent: AgentRunner) -> tuple[Tool, ...]:
     """Return ``spawn_agent``, unless the agent stands too deep to ask another one."""
     ancestors = list(agent.ancestors())
-    if len(ancestors) > min(settings_of(agent.host).depth, ancestors[-1].limits.depth):
+    deepest = agent.host.config.limits(ancestors[-1].config.limits).depth
+    if len(ancestors) > min(settings_of(agent.host).depth, deepest):
         return ()
     host, kept = agent.host, _TOOLS.get(agent.host)
     key = (host.generation, host.config, agent_files(host), bool(agent.config.executor))
