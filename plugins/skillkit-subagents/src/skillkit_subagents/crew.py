@@ -237,6 +237,6 @@ def stop(agent: AgentRunner, name: str, reason: str = "a person stopped it") -> 
     found = found or next((one for one in working if name and one.id.startswith(name)), None)
     if found is None:
         raise UnknownName("agent at work", name, [one.id for one in working])
-    parent = found.runner.nesting.parent
-    crew_of(parent.run.agent if parent is not None else agent).stop(found, reason)
+    parent = found.runner.parent
+    crew_of(parent if parent is not None else agent).stop(found, reason)
     return found
