@@ -168,7 +168,7 @@ class Drive:
             run.close()
             task.cancel()
             _, left = await asyncio.wait([task], timeout=run.abort_grace)
-            self.agent.abandon(left)
+            self.agent.scheduler.abandon(left)
         run.tasks.discard(task)
         while not self._work.empty():
             work = self._work.get_nowait()
