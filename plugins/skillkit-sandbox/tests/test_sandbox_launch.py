@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import skillkit_bash.plugin
+import skillkit_process
 import skillkit_sandbox.plugin
 from skillkit_sandbox import Sandboxes
 from skillkit_sandbox.box import BubblewrapBackend, LandlockBackend
@@ -369,12 +370,12 @@ def test_limits_of_a_process_are_set_and_that_of_time_ends_everything_inside(bac
 def test_the_launcher_imports_next_to_nothing(tmp_path):
     """It is started for every command: each of these modules costs as much as the sandbox, or half of it."""
     code = (
-        "import sys; sys.path.append(sys.argv[1])\n"
+        "import sys; sys.path += sys.argv[1:]\n"
         "import skillkit_sandbox.launcher, skillkit_sandbox.bubblewrap, skillkit_sandbox.cgroup; print(*sys.modules)\n"
         "import skillkit_sandbox.landlock, skillkit_sandbox.proxy; print(*sys.modules)"
     )
-    source = Path(skillkit_sandbox.plugin.__file__).parent.parent
-    argv = [sys.executable, "-I", "-S", "-c", code, str(source)]
+    sources = (str(Path(module.__file__).parent.parent) for module in (skillkit_sandbox.plugin, skillkit_process))
+    argv = [sys.executable, "-I", "-S", "-c", code, *sources]
     first, all_of_it = (
         set(line.split())
         for line in subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .child import Child as Child, End as End, Ended as Ended, run as run
+    from .keeper import (
+        adopt_orphans as adopt_orphans,
+        end_children as end_children,
+        end_with_parent as end_with_parent,
+        wait_for as wait_for,
+    )
     from .lines import LineReader as LineReader, Lines as Lines, LineTooLong as LineTooLong
     from .output import Capture as Capture, Mask as Mask, Tail as Tail
     from .pipes import Pipe as Pipe, Sink as Sink
@@ -30,11 +36,15 @@ _MODULE_OF = {
     "Sink": "pipes",
     "Tail": "output",
     "Tree": "tree",
+    "adopt_orphans": "keeper",
     "children": "table",
+    "end_children": "keeper",
+    "end_with_parent": "keeper",
     "environment": "start",
     "process": "table",
     "processes": "table",
     "run": "child",
+    "wait_for": "keeper",
 }
 
 __all__ = [
@@ -52,11 +62,15 @@ __all__ = [
     "Sink",
     "Tail",
     "Tree",
+    "adopt_orphans",
     "children",
+    "end_children",
+    "end_with_parent",
     "environment",
     "process",
     "processes",
     "run",
+    "wait_for",
 ]
 
 
@@ -64,8 +78,6 @@ def __getattr__(name: str) -> "Any":
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f".{module}", __name__), name)
+    value = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)  # importlib costs more than a keeper
     globals()[name] = value
     return value

@@ -9,7 +9,6 @@ A sandbox has a keeper in its launcher, which starts with every command: this mo
 from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found]  # signal itself imports enum
-import ctypes
 import os
 import sys
 
@@ -57,26 +56,30 @@ def end_children() -> None:
                 continue
         except ChildProcessError:
             return
-        if not (children := _children()):
+        children = _children()
+        if children is None:
             return
         for pid in children:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it has just ended
-        os.wait()
+        if children:  # the list may miss one while another ends
+            os.wait()
 
 
-def _children() -> list[int]:
-    """Return the children of this process, which has one thread; none where the system does not say."""
+def _children() -> list[int] | None:
+    """Return the children of this process, which has one thread; ``None`` where the system does not say."""
     me = str(os.getpid())
     try:
         with open(f"/proc/self/task/{me}/children") as file:
             return [int(pid) for pid in file.read().split()]
     except OSError:
         pass  # a kernel without this file, or another system
+    if not os.path.isdir("/proc/self"):
+        return None
     found = []
-    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+    for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{name}/stat") as file:
                 if file.read().rpartition(")")[2].split()[1] == me:
@@ -87,7 +90,11 @@ def _children() -> list[int]:
 
 
 def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux" and ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 

@@ -14,6 +14,8 @@ import ctypes
 import os
 import struct
 
+from skillkit_process import adopt_orphans, end_children, end_with_parent, wait_for
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +32,7 @@ _MAKE = sum(1 << bit for bit in range(4, 13)) & ~(1 << 6 | 1 << 11)  # remove an
 _FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | _TRUNCATE | _IOCTL
 _NET_TCP, _SCOPED = 0b11, 0b11
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER, _PR_CAPBSET_DROP = 1, 38, 22, 36, 24
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 38, 22, 24
 _CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -120,8 +122,8 @@ def _keep(start: _Start, launcher: int, say: int, held: int) -> NoReturn:
         signal.signal(signal.SIGTERM, stop)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM):
             signal.signal(number, signal.SIG_IGN)  # the launcher's matter
-        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        adopt_orphans()
+        end_with_parent(signal.SIGTERM)
         if os.getppid() == launcher:
             keeper = os.getpid()
             pid = os.fork()
@@ -132,40 +134,12 @@ def _keep(start: _Start, launcher: int, say: int, held: int) -> NoReturn:
         os.close(held)
         if pid and stopped:
             stop()
-        code = _reap(pid) if pid else 128 + signal.SIGKILL
+        code = wait_for(pid) if pid else 128 + signal.SIGKILL
     finally:
         pid = 0
-        _end_children()
+        end_children()
         _remove(start.temporary)
     os._exit(code)
-
-
-def _reap(wanted: int) -> int:
-    """Wait for one of the children, and return its exit status as a shell has it."""
-    while True:
-        pid, status = os.wait()
-        if pid == wanted:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
-
-
-def _end_children() -> None:
-    """End what the command left behind, all of which are children of this process by now."""
-    while True:
-        try:
-            while os.waitpid(-1, os.WNOHANG) != (0, 0):
-                continue
-        except ChildProcessError:
-            return
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            children = file.read().split()
-        for pid in children:
-            try:
-                os.kill(int(pid), signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it has just ended
-        if children:
-            os.wait()
 
 
 def _remove(folder: str) -> None:
@@ -180,7 +154,7 @@ def _remove(folder: str) -> None:
 def _become(start: _Start, keeper: int, fds: tuple[int, int]) -> NoReturn:
     """Restrict this process, and become the command."""
     try:
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        end_with_parent(signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(128 + signal.SIGKILL)
         os.close(fds[0])

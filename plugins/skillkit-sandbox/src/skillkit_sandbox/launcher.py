@@ -38,8 +38,7 @@ TIME_OVER, NOT_MADE, NOT_STARTED, NOT_FOUND = 124, 125, 126, 127
 _MB = 1024 * 1024
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _LISTS = ("write", "write_files", "read", "protect", "hide", "domains", "env")
-_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_CODE = f"import sys; sys.path.append({_FOLDER!r}); from skillkit_sandbox.launcher import main; main()"
+_CODE = "import sys; sys.path += [%s]; from skillkit_sandbox.launcher import main; main()"
 
 
 def command_line(
@@ -59,7 +58,13 @@ def command_line(
     words += [f"given={name}" for name in sorted(env)]
     words += [f"limits.{key}={value}" for key, value in (policy["limits"] or {}).items() if value]
     words += [f"network={policy['network']}", f"filter={binascii.b2a_base64(program, newline=False).decode()}"]
-    return [sys.executable, "-I", "-S", "-c", _CODE, *words, "--", *argv]
+    import skillkit_process
+
+    folders = (
+        os.path.dirname(os.path.dirname(os.path.abspath(file))) for file in (__file__, skillkit_process.__file__)
+    )
+    code = _CODE % ", ".join(map(repr, dict.fromkeys(folders)))
+    return [sys.executable, "-I", "-S", "-c", code, *words, "--", *argv]
 
 
 def _request(words: Iterable[str]) -> dict[str, Any]:
