@@ -125,8 +125,8 @@ def _modules() -> dict[str, str]:
 
 
 PUBLIC_MODULES = (
-    "abort", "config", "descriptors", "errors", "fields", "frozen", "messages", "models", "skills", "stream", "tools",
-    "contracts.adapter", "contracts.approver", "contracts.compactor", "contracts.runtime",
+    "abort", "config", "descriptors", "errors", "estimates", "fields", "frozen", "messages", "models", "skills", "stream",
+    "tools", "contracts.adapter", "contracts.approver", "contracts.compactor", "contracts.driver", "contracts.runtime",
     "contracts.session_store", "contracts.skill_loader", "contracts.tool_executor", "contracts.user_interface",
     "hookspecs.host", "hookspecs.lifecycle", "hookspecs.markers", "hookspecs.registration", "hookspecs.resolution",
     "events.context", "events.results", "events.serialize", "events.types",

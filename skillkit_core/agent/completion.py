@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings
 from ..errors import UsageError
+from ..estimates import estimator_for
 from ..messages import AgentMessage, AssistantMessage
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
-from .context import estimator_for
 from .model_call import ModelCall, Turn
 from .repair import repair
 from .run import Run

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..config import AgentConfig
 from ..errors import AgentError, NoActiveRun, UsageError, close_matches
+from ..estimates import estimator_for
 from ..events.bus import EventBus
 from ..events.context import HandlerContext
 from ..events.results import UNSET, ContextTransformResult, Unset
@@ -23,7 +24,7 @@ from ..tools import Tool
 from .around import AroundHooks
 from .clock import SYSTEM_CLOCK, Clock
 from .compaction import can_compact, compact_alone
-from .context import estimator_for, joined, prompt_parts
+from .context import joined, prompt_parts
 from .conversation import Conversation
 from .input import Delivery, Input, QueueItem, Queues, Receipt
 from .loop import keep_exchange, run_loop

@@ -24,8 +24,7 @@ from typing import Any
 
 from skillkit_sessions import JsonlStore, SqliteStore
 
-from skillkit_core import AgentMessage, AssistantMessage, Host, UserMessage
-from skillkit_core.agent.session import Session
+from skillkit_core import AgentMessage, AssistantMessage, Host, Session, UserMessage
 from skillkit_core.contracts.session_store import SessionStore
 
 GOALS = {"jsonl: append": 8.0, "jsonl: open and context": 8.0}  # microseconds

@@ -30,7 +30,7 @@ from skillkit_skills.records import Kept
 from skillkit_skills.scanner import scan
 
 from skillkit_core import AgentConfig, AgentRunner, Host, SkillSource
-from skillkit_core.agent.context import estimate_tokens
+from skillkit_core.estimates import estimate_tokens
 from skillkit_core.frozen import thaw
 from skillkit_core.messages import CustomMessage
 from skillkit_core.skills import Skill

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from skillkit_anthropic.decoder import AnswerDecoder
 from skillkit_anthropic.wire import Accumulator, message_events, messages_table
-from skillkit_transport.http import SSEDecoder
+from skillkit_transport import SSEDecoder
 
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import ProviderBlock, StopReason, TextBlock, ThinkingBlock, ToolCall

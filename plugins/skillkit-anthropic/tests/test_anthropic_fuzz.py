@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from skillkit_anthropic import AnthropicAdapter
 from skillkit_anthropic.decoder import AnswerDecoder
 from skillkit_testkit.streams import problems_of, spoiled
-from skillkit_transport.http import SSEDecoder
+from skillkit_transport import SSEDecoder
 
 from skillkit_core.agent.repair import repair
 from skillkit_core.contracts.adapter import LLMRequest

@@ -28,8 +28,8 @@ from skillkit_core import (
     UserMessage,
 )
 from skillkit_core.agent.compaction import _legal_cut, _legal_swap
-from skillkit_core.agent.context import estimate_message
 from skillkit_core.agent.repair import repair
+from skillkit_core.estimates import estimate_message
 
 COMPACTORS = {
     "summary": SummaryCompactor(),

@@ -30,7 +30,7 @@ from skillkit_core import (
     ToolResultMessage,
     UserMessage,
 )
-from skillkit_core.agent.context import estimate_message
+from skillkit_core.estimates import estimate_message
 from skillkit_core.testing import Fail, Reply, ScriptedModel
 
 PREFIX = "Summary of the conversation so far:\n\n"

@@ -16,7 +16,7 @@ from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
 from skillkit_openai.reader import Reader
 from skillkit_openai.wire import OpenAIWire
 from skillkit_testkit.streams import problems_of, spoiled
-from skillkit_transport.http import SSEDecoder, Watch
+from skillkit_transport import SSEDecoder, Watch
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.agent.repair import repair

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from skillkit_openai import OpenAIResponsesAdapter
-from skillkit_transport.http import SSEDecoder
+from skillkit_transport import SSEDecoder
 
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import AssistantMessage, RefusalBlock, StopReason, ThinkingBlock, ToolCall, UserMessage

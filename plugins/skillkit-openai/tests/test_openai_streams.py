@@ -21,8 +21,7 @@ from skillkit_openai.chat_stream import tag
 from skillkit_openai.reader import Reader
 from skillkit_openai.responses_stream import ResponsesState
 from skillkit_openai.versions import Versions
-from skillkit_transport.http import SSEDecoder, Watch
-from skillkit_transport.jsontext import decode, encode
+from skillkit_transport import SSEDecoder, Watch, decode, encode
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.errors import ErrorKind, ProviderError

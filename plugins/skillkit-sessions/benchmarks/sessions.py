@@ -15,8 +15,8 @@ from pathlib import Path
 
 from skillkit_sessions import JsonlStore, SqliteStore
 
+from skillkit_core import Session
 from skillkit_core.agent.clock import SystemClock
-from skillkit_core.agent.session import Session
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, SessionStore
 from skillkit_core.frozen import freeze
 

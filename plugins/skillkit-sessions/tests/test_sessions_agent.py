@@ -17,9 +17,8 @@ import pytest
 from skillkit_sessions import JsonlStore, SqliteStore
 from skillkit_sessions.branches import Branches
 
-from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, SessionLocked, Tool, UserMessage
+from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, Session, SessionLocked, Tool, UserMessage
 from skillkit_core.agent.repair import NO_RESULT
-from skillkit_core.agent.session import Session
 from skillkit_core.descriptors import load_object
 from skillkit_core.messages import blocks_of
 from skillkit_core.models import TokenUsage
@@ -103,7 +102,7 @@ KILLED = textwrap.dedent(
     import asyncio, os, signal, sys
     from pathlib import Path
     from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, Tool
-    from skillkit_core.agent.session import Session
+    from skillkit_core import Session
     from skillkit_core.descriptors import load_object
     from skillkit_core.testing import Call, Reply, ScriptedModel
 
@@ -327,7 +326,7 @@ SWITCH = """
 import asyncio
 from pathlib import Path
 from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, ModelSettings
-from skillkit_core.agent.session import Session
+from skillkit_core import Session
 from skillkit_core.descriptors import load_object
 from skillkit_core.testing import ScriptedModel
 
@@ -376,7 +375,7 @@ INTERRUPTED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition, Tool
-from skillkit_core.agent.session import Session
+from skillkit_core import Session
 from skillkit_core.descriptors import load_object
 from skillkit_core.testing import Call, Reply, ScriptedModel
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from skillkit_testkit.conformance import SessionStoreConformance
 
+from skillkit_core import MemoryStore
 from skillkit_core.contracts.session_store import SessionStore
-from skillkit_core.host.memory import MemoryStore
 
 pytestmark = pytest.mark.smoke
 

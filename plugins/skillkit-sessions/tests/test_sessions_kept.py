@@ -64,7 +64,7 @@ CUT = textwrap.dedent(
     from pathlib import Path
     import skillkit_sessions
     from skillkit_core import AgentConfig, AgentRunner, Host, ModelDefinition
-    from skillkit_core.agent.session import Session
+    from skillkit_core import Session
     from skillkit_core.testing import Hang, ScriptedModel
 
     async def main():

@@ -26,8 +26,7 @@ from skillkit_sessions import JsonlStore, SqliteStore
 from skillkit_sessions.disk import wait_for_the_disk
 from skillkit_sessions.synced import SyncedSession
 
-from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host, Tool, ToolCallEventResult
-from skillkit_core.agent.session import Session
+from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host, Session, Tool, ToolCallEventResult
 from skillkit_core.contracts.session_store import SessionEntry, SessionStore
 from skillkit_core.testing import Call, Reply, ScriptedModel
 

@@ -11,7 +11,7 @@ import skillkit_skills.plugin
 from skillkit_skills.finding import NAMED
 
 from skillkit_core import AgentConfig, AgentRunner, CustomMessage, ToolResultMessage
-from skillkit_core.agent.context import estimate_tokens
+from skillkit_core.estimates import estimate_tokens
 from skillkit_core.frozen import thaw
 from skillkit_core.testing import Call, Reply, ScriptedModel
 

@@ -12,7 +12,7 @@ import pytest
 from skillkit_testkit import Fail, LLMServer, ReceivedRequest
 from skillkit_testkit.conformance import AdapterConformance
 from skillkit_testkit.wires import Answer, Item, OfferedTool, Wire, WireEvent
-from skillkit_transport.http import SSEDecoder, classify_status, parse_retry_after
+from skillkit_transport import SSEDecoder, classify_status, parse_retry_after
 
 from skillkit_core import LLMAdapter, LLMRequest, ProviderError, StreamEvent, TokenUsage
 from skillkit_core.errors import ErrorKind

@@ -13,6 +13,7 @@ from skillkit_core import (
     AgentConfig,
     AgentRunner,
     BeforeCompactResult,
+    Session,
     Survey,
     SurveyOption,
     SurveyQuestion,
@@ -22,7 +23,6 @@ from skillkit_core import (
     UserMessage,
     hookimpl,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.contracts.compactor import CompactionResult
 from skillkit_core.testing import Call, Hang, Reply, ScriptedModel
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from bench_micro import log, messages, version
 from skillkit_sessions import JsonlStore
 
-from skillkit_core import AssistantMessage, UserMessage
-from skillkit_core.agent.session import Session
+from skillkit_core import AssistantMessage, Session, UserMessage
 
 
 def store_in(directory):

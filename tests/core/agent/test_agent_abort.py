@@ -14,12 +14,12 @@ from skillkit_core import (
     Limits,
     NoActiveRun,
     RunAborted,
+    Session,
     StreamEvent,
     ToolCallEventResult,
     TurnEndResult,
 )
 from skillkit_core.agent.repair import INTERRUPTED
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Raw, Reply
 
 

@@ -17,11 +17,11 @@ from skillkit_core import (
     Limits,
     ProviderError,
     RunAborted,
+    Session,
     TokenUsage,
     ToolCallEventResult,
     ToolOutput,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Fail, Hang, Reply
 
 

@@ -13,13 +13,13 @@ from skillkit_core import (
     AgentRunner,
     CustomMessage,
     ReentrancyError,
+    Session,
     SessionBeforeResult,
     SessionBeforeTreeResult,
     SessionError,
     SessionStartResult,
     UsageError,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Reply
 
 

@@ -20,6 +20,7 @@ from skillkit_core import (
     LimitReached,
     Limits,
     RunAborted,
+    Session,
     ToolCall,
     ToolCallEventResult,
     TurnEndResult,
@@ -27,7 +28,6 @@ from skillkit_core import (
     UsageError,
     UserMessage,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Fail, Reply
 
 Work = Callable[[DrivenRun], Any]

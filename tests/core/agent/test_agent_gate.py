@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from core_gate import Gate
 
-from skillkit_core import RunAborted
-from skillkit_core.agent.session import Session
-from skillkit_core.host.memory import MemoryStore
+from skillkit_core import MemoryStore, RunAborted, Session
 from skillkit_core.testing import Call, Fail, Reply
 
 

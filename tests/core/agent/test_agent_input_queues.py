@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, BeforeAgentEndResult, Handled, ImageBlock, TextBlock, Transform, UsageError
+from skillkit_core import (
+    AgentError,
+    BeforeAgentEndResult,
+    Handled,
+    ImageBlock,
+    Session,
+    TextBlock,
+    Transform,
+    UsageError,
+)
 from skillkit_core.agent.input import Queues
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Reply
 
 

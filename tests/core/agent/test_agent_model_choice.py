@@ -11,12 +11,12 @@ from skillkit_core import (
     Compactor,
     ErrorKind,
     Factory,
+    MemoryStore,
     ModelDefinition,
     ModelSettings,
     hookimpl,
 )
 from skillkit_core.agent.session import ModelChoice, Session
-from skillkit_core.host.memory import MemoryStore
 from skillkit_core.testing import Call, Fail, Reply, ScriptedModel
 
 FIRST = ModelChoice("scripted", "scripted", "model")

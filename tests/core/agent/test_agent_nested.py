@@ -16,11 +16,11 @@ from skillkit_core import (
     AgentRunner,
     Limits,
     RunAborted,
+    Session,
     StreamEvent,
     ToolCallEventResult,
     UsageError,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Hang, Reply, ScriptedModel
 
 

@@ -13,11 +13,11 @@ from skillkit_core import (
     Approver,
     Handled,
     Origin,
+    Session,
     ToolCallEventResult,
     message_from_dict,
     message_to_dict,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Reply
 
 WEB = Origin("web", "ana", "tab-3", {"address": "127.0.0.1"})

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from skillkit_core import AgentError, ErrorKind, NoActiveRun, StopReason, StreamEvent, TurnEndResult
-from skillkit_core.agent.session import Session
+from skillkit_core import AgentError, ErrorKind, NoActiveRun, Session, StopReason, StreamEvent, TurnEndResult
 from skillkit_core.events.types import EVENTS
 from skillkit_core.testing import Call, Fail, Raw, Reply
 

@@ -15,9 +15,9 @@ from skillkit_core import (
     ProviderError,
     RetryPolicy,
     RunAborted,
+    Session,
     TokenUsage,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Fail, Reply
 
 

@@ -13,13 +13,13 @@ from skillkit_core import (
     CustomMessage,
     Handled,
     MessageEndResult,
+    Session,
     SessionStartResult,
     TextBlock,
     Transform,
     TurnStartResult,
     UserMessage,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.messages import blocks_of
 from skillkit_core.testing import Call, Reply
 

@@ -17,8 +17,10 @@ from skillkit_core import (
     BeforeAgentStartResult,
     CustomMessage,
     Host,
+    MemoryStore,
     MessageEndResult,
     Provider,
+    Session,
     SessionStartResult,
     TextBlock,
     ThinkingBlock,
@@ -30,9 +32,7 @@ from skillkit_core import (
     event_to_dict,
     hookimpl,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
-from skillkit_core.host.memory import MemoryStore
 from skillkit_core.host.text import redact_headers
 from skillkit_core.stream import StreamEvent
 from skillkit_core.testing import Call, Fail, Raw, Reply, ScriptedModel

@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 from skillkit_core import (
     AssistantMessage,
     CustomMessage,
+    MemoryStore,
     SessionCorrupt,
     SessionEntry,
     SessionError,
@@ -23,7 +24,6 @@ from skillkit_core import (
     UserMessage,
 )
 from skillkit_core.agent.session import SUMMARY_PREFIX, Session, new_session_id
-from skillkit_core.host.memory import MemoryStore
 from skillkit_core.messages import (
     DocumentBlock,
     ImageBlock,

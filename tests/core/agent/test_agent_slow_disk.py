@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, RunAborted, SessionError, TokenUsage
-from skillkit_core.agent.session import Session
+from skillkit_core import AgentError, MemoryStore, RunAborted, Session, SessionError, TokenUsage
 from skillkit_core.contracts.session_store import SessionEntry, SessionHandle, SessionHeader
-from skillkit_core.host.memory import MemoryStore
 from skillkit_core.testing import Call, Reply
 
 

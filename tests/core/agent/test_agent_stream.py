@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, ProviderError, RunAborted, StreamEvent, TokenUsage
+from skillkit_core import AgentError, ProviderError, RunAborted, Session, StreamEvent, TokenUsage
 from skillkit_core.agent.run import Run
-from skillkit_core.agent.session import Session
 from skillkit_core.errors import ErrorKind
 from skillkit_core.messages import StopReason
 from skillkit_core.testing import Call, Fail, Raw, Reply

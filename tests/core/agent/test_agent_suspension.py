@@ -12,14 +12,14 @@ from skillkit_core import (
     ApprovalDecision,
     Approver,
     BeforeCompactResult,
+    MemoryStore,
     ReentrancyError,
     RunAborted,
+    Session,
     ToolCallEventResult,
     UsageError,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.contracts.compactor import CompactionResult
-from skillkit_core.host.memory import MemoryStore
 from skillkit_core.testing import Call, Hang, Reply
 
 

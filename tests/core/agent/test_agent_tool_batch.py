@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentError, ToolCallEventResult
-from skillkit_core.agent.session import Session
+from skillkit_core import AgentError, Session, ToolCallEventResult
 from skillkit_core.messages import StopReason
 from skillkit_core.testing import Call, Reply
 

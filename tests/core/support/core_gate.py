@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from skillkit_core import (
     AgentRunner,
+    Clock,
     EventBus,
     LLMAdapter,
     LLMRequest,
@@ -22,13 +23,12 @@ from skillkit_core import (
     SessionHeader,
     SessionStore,
     StreamEvent,
+    Target,
     Tool,
     ToolContext,
     ToolExecutor,
     ToolOutput,
 )
-from skillkit_core.agent.clock import Clock
-from skillkit_core.agent.target import Target
 from skillkit_core.agent.tool_call import IN_PROCESS
 from skillkit_core.events.subscriptions import OBSERVER, HandlerRecord
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from core_stores import FileStore, RecordingStore
 
-from skillkit_core import AgentConfig, AgentRunner, EventBus, Host, ModelDefinition, Tool
-from skillkit_core.agent.session import Session
+from skillkit_core import AgentConfig, AgentRunner, EventBus, Host, ModelDefinition, Session, Tool
 from skillkit_core.events.types import Event
 from skillkit_core.testing import ScriptedModel, VirtualClock
 

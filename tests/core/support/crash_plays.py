@@ -28,11 +28,11 @@ from skillkit_core import (
     Factory,
     ModelDefinition,
     ProviderError,
+    Session,
     ToolCallEventResult,
     UsageError,
     hookimpl,
 )
-from skillkit_core.agent.session import Session
 from skillkit_core.testing import Call, Fail, Reply
 
 SMALL = ModelDefinition("model", "scripted", "scripted", context_window=600)

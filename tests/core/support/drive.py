@@ -29,6 +29,7 @@ from skillkit_core import (
     ModelDefinition,
     NoActiveRun,
     RunAborted,
+    Session,
     SessionLocked,
     TokenUsage,
     ToolCallEventResult,
@@ -36,7 +37,6 @@ from skillkit_core import (
     UsageError,
     hookimpl,
 )
-from skillkit_core.agent.session import Session
 
 MOST_STOPS = 5000
 

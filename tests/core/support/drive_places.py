@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from skillkit_core import MemoryStore
 from skillkit_core.contracts.session_store import SessionEntry, SessionStore
-from skillkit_core.host.memory import MemoryStore
 
 
 class MemoryPlace:

@@ -10,8 +10,17 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from skillkit_transport.http import MOST_BYTES, Interrupted, Origin, Watch, exceeds_window, require_url, too_long
-from skillkit_transport.jsontext import decode, encode
+from skillkit_transport import (
+    MOST_BYTES,
+    Interrupted,
+    Origin,
+    Watch,
+    decode,
+    encode,
+    exceeds_window,
+    require_url,
+    too_long,
+)
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError
@@ -31,7 +40,7 @@ from .wire import message_events
 
 if TYPE_CHECKING:
     import httpx2
-    from skillkit_transport.body import Body
+    from skillkit_transport import Body
 
 __all__ = ["AnthropicAdapter"]
 
@@ -404,7 +413,7 @@ def _secret(host: Any, name: str) -> str | None:
 
 
 def _body(response: httpx2.Response) -> Body:
-    from skillkit_transport.body import Body
+    from skillkit_transport import Body
 
     return Body(response)
 

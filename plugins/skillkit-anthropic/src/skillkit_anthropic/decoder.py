@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillkit_transport.http import SSEDecoder
-from skillkit_transport.jsontext import decode
+from skillkit_transport import SSEDecoder, decode
 
 from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.stream import StreamEvent

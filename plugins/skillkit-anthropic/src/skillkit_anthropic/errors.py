@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from skillkit_transport.http import Origin, advice, body_in_words, classify_status, parse_retry_after
-from skillkit_transport.jsontext import decode
+from skillkit_transport import Origin, advice, body_in_words, classify_status, decode, parse_retry_after
 
 from skillkit_core.errors import ErrorKind, ProviderError
 

@@ -6,7 +6,7 @@ import json
 import operator
 from collections.abc import Sequence
 
-from skillkit_transport.jsontext import encode
+from skillkit_transport import encode
 
 from skillkit_core.messages import AgentMessage, AssistantMessage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from skillkit_transport.jsontext import clean_text, encode
+from skillkit_transport import clean_text, encode
 
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError

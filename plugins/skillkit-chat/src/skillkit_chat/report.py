@@ -10,11 +10,11 @@ from skillkit_core import (
     AgentResponse,
     AgentRunner,
     StopReason,
+    SuspendedCall,
     TokenUsage,
     ToolExecutionEndEvent,
     ToolExecutionStartEvent,
 )
-from skillkit_core.agent.suspension import SuspendedCall
 from skillkit_core.cli.output import shorten
 from skillkit_core.errors import ProviderError
 from skillkit_core.models import BUCKETS

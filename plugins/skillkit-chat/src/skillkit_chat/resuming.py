@@ -25,9 +25,7 @@ from .options import Options
 from .waiting import Decided, ask_about, check_tools, check_workspace, show_waiting, waiting_json
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host
-    from skillkit_core.agent.session import Session
-    from skillkit_core.agent.suspension import Suspension
+    from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host, Session, Suspension
 
 __all__ = ["go_on"]
 
@@ -73,7 +71,7 @@ async def _look(host: Host, session_id: str) -> Session:
     Raises:
         UsageError: there is nothing to go on with.
     """
-    from skillkit_core.agent.session import Session
+    from skillkit_core import Session
     from skillkit_core.agent.suspension import resumption
 
     session = await Session.open(host.session_store(), session_id, time.time, read_only=True)

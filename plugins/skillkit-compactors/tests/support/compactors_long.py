@@ -15,8 +15,8 @@ import skillkit_compactors.plugin
 import skillkit_sessions.plugin
 
 from skillkit_core import AgentConfig, AgentRunner, Limits, LLMRequest, ModelDefinition, Tool, ToolOutput
-from skillkit_core.agent.context import estimate_message, estimate_tokens
 from skillkit_core.errors import ErrorKind
+from skillkit_core.estimates import estimate_message, estimate_tokens
 from skillkit_core.testing import Call, Fail, Reply, ScriptedModel
 
 WINDOW = 8_000

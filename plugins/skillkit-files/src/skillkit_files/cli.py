@@ -52,7 +52,7 @@ def changes(ctx: click.Context, session: str | None, as_json: bool = False) -> N
         name = await _session_id(host, session)
         handle = await store.open(name, read_only=True)
         try:
-            from skillkit_core.agent.session import Session
+            from skillkit_core import Session
 
             opened = Session(handle, lambda: 0.0)
             listed = [

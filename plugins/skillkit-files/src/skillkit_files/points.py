@@ -10,8 +10,7 @@ from skillkit_core import Survey, SurveyOption, SurveyQuestion, UsageError
 from .record import NOTE
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext, UserInterface
-    from skillkit_core.agent.session import Session
+    from skillkit_core import HandlerContext, Session, UserInterface
     from skillkit_core.events.types import SessionTreeEvent
 
 __all__ = ["Point", "choose", "find", "offer", "points"]

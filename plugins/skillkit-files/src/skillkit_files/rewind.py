@@ -19,8 +19,7 @@ from .keep import Kept
 from .record import NOTE, kept_of, state_of, write_down
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner
-    from skillkit_core.agent.session import Session
+    from skillkit_core import AgentRunner, Session
     from skillkit_core.contracts.session_store import SessionEntry
 
 __all__ = ["Report", "plan", "rewind"]

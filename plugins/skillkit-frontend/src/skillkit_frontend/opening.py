@@ -17,8 +17,7 @@ from skillkit_core.host.skills import TYPE, kept_folders, unused_folders
 from .options import Choices
 
 if TYPE_CHECKING:
-    from skillkit_core import AssistantMessage, Host
-    from skillkit_core.agent.session import Session
+    from skillkit_core import AssistantMessage, Host, Session
     from skillkit_core.contracts.adapter import LLMAdapter
 
 __all__ = [

@@ -20,8 +20,7 @@ from .blocks import Block, one_line
 from .pieces import Pieces
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentMessage, AgentRunner
-    from skillkit_core.agent.session import Session
+    from skillkit_core import AgentMessage, AgentRunner, Session
 
 __all__ = ["Log", "Recorder", "call_head", "replay"]
 

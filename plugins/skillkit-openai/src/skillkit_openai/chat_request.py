@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from skillkit_transport.jsontext import dumps
+from skillkit_transport import dumps
 
 from skillkit_core.messages import (
     AssistantMessage,

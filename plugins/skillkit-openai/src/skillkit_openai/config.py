@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
-from skillkit_transport.http import require_url
+from skillkit_transport import require_url
 
 from skillkit_core.descriptors import Provider
 from skillkit_core.errors import UsageError

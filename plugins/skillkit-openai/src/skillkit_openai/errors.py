@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from skillkit_transport.http import Origin, advice, body_in_words, classify_status, parse_retry_after
-from skillkit_transport.jsontext import decode, dumps, encode
+from skillkit_transport import Origin, advice, body_in_words, classify_status, decode, dumps, encode, parse_retry_after
 
 from skillkit_core.errors import ErrorKind, ProviderError
 

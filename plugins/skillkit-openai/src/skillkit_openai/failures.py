@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillkit_transport.http import Interrupted, Origin, exceeds_window
+from skillkit_transport import Interrupted, Origin, exceeds_window
 
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError, SkillKitError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from skillkit_transport.jsontext import encode
+from skillkit_transport import encode
 
 from skillkit_core.messages import LLMMessage
 

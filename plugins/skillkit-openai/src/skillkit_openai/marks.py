@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from skillkit_transport.jsontext import encode
+from skillkit_transport import encode
 
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import LLMMessage

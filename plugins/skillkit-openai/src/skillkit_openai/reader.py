@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from skillkit_transport.http import MOST_BYTES, Interrupted, SSEDecoder, Watch, too_long
-from skillkit_transport.jsontext import decode
+from skillkit_transport import MOST_BYTES, Interrupted, SSEDecoder, Watch, decode, too_long
 
 from skillkit_core.errors import ProviderError
 from skillkit_core.stream import StreamEvent
@@ -40,7 +39,7 @@ class Reader:
     """
 
     def __init__(self, wire: OpenAIWire, response: httpx2.Response, watch: Watch, streamed: bool) -> None:
-        from skillkit_transport.body import Body
+        from skillkit_transport import Body
 
         self._wire = wire
         self._response = response

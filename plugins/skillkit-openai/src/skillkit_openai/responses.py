@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from skillkit_transport.jsontext import decode, encode
+from skillkit_transport import decode, encode
 
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.errors import ProviderError

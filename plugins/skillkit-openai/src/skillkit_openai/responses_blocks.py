@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillkit_transport.jsontext import encode
+from skillkit_transport import encode
 
 from skillkit_core.frozen import freeze
 from skillkit_core.messages import Block, ProviderBlock, RefusalBlock, TextBlock, ThinkingBlock, ToolCall

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from skillkit_transport.http import Origin, Watch, require_url
-from skillkit_transport.jsontext import decode, encode
+from skillkit_transport import Origin, Watch, decode, encode, require_url
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError, UsageError

@@ -12,8 +12,7 @@ from . import ACTIVITY, activity_of
 from .plan_file import keep_plan, kept_text, plan_note, plan_path, settings_of
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, Host
-    from skillkit_core.agent.session import Session
+    from skillkit_core import AgentRunner, Host, Session
     from skillkit_core.tools import Tool
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillkit_core.agent.session import Session
+from skillkit_core import Session
 from skillkit_core.cli.output import echo, print_json
 from skillkit_core.cli.sessions import latest_session
 from skillkit_core.descriptors import load_object

@@ -14,8 +14,7 @@ from skillkit_core.errors import UsageError
 from . import ACTIVITY, DEFAULTS, Settings
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
-    from skillkit_core.agent.session import Session
+    from skillkit_core import Host, Session
 
 __all__ = ["MAX_PLAN", "current_plan", "keep_plan", "kept_text", "plan_path", "plan_to_execute", "settings_of"]
 

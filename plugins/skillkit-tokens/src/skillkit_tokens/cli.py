@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillkit_core import AgentConfig, LLMRequest
-from skillkit_core.agent.context import estimator_for
 from skillkit_core.agent.target import resolve_target
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
 from skillkit_core.errors import UsageError
+from skillkit_core.estimates import estimator_for
 from skillkit_core.messages import Block, DocumentBlock, ImageBlock, TextBlock, UserMessage
 from skillkit_core.models import ModelDefinition
 

@@ -1,8 +1,48 @@
 """What providers on official SDKs share: fast requests, and connections that keep nothing of the run that opened them.
 
-Nothing heavy is imported before it is used: the SDK, httpx2 and aiohttp come with the first request.
+Names are imported when they are first used (PEP 562); the SDK, httpx2 and aiohttp come with the first request.
 """
 
-from .transport import SDKTransport
+from __future__ import annotations
 
-__all__ = ["SDKTransport"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .body import Body as Body
+    from .http import (
+        MOST_BYTES as MOST_BYTES,
+        Interrupted as Interrupted,
+        Origin as Origin,
+        SSEDecoder as SSEDecoder,
+        Watch as Watch,
+        advice as advice,
+        body_in_words as body_in_words,
+        classify_status as classify_status,
+        exceeds_window as exceeds_window,
+        parse_retry_after as parse_retry_after,
+        require_url as require_url,
+        too_long as too_long,
+    )
+    from .jsontext import clean_text as clean_text, decode as decode, dumps as dumps, encode as encode
+    from .transport import SDKTransport as SDKTransport
+
+__all__ = [
+    "MOST_BYTES", "Body", "Interrupted", "Origin", "SDKTransport", "SSEDecoder", "Watch", "advice", "body_in_words",
+    "classify_status", "clean_text", "decode", "dumps", "encode", "exceeds_window", "parse_retry_after", "require_url",
+    "too_long",
+]  # fmt: skip
+
+_HOMES = {
+    "Body": "body",
+    "SDKTransport": "transport",
+    **dict.fromkeys(("clean_text", "decode", "dumps", "encode"), "jsontext"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f".{_HOMES.get(name, 'http')}", __name__), name)
+    return value

@@ -13,8 +13,7 @@ from textual.binding import Binding
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from skillkit_core import SkillKitError
-from skillkit_core.agent.session import Session
+from skillkit_core import Session, SkillKitError
 from skillkit_core.cli.output import escaped, shorten
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from skillkit_core.agent.context import estimator_for
 from skillkit_core.errors import in_words
+from skillkit_core.estimates import estimator_for
 from skillkit_core.frozen import EMPTY
 from skillkit_core.tools import Tool
 

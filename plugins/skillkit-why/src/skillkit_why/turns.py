@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skillkit_core.agent.context import estimate_message
+from skillkit_core import MemorySession, Session
 from skillkit_core.agent.repair import repair
-from skillkit_core.agent.session import Session
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, fork_entries
 from skillkit_core.errors import UsageError
-from skillkit_core.host.memory import MemorySession
+from skillkit_core.estimates import estimate_message
 
 from .recorder import NOTE
 from .texts import Texts

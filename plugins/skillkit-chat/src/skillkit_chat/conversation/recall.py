@@ -12,7 +12,7 @@ from skillkit_core import AssistantMessage, UserMessage
 from .paper import fold, note, one_line
 
 if TYPE_CHECKING:
-    from skillkit_core.agent.session import Session
+    from skillkit_core import Session
 
 __all__ = ["recall"]
 

@@ -17,7 +17,7 @@ from skillkit_core.errors import SessionError, UsageError
 from ..branches import START, Branches
 
 if TYPE_CHECKING:
-    from skillkit_core.agent.session import Session
+    from skillkit_core import Session
 
 __all__ = [
     "WHERE",
@@ -84,7 +84,7 @@ async def opened(store: SessionStore, name: str | None) -> AsyncIterator[tuple[S
 @asynccontextmanager
 async def writing(store: SessionStore, name: str) -> AsyncIterator[tuple[Session, Branches]]:
     """A session, open for writing, and its tree."""
-    from skillkit_core.agent.session import Session
+    from skillkit_core import Session
 
     session = await Session.open(store, await store.find(name), time.time)
     try:

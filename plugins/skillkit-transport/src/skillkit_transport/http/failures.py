@@ -493,7 +493,7 @@ def exceeds_window(request: LLMRequest) -> bool:
     overflow, without looking at the words. The estimate is four characters to a token, corrected by what the provider
     counted for the last answer, plus the ``max_tokens`` asked for. An unknown window is never exceeded.
     """
-    from skillkit_core.agent.context import estimate_message, estimate_tokens
+    from skillkit_core.estimates import estimate_message, estimate_tokens
     from skillkit_core.messages import AssistantMessage
 
     window = request.model.context_window
