@@ -24,6 +24,25 @@ export interface AbortResult {
   unsaid: QueuedMessage[];
 }
 
+/** An answer to a question: a decision about a call, or the answers of a survey. */
+export interface AnswerParams {
+  /** The id of the question. */
+  question: string;
+  decision?: "allow" | "deny" | "defer" | null;
+  reason?: string;
+  remember?: boolean | "session" | "project" | "ever";
+  /** By id of the question; null declines a survey. */
+  answers?: Record<string, unknown> | null;
+}
+
+/** Whether the answer counts. */
+export interface AnswerResult {
+  /** late: somebody was faster. */
+  outcome: "taken" | "late" | "unknown";
+  /** Who gave the answer that counts, if that is known. */
+  by: Record<string, unknown> | null;
+}
+
 /** A call that guards ask about. */
 export interface ApproveParams {
   tool_call_id: string;
@@ -50,6 +69,30 @@ export interface AskedBy {
   plugin?: string | null;
   /** What the plugin keeps of an answer that is remembered beyond the session. */
   rule?: string | null;
+}
+
+/** From where on. */
+export interface AttachParams {
+  /** The id of the last message that the client got; none: a snapshot. */
+  after?: string | null;
+}
+
+/** Where the session stands. */
+export interface AttachResult {
+  /** The id of the newest message. */
+  last: string;
+}
+
+/** Which image or document. */
+export interface BlobParams {
+  /** What stands in a block in place of its data. */
+  blob: string;
+}
+
+/** The bytes in base64. */
+export interface BlobResult {
+  data: string;
+  media_type: string;
 }
 
 /** Which queued message. */
@@ -102,6 +145,12 @@ export interface CompletionsResult {
 export interface Done {
 }
 
+/** The client reads too slowly, and is told no more messages until it attaches again. */
+export interface DroppedParams {
+  /** The id of the last message that was sent. */
+  after: string;
+}
+
 /** The entries of all branches, in the order in which they were written. */
 export interface EntriesResult {
   leaf: string | null;
@@ -124,15 +173,20 @@ export interface Image {
   media_type?: string | null;
 }
 
+/** The questions of all sessions. */
+export interface InboxResult {
+  waiting: WaitingQuestion[];
+}
+
 /** What the client is and can do. */
 export interface InitializeParams {
   /** The version of the protocol that the client speaks. */
   version?: number;
   /** The name of the client, for logs. */
   client?: string;
-  /** The client answers requests 'approve'; else what would be asked is denied. */
+  /** The client decides about calls; where no client does, what would be asked is denied. */
   approvals?: boolean;
-  /** The client answers requests 'ask'; else nobody can be asked. */
+  /** The client answers surveys; where no client does, nobody is asked. */
   questions?: boolean;
 }
 
@@ -151,6 +205,13 @@ export interface LineParams {
 /** How many. */
 export interface ListParams {
   limit?: number | null;
+}
+
+/** A message of the session; its other fields depend on ``type``. */
+export interface MessageParams {
+  /** EPOCH.N: N grows with every message, the epoch is new for each process. */
+  id: string;
+  type: "snapshot" | "event" | "question" | "question_answered" | "question_withdrawn" | "notice" | "state" | "closed";
 }
 
 /** The messages of the current branch, as the session keeps them. */
@@ -227,6 +288,14 @@ export interface RunResult {
   waiting: WaitingCall[];
 }
 
+/** What a person says, now or in a moment. */
+export interface SayParams {
+  text: string;
+  images?: Image[];
+  /** auto begins a run, or steers the active one. */
+  delivery?: "auto" | "steer" | "follow_up";
+}
+
 /** The sessions, newest first. */
 export interface SessionsResult {
   sessions: Record<string, unknown>[];
@@ -235,6 +304,7 @@ export interface SessionsResult {
 /** Where the agent stands. */
 export interface State {
   running: boolean;
+  state: "idle" | "running" | "asking" | "suspended" | "closed";
   session: string | null;
   /** Where the session is kept, if that is a place. */
   session_path: string | null;
@@ -271,6 +341,16 @@ export interface WaitingCall {
   tool: string;
   args: Record<string, unknown>;
   questions: AskedBy[];
+}
+
+/** A question that waits for an answer. */
+export interface WaitingQuestion {
+  session: string;
+  title: string | null;
+  folder: string;
+  /** The session is open in this process. */
+  live: boolean;
+  question: Record<string, unknown>;
 }
 
 /** A request of the server that needs no answer any more. */

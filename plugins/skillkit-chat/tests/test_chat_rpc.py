@@ -21,8 +21,8 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
 @pytest.fixture
-def rpc(skillkit_cli, install_plugin):
-    """``rpc(work, *options, **how)`` gives what ``await work(client)`` does against a server with the guarded plugin."""
+def server(skillkit_cli, install_plugin):
+    """``server(work, *options, **how)`` gives what ``await work(client)`` does against a server with the guarded plugin."""
     install_plugin("guarded", PLUGIN)
     argv = [*skillkit_cli.argv, "-P", "guarded", "rpc", "--provider", "obeys"]
     # messages are counted here, also those that another plugin would add
@@ -37,6 +37,17 @@ def rpc(skillkit_cli, install_plugin):
         return asyncio.run(main())
 
     run.argv, run.env, run.cwd = argv, env, skillkit_cli.home.cwd
+    return run
+
+
+@pytest.fixture(params=[1, 2], ids=["version1", "version2"])
+def rpc(server, request):
+    """The server with a client of each version of the protocol."""
+
+    def run(work, *options, **how):
+        return server(work, *options, version=request.param, **how)
+
+    run.argv, run.env, run.cwd = server.argv, server.env, server.cwd
     return run
 
 
@@ -209,9 +220,9 @@ def test_images_are_read_from_files_and_data(rpc):
     assert rpc(work) == ["text", "image", "image"]
 
 
-def test_a_client_that_is_gone_aborts_the_run_and_the_session_keeps_what_was_said(rpc, skillkit_cli):
+def test_a_client_that_is_gone_aborts_the_run_and_the_session_keeps_what_was_said(server, skillkit_cli):
     process = subprocess.Popen(
-        rpc.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=rpc.cwd, env=rpc.env
+        server.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=server.cwd, env=server.env
     )
     for message in (HELLO, {"id": 1, "method": "prompt", "params": {"text": "linger 1"}}):
         process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -225,8 +236,8 @@ def test_a_client_that_is_gone_aborts_the_run_and_the_session_keeps_what_was_sai
     assert kept[0]["messages"] == 3, "what was said, the call, and the result that says that it was aborted"
 
 
-def test_what_a_plugin_prints_does_not_reach_the_protocol(rpc):
-    answers = lines_of(rpc, HELLO, {"id": 1, "method": "prompt", "params": {"text": "hello"}})
+def test_what_a_plugin_prints_does_not_reach_the_protocol(server):
+    answers = lines_of(server, HELLO, {"id": 1, "method": "prompt", "params": {"text": "hello"}})
     assert [a["id"] for a in answers] == [0, 1]
 
 
@@ -242,16 +253,16 @@ def test_what_a_plugin_prints_does_not_reach_the_protocol(rpc):
         ({"id": 1, "method": "open", "params": {"session": "nowhere"}}, p.INVALID_PARAMS, "unknown session"),
     ],
 )
-def test_wrong_lines_are_answered_in_words_and_the_connection_lives(rpc, line, code, words):
-    found = lines_of(rpc, HELLO, line, {"id": 9, "method": "state"})
+def test_wrong_lines_are_answered_in_words_and_the_connection_lives(server, line, code, words):
+    found = lines_of(server, HELLO, line, {"id": 9, "method": "state"})
     by_id = {message["id"]: message for message in found}
     assert "result" in by_id[9], "the connection lives on"
     wrong = next(m for m in found if "error" in m)
     assert wrong["error"]["code"] == code and words in wrong["error"]["message"]
 
 
-def test_the_first_request_greets_and_an_unknown_version_is_refused(rpc):
-    early, version = lines_of(rpc, {"id": 1, "method": "state"}, {**HELLO, "params": {"version": 99}})
+def test_the_first_request_greets_and_an_unknown_version_is_refused(server):
+    early, version = lines_of(server, {"id": 1, "method": "state"}, {**HELLO, "params": {"version": 99}})
     assert "must be 'initialize'" in early["error"]["message"]
     assert "version 1 of the protocol, not 99" in version["error"]["message"]
 
@@ -277,7 +288,7 @@ def test_the_typescript_types_are_those_of_the_schema():
     subprocess.run([sys.executable, str(TYPESCRIPT / "generate.py"), "--check"], check=True)
 
 
-def test_the_typescript_client_steers_an_agent(rpc, tmp_path):
+def test_the_typescript_client_steers_an_agent(server, tmp_path):
     if not TYPESCRIPT.is_dir():
         pytest.skip("the client is in the checkout")
     if shutil.which("npm") is None:
@@ -287,11 +298,11 @@ def test_the_typescript_client_steers_an_agent(rpc, tmp_path):
     installed = subprocess.run(["npm", "install", "--silent", "--no-fund"], cwd=copy, capture_output=True, text=True)
     if installed.returncode and not os.environ.get("CI"):
         pytest.skip("needs a package index")
-    env = {**rpc.env, "SKILLKIT_ARGV": json.dumps(rpc.argv), "SKILLKIT_CWD": str(rpc.cwd)}
+    env = {**server.env, "SKILLKIT_ARGV": json.dumps(server.argv), "SKILLKIT_CWD": str(server.cwd)}
     done = subprocess.run(["npm", "test"], cwd=copy, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# pass 6" in done.stdout, done.stdout
-    _installed_as_the_guide_says(copy, tmp_path / "project", rpc)
+    _installed_as_the_guide_says(copy, tmp_path / "project", server)
 
 
 def _installed_as_the_guide_says(client, project, rpc):

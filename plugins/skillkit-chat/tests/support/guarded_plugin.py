@@ -53,6 +53,15 @@ async def linger(args, ctx):
     await asyncio.Event().wait()
 
 
+async def flood(args, ctx):
+    """Print a megabyte for each unit of the amount, say so in the pipe ``flooded``, and run until the run is aborted."""
+    for _ in range(16 * args["amount"]):
+        ctx.on_output("x" * 65_000 + "\n")
+        await asyncio.sleep(0)
+    await asyncio.to_thread(Path("flooded").write_text, "done")
+    await asyncio.Event().wait()
+
+
 async def question(args, ctx):
     """Ask the person for a city."""
     options = (SurveyOption("Rome"), SurveyOption("Oslo"))
@@ -102,6 +111,7 @@ def register_tools(register):
     register(Tool("note", "Note anything.", note, {"type": "object"}, annotations=TAME))
     register(Tool("crash", "End the process.", crash, AMOUNT, annotations=TAME))
     register(Tool("linger", "Wait.", linger, AMOUNT, annotations=TAME))
+    register(Tool("flood", "Print much.", flood, AMOUNT, annotations=TAME))
     register(Tool("question", "Ask.", question, AMOUNT, annotations=TAME))
     register(Tool("crash_safely", "End the process.", crash, AMOUNT, replay="safe", annotations=TAME))
 

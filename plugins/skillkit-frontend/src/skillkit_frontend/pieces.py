@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import event_to_dict
@@ -56,15 +56,20 @@ def _in_json(text: str, *, ascii: bool = True) -> str:
 
 
 class EventLines:
-    """Events as the lines of ``--json --events``, and as the clients of ``skillkit rpc`` get them."""
+    """Events as the lines of ``--json --events``, and as clients of a live session get them.
 
-    def __init__(self, secrets: Secrets) -> None:
-        self._pieces = Pieces(secrets)
+    Args:
+        secrets: what nobody may see.
+        to_dict: makes JSON of an event.
+    """
+
+    def __init__(self, secrets: Secrets, to_dict: Callable[[Event], dict[str, Any]] = event_to_dict) -> None:
+        self._pieces, self._to_dict = Pieces(secrets), to_dict
         self._last: dict[tuple[Any, ...], tuple[dict[str, Any], str]] = {}  # of each text: its last line, and the key
 
     def of(self, event: Event) -> Iterator[dict[str, Any]]:
         """Yield what is to be written for an event; a piece that is held back comes with the next one, or at the end."""
-        line = event_to_dict(event)
+        line = self._to_dict(event)
         part, key = line, "output"
         place: tuple[Any, ...] = (*event.agent_path, line.get("tool_call_id"))
         if event.type == "message_update":

@@ -8,20 +8,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import protocol
+    from .client import RpcClient
+    from .connection import Connection, RpcError
     from .journal import Client, FellBehind, Message
     from .live import Live
     from .lives import Lives, Waiting
+    from .server import Server
 
-__all__ = ["Client", "FellBehind", "Live", "Lives", "Message", "Waiting"]
+__all__ = [
+    "Client", "Connection", "FellBehind", "Live", "Lives", "Message", "RpcClient", "RpcError", "Server", "Waiting",
+    "protocol",
+]  # fmt: skip
 
 __version__ = "0.1.0"
 
-_ROOMS = {"Live": "live", "Lives": "lives", "Waiting": "lives"}
+_ROOMS = {
+    "client": "RpcClient",
+    "connection": "Connection RpcError",
+    "journal": "Client FellBehind Message",
+    "live": "Live",
+    "lives": "Lives Waiting",
+    "server": "Server",
+}
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ROOMS.get(name, 'journal')}"), name)
+    if name == "protocol":
+        return import_module(f"{__name__}.protocol")
+    for room, names in _ROOMS.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{room}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,8 +6,12 @@ import asyncio
 import json
 import os
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from skillkit_frontend import TITLE, EventLines
 
 from skillkit_core import (
     AgentResponse,
@@ -18,6 +22,7 @@ from skillkit_core import (
     SessionError,
     SuspendedCall,
     UsageError,
+    event_to_dict,
 )
 
 from .journal import Client, Journal, Message
@@ -32,15 +37,7 @@ __all__ = ["IDLE", "PATIENCE", "Delivery", "Live", "State"]
 PATIENCE = 60.0  # seconds that a question waits for a client to come
 IDLE = 600.0  # seconds that a session without clients stays open
 _GRACE = 5.0  # seconds for a run to suspend before it is aborted
-_HISTORY = {  # fields that hold what clients have been told before, by the type of the event
-    "before_agent_start": ("parts", "system_prompt"),
-    "turn_start": ("messages", "system_prompt"),
-    "context_transform": ("messages",),
-    "before_provider_request": ("payload",),
-    "before_compact": ("preparation",),
-    "before_agent_end": ("messages",),
-    "agent_end": ("messages",),
-}
+_UPDATES = ("message_update", "tool_execution_update")
 Delivery = Literal["auto", "steer", "follow_up"]
 State = Literal["idle", "running", "asking", "suspended", "closed"]
 T = TypeVar("T")
@@ -66,7 +63,6 @@ class Live:
         patience: float = PATIENCE,
         idle: float = IDLE,
     ) -> None:
-        from skillkit_frontend import EventLines
 
         from skillkit_core import AgentRunner
 
@@ -79,7 +75,7 @@ class Live:
         )
         self.folder = self.agent.cwd
         self._patience, self._idle = patience, idle
-        self._lines = EventLines(host.secrets)
+        self._lines = EventLines(host.secrets, partial(event_to_dict, history=False, blobs=blob_name))
         self._present = Present(self._keeps)
         self._state: State = "idle"
         self._began = asyncio.Event()
@@ -182,7 +178,7 @@ class Live:
             return await self.agent.steer(text, images=images, origin=origin)
         if delivery == "follow_up" and self.agent.running:
             return await self.agent.follow_up(text, images=images, origin=origin)
-        task = self.begin(self.agent.chat(text, images=images, origin=origin))
+        task = self.begin(self._chat(text, images, origin))
         began = asyncio.ensure_future(self._began.wait())
         await asyncio.wait({task, began}, return_when=asyncio.FIRST_COMPLETED)
         began.cancel()
@@ -192,13 +188,25 @@ class Live:
 
     async def prompt(self, text: str, *, images: Sequence[Block] = (), origin: Origin) -> AgentResponse:
         """Say something, and wait for the end of the run, which goes on when the caller leaves; raise as ``agent.chat``."""
-        return await asyncio.shield(self.begin(self.agent.chat(text, images=images, origin=origin)))
+        return await asyncio.shield(self.begin(self._chat(text, images, origin)))
+
+    async def _chat(self, text: str, images: Sequence[Block], origin: Origin) -> AgentResponse:
+        """Say something; what is said first is the title of the session."""
+        session = await self.agent.open()
+        if not self.agent.running and not any(entry.type == "session_info" for entry in session.entries):
+            await session.append("session_info", {"title": " ".join(text.split())[:TITLE]})
+        return await self.agent.chat(text, images=images, origin=origin)
 
     async def resume(
         self, decisions: Mapping[str, ApprovalDecision | Literal["allow", "deny"]], *, origin: Origin
     ) -> AgentResponse:
         """Decide calls that wait, and wait for the end of the run; raise as ``agent.resume``."""
         return await asyncio.shield(self.begin(self.agent.resume(decisions, origin=origin)))
+
+    @property
+    def last(self) -> str:
+        """The id of the newest message."""
+        return f"{self.epoch}.{self._journal.last}"
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do something that may begin a run, whoever waits for it."""
@@ -243,6 +251,21 @@ class Live:
         await self.agent.wait_idle()
         return unsaid
 
+    async def act(self, method: str, params: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
+        """Do what a method of the protocol asks (``protocol.ACTS``): state, fork, move, set_model, compact, command, ...
+
+        Args:
+            params: JSON values, checked here.
+
+        Returns: the result as JSON.
+
+        Raises:
+            SkillKitError: there is no such method, the parameters do not fit, or it could not be done.
+        """
+        from .acts import act
+
+        return await act(self, method, params, origin)
+
     # --- what happens -----------------------------------------------------------------------------------------
 
     def _tell(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -252,14 +275,14 @@ class Live:
         """Write an event into the journal; deltas of what has ended become one."""
         if event.type == "agent_start":
             self._began.set()
-        history = _HISTORY.get(event.type)
-        for line in self._lines.of(event if history is None else _without(event, history)):
-            self._journal.add(
-                "event", {"event": line}, event=event if history is not None else None, delta=delta_of(line)
-            )
+        for line in self._lines.of(event):
+            whole = event if line["type"] not in _UPDATES else None
+            self._journal.add("event", {"event": line}, event=whole, delta=delta_of(line))
             ended = self._present.saw(line)
             if ended is not None:
                 self._journal.merge(ended)
+        if event.type in ("session_start", "session_tree"):  # clients begin anew, once the handlers have had their say
+            asyncio.get_running_loop().call_soon(lambda: self._tell("snapshot", self.snapshot().data))
         if event.type in ("agent_start", "agent_settled", "session_start", "session_tree"):
             self._changed()
             if event.type == "agent_settled":
@@ -327,10 +350,9 @@ class Live:
         self.over.set()
 
 
-def _without(event: Event, names: Iterable[str]) -> Event:
-    """Return an event without the fields that hold history."""
-    defaults: dict[str, Any] = {f.name: f.default for f in fields(event)}
-    return replace(event, **{name: defaults[name] for name in names})
+def blob_name(block: Block) -> str:
+    """Return what stands for the data of an image or a document: ``blob:SHA256``."""
+    return f"blob:{sha256(str(block.data).encode()).hexdigest()}"  # type: ignore[union-attr]
 
 
 def entry_json(entry: SessionEntry) -> dict[str, Any]:

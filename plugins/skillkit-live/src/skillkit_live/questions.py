@@ -77,7 +77,7 @@ class Questions(Approver, UserInterface):
     def __init__(self, tell: Tell, who: Callable[[], list[frozenset[str]]], changed: Callable[[], object]) -> None:
         self._tell, self._who, self._changed = tell, who, changed
         self._open: dict[str, Open] = {}
-        self._answered: dict[str, str] = {}  # id of the question: who answered
+        self._answered: dict[str, Origin] = {}  # id of the question: who answered
         self._early: dict[str, tuple[Mapping[str, Any], ApprovalDecision]] = {}
         self._count = count(1)
 
@@ -87,6 +87,10 @@ class Questions(Approver, UserInterface):
     def shown(self) -> list[Mapping[str, Any]]:
         """Return the open questions as clients see them, oldest first."""
         return [question.shown for question in self._open.values()]
+
+    def by(self, question: str) -> Origin | None:
+        """Return who answered a question; ``None``: nobody, or it was long ago."""
+        return self._answered.get(question)
 
     def deaf(self, kind: str) -> bool:
         """Return whether there are clients, and none of them answers questions of this kind."""
@@ -154,7 +158,7 @@ class Questions(Approver, UserInterface):
 
     def note(self, question: str, answer: ApprovalDecision | Answers | None, origin: Origin) -> None:
         """Tell everybody what the answer is, and who gave it."""
-        self._answered[question] = origin.principal
+        self._answered[question] = origin
         told: dict[str, Any] = {"question": question, "by": origin.to_dict()}
         if isinstance(answer, ApprovalDecision):
             told |= {"decision": answer.decision, "reason": answer.reason, "remember": answer.remember}

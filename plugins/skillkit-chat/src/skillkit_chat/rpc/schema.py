@@ -1,4 +1,4 @@
-"""The JSON Schema of the protocol, made from the types of :mod:`.protocol` and of the events.
+"""The JSON Schema of the protocol, made from the types of ``skillkit_live.protocol`` and of the events.
 
 ``python -m skillkit_chat.rpc.schema`` writes ``schema.json`` beside this file, which is what the package publishes.
 """
@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
+from skillkit_live import protocol as p
 
 from skillkit_core.events import types as event_types
-
-from .protocol import CLIENT_METHODS, ERRORS, METHODS, NOTIFICATIONS, VERSION, Method
 
 __all__ = ["FILE", "schema"]
 
@@ -27,12 +26,12 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 def schema() -> dict[str, Any]:
     """Return the schema: ``methods``, ``client_methods``, ``notifications``, ``errors``, ``events`` and ``$defs``."""
-    every = [*METHODS.values(), *CLIENT_METHODS.values(), *NOTIFICATIONS.values()]
+    every = [*p.METHODS.values(), *p.CLIENT_METHODS.values(), *p.NOTIFICATIONS.values()]
     models = {m for method in every for m in (method.params, method.result) if m is not None}
     ordered = sorted(models, key=lambda model: model.__name__)
     refs, whole = models_json_schema([(model, "serialization") for model in ordered], ref_template="#/$defs/{model}")
 
-    def told(methods: dict[str, Method]) -> dict[str, Any]:
+    def told(methods: dict[str, p.Method]) -> dict[str, Any]:
         return {
             name: {
                 "description": method.help,
@@ -45,11 +44,11 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "skillkit rpc",
-        "version": VERSION,
-        "methods": told(METHODS),
-        "client_methods": told(CLIENT_METHODS),
-        "notifications": told(NOTIFICATIONS),
-        "errors": {str(code): text for code, text in ERRORS.items()},
+        "version": p.VERSION,
+        "methods": told(p.METHODS),
+        "client_methods": told(p.CLIENT_METHODS),
+        "notifications": told(p.NOTIFICATIONS),
+        "errors": {str(code): text for code, text in p.ERRORS.items()},
         "events": {kind.type: _event(kind) for kind in _events()},
         "$defs": whole["$defs"],
     }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 import select
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import IO, Any
 
@@ -14,6 +17,8 @@ from .protocol import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 __all__ = ["Connection", "RpcError"]
 
 MAX_LINE = 64 * 1024 * 1024  # bytes of a message
+ROOM = 256 * 1024  # bytes that wait for the other side to read before no more messages of the session are put there
+MOST_UNREAD = 4 * 1024 * 1024  # bytes of answers that wait before no more requests are read
 
 
 class RpcError(Exception):
@@ -53,9 +58,14 @@ class Connection:
         self._answers: dict[str, asyncio.Future[Any]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._asked = 0
-        self._writing = threading.Lock()
         self.ended, self.broken = asyncio.Event(), asyncio.Event()
+        self._outbox: deque[bytes] = deque()
+        self._unwritten = 0
+        self._emptied = asyncio.Event()
+        self._emptied.set()
+        self._out = threading.Condition()
         threading.Thread(target=self._read, name="rpc reader", daemon=True).start()
+        threading.Thread(target=self._write, name="rpc writer", daemon=True).start()
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Tell the other side something."""
@@ -85,14 +95,29 @@ class Connection:
         finally:
             self._answers.pop(key, None)
 
+    async def room(self) -> None:
+        """Wait until the other side has read nearly everything, or is gone: what is said meanwhile is not kept here."""
+        while self._unwritten > ROOM and not self.broken.is_set():
+            self._emptied.clear()
+            await self._emptied.wait()
+
     async def drain(self) -> None:
-        """Wait until every request of the other side is answered, or nobody reads the answers."""
+        """Wait until every request of the other side is answered and read, or nobody reads."""
         broken = asyncio.ensure_future(self.broken.wait())
-        while self._tasks and not broken.done():
-            await asyncio.wait([broken, *self._tasks], timeout=1, return_when=asyncio.FIRST_COMPLETED)
+        while (self._tasks or self._unwritten) and not broken.done():
+            emptied = asyncio.ensure_future(self._emptied.wait())
+            self._emptied.clear()
+            await asyncio.wait([broken, emptied, *self._tasks], timeout=1, return_when=asyncio.FIRST_COMPLETED)
+            emptied.cancel()
             if self._nobody_reads():
                 self.broken.set()
         broken.cancel()
+
+    def close(self) -> None:
+        """Write nothing more. The files stay open."""
+        self.broken.set()
+        with self._out:
+            self._out.notify_all()
 
     def _nobody_reads(self) -> bool:
         """Return True when the other end of the pipe is closed, without writing anything."""
@@ -106,13 +131,43 @@ class Connection:
         """Read lines until the other side is gone; in a thread, because a file can not always be waited for."""
         try:
             while line := self._reader.readline(MAX_LINE + 1):
+                with self._out:  # who asks on and on without reading the answers waits
+                    self._out.wait_for(lambda: self._unwritten < MOST_UNREAD or self.broken.is_set())
                 self._loop.call_soon_threadsafe(self._received, line)
         except (OSError, ValueError):
             pass  # closed while it was read: the end
-        try:
-            self._loop.call_soon_threadsafe(self._end)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits
+        self._soon(self._end)
+
+    def _write(self) -> None:
+        """Write what is in the outbox; in a thread, so that a reader that does not read holds up nobody else."""
+        while True:
+            with self._out:
+                self._out.wait_for(lambda: self._outbox or self.broken.is_set())
+                if self.broken.is_set():
+                    return
+                line = self._outbox.popleft()
+            try:
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[os.write(self._writer.fileno(), rest) :]
+            except (OSError, ValueError):
+                self._soon(self._broke)
+                return
+            with self._out:
+                self._unwritten -= len(line)
+                self._out.notify_all()
+            if self._unwritten <= ROOM:
+                self._soon(self._emptied.set)
+
+    def _soon(self, work: Callable[[], object]) -> None:
+        """Do something on the loop, if there is one left."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(work)
+
+    def _broke(self) -> None:
+        self.close()
+        self._emptied.set()
+        self._end()
 
     def _end(self) -> None:
         self.ended.set()
@@ -179,10 +234,9 @@ class Connection:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         line = json.dumps(message, ensure_ascii=True, separators=(",", ":"), default=str).encode() + b"\n"
-        try:
-            with self._writing:
-                self._writer.write(line)
-                self._writer.flush()
-        except (OSError, ValueError):
-            self.broken.set()
-            self._end()
+        with self._out:
+            if self.broken.is_set():
+                return
+            self._outbox.append(line)
+            self._unwritten += len(line)
+            self._out.notify_all()

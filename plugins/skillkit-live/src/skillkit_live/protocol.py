@@ -1,8 +1,8 @@
 """What goes over the wire: the methods with their parameters and results. The JSON Schema is made from these types.
 
-Messages are those of JSON-RPC 2.0 (jsonrpc.org/specification), one a line, UTF-8. Both sides send requests: the client
-calls :data:`METHODS`, the server asks the person behind the client (:data:`CLIENT_METHODS`). Every event of the agent is a
-notification ``event``.
+Messages are those of JSON-RPC 2.0 (jsonrpc.org/specification), one a line, UTF-8. A client of version 2 is told everything as
+notifications ``message``, by number, once it has asked for it with ``attach``; it answers questions with ``answer``. A client of
+version 1 is told events as notifications ``event``, and is asked :data:`CLIENT_METHODS`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["CLIENT_METHODS", "ERRORS", "METHODS", "NOTIFICATIONS", "VERSION", "Method"]
+__all__ = ["ACTS", "CLIENT_METHODS", "ERRORS", "METHODS", "NOTIFICATIONS", "VERSION", "VERSIONS", "Method"]
 
-VERSION = 1
+VERSION = 2
+VERSIONS = (1, 2)
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 FAILED, ABORTED, BUSY, IDLE = -32000, -32001, -32002, -32003
@@ -92,18 +93,19 @@ class WaitingCall(Result):
 class InitializeParams(Params):
     """What the client is and can do."""
 
-    version: int = Field(VERSION, description="The version of the protocol that the client speaks.")
+    version: int = Field(1, description="The version of the protocol that the client speaks.")
     client: str = Field("", description="The name of the client, for logs.")
     approvals: bool = Field(
-        False, description="The client answers requests 'approve'; else what would be asked is denied."
+        False, description="The client decides about calls; where no client does, what would be asked is denied."
     )
-    questions: bool = Field(False, description="The client answers requests 'ask'; else nobody can be asked.")
+    questions: bool = Field(False, description="The client answers surveys; where no client does, nobody is asked.")
 
 
 class State(Result):
     """Where the agent stands."""
 
     running: bool
+    state: Literal["idle", "running", "asking", "suspended", "closed"]
     session: str | None
     session_path: str | None = Field(description="Where the session is kept, if that is a place.")
     messages: int
@@ -137,6 +139,74 @@ class PromptParams(Params):
 
     text: str
     images: list[Image] = []
+
+
+class AttachParams(Params):
+    """From where on."""
+
+    after: str | None = Field(None, description="The id of the last message that the client got; none: a snapshot.")
+
+
+class AttachResult(Result):
+    """Where the session stands."""
+
+    last: str = Field(description="The id of the newest message.")
+
+
+class SayParams(Params):
+    """What a person says, now or in a moment."""
+
+    text: str
+    images: list[Image] = []
+    delivery: Literal["auto", "steer", "follow_up"] = Field(
+        "auto", description="auto begins a run, or steers the active one."
+    )
+
+
+class AnswerParams(Params):
+    """An answer to a question: a decision about a call, or the answers of a survey."""
+
+    question: str = Field(description="The id of the question.")
+    decision: Literal["allow", "deny", "defer"] | None = None
+    reason: str = ""
+    remember: bool | Literal["session", "project", "ever"] = False
+    answers: dict[str, Any] | None = Field(None, description="By id of the question; null declines a survey.")
+
+
+class AnswerResult(Result):
+    """Whether the answer counts."""
+
+    outcome: Literal["taken", "late", "unknown"] = Field(description="late: somebody was faster.")
+    by: dict[str, Any] | None = Field(description="Who gave the answer that counts, if that is known.")
+
+
+class BlobParams(Params):
+    """Which image or document."""
+
+    blob: str = Field(description="What stands in a block in place of its data.")
+
+
+class BlobResult(Result):
+    """The bytes in base64."""
+
+    data: str
+    media_type: str
+
+
+class WaitingQuestion(Result):
+    """A question that waits for an answer."""
+
+    session: str
+    title: str | None
+    folder: str
+    live: bool = Field(description="The session is open in this process.")
+    question: dict[str, Any]
+
+
+class InboxResult(Result):
+    """The questions of all sessions."""
+
+    waiting: list[WaitingQuestion]
 
 
 class TextParams(Params):
@@ -361,6 +431,23 @@ class EventParams(Params):
     type: str
 
 
+class MessageParams(Params):
+    """A message of the session; its other fields depend on ``type``."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    id: str = Field(description="EPOCH.N: N grows with every message, the epoch is new for each process.")
+    type: Literal[
+        "snapshot", "event", "question", "question_answered", "question_withdrawn", "notice", "state", "closed"
+    ]
+
+
+class DroppedParams(Params):
+    """The client reads too slowly, and is told no more messages until it attaches again."""
+
+    after: str = Field(description="The id of the last message that was sent.")
+
+
 class WithdrawnParams(Params):
     """A request of the server that needs no answer any more."""
 
@@ -381,21 +468,15 @@ class Method(NamedTuple):
     help: str
 
 
-METHODS = {
-    "initialize": Method(
-        InitializeParams, InitializeResult, "Say who asks, and what the client answers; before anything else."
-    ),
-    "prompt": Method(PromptParams, RunResult, "Say something; the result comes when the run has ended."),
+ACTS = {
     "steer": Method(TextParams, QueuedResult, "Tell the active run something now."),
     "follow_up": Method(TextParams, QueuedResult, "Say something when the active run would end, or with the next one."),
     "cancel": Method(CancelParams, CancelResult, "Take a queued message back."),
     "abort": Method(AbortParams, AbortResult, "End the active run; what was said is kept."),
-    "resume": Method(ResumeParams, RunResult, "Decide calls that wait, and go on; or go on after a crash."),
     "state": Method(Nothing, State, "Tell where the agent stands."),
     "messages": Method(Nothing, MessagesResult, "Give the conversation."),
     "entries": Method(Nothing, EntriesResult, "Give the whole session, all branches."),
-    "sessions": Method(ListParams, SessionsResult, "List the sessions."),
-    "open": Method(OpenParams, State, "Go on in another session, or in a new one."),
+    "blob": Method(BlobParams, BlobResult, "Give the data of an image or a document."),
     "fork": Method(EntryParams, State, "Go on in a copy of this session."),
     "move": Method(EntryParams, State, "Go on from another entry of this session."),
     "models": Method(ModelsParams, ModelsResult, "List models."),
@@ -404,14 +485,32 @@ METHODS = {
     "complete": Method(LineParams, CompletionsResult, "Complete a line that begins with a slash."),
     "command": Method(LineParams, CommandResult, "Run a slash command."),
     "compact": Method(Nothing, CompactResult, "Shorten the conversation now."),
-    "shutdown": Method(Nothing, Done, "End the run, close the session, and end the process."),
+    "prompt": Method(PromptParams, RunResult, "Say something; the result comes when the run has ended."),
+    "resume": Method(ResumeParams, RunResult, "Decide calls that wait, and go on; or go on after a crash."),
+    "say": Method(SayParams, QueuedResult, "Say something; the result comes at once."),
+    "answer": Method(AnswerParams, AnswerResult, "Answer a question; the first answer counts."),
+}
+METHODS = {
+    "initialize": Method(
+        InitializeParams, InitializeResult, "Say who asks, and what the client answers; before anything else."
+    ),
+    "attach": Method(AttachParams, AttachResult, "Be told what was missed, else a snapshot, and then what happens."),
+    **ACTS,
+    "sessions": Method(ListParams, SessionsResult, "List the sessions."),
+    "inbox": Method(Nothing, InboxResult, "List the questions that wait, of all sessions."),
+    "open": Method(OpenParams, State, "Go on in another session, or in a new one."),
+    "shutdown": Method(
+        Nothing, Done, "End the run, close the session, and end the process; or leave, once attached to it."
+    ),
 }
 CLIENT_METHODS = {
-    "approve": Method(ApproveParams, ApproveResult, "Decide whether a call may run."),
-    "ask": Method(AskParams, AskResult, "Ask the person."),
+    "approve": Method(ApproveParams, ApproveResult, "Decide whether a call may run (version 1)."),
+    "ask": Method(AskParams, AskResult, "Ask the person (version 1)."),
 }
 NOTIFICATIONS = {
-    "event": Method(EventParams, None, "Something happened."),
-    "notify": Method(NotifyParams, None, "Show the person a text."),
-    "withdrawn": Method(WithdrawnParams, None, "A request of the server needs no answer any more."),
+    "message": Method(MessageParams, None, "Something happened."),
+    "dropped": Method(DroppedParams, None, "The client reads too slowly: attach again."),
+    "event": Method(EventParams, None, "Something happened (version 1)."),
+    "notify": Method(NotifyParams, None, "Show the person a text (version 1)."),
+    "withdrawn": Method(WithdrawnParams, None, "A request of the server needs no answer any more (version 1)."),
 }
