@@ -490,6 +490,7 @@ export interface BeforeAgentStartEvent {
   ts?: number;
   prompt?: string;
   images?: unknown[];
+  resumed?: boolean;
   system_prompt?: string;
   parts?: Record<string, unknown>;
 }

@@ -100,7 +100,7 @@ class Journal:
         self._bytes = 0
         self._first = 1  # the oldest number that can be replayed
         self._deltas: dict[tuple[Hashable, ...], list[_Kept]] = {}
-        self._news: set[asyncio.Event] = set()
+        self._news: dict[asyncio.Event, None] = {}  # in the order in which they came
         self.closed = False
 
     def add(
@@ -187,12 +187,12 @@ class Journal:
     def listen(self) -> asyncio.Event:
         """Return an event that is set with every message, for :meth:`deaf`."""
         news = asyncio.Event()
-        self._news.add(news)
+        self._news[news] = None
         return news
 
     def deaf(self, news: asyncio.Event) -> None:
         """Set the event no more."""
-        self._news.discard(news)
+        self._news.pop(news, None)
 
 
 class Client:
