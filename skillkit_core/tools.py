@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
 from .fields import Schema, Seconds, check_fields
 from .frozen import EMPTY, FrozenDict, freeze
-from .messages import Block, blocks_of
-from .models import TokenUsage
+from .messages import AgentMessage, AssistantMessage, Block, blocks_of
+from .models import ModelDefinition, TokenUsage
 
 if TYPE_CHECKING:
     from .abort import AbortSignal
@@ -88,6 +88,20 @@ class ToolContext(Protocol):
     @property
     def ui(self) -> UserInterface | None:
         """The user interface that reaches a person; ``None``: nobody can be asked."""
+
+    async def complete(
+        self,
+        messages: Sequence[AgentMessage],
+        *,
+        system: str = "",
+        schema: Mapping[str, Any] | None = None,
+        purpose: str,
+        max_tokens: int | None = None,
+        timeout: float | None = None,
+        model: str | ModelDefinition | None = None,
+        tools: Sequence[Tool] = (),
+    ) -> AssistantMessage:
+        """Ask a model once; see :meth:`~skillkit_core.HandlerContext.complete`. Nobody is asked after the call has its result."""
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
         """Show output while the tool runs (``tool_execution_update``). Do nothing after the call has its result."""

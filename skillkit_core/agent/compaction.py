@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..contracts.adapter import LLMRequest
 from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
 from ..errors import in_words
 from ..events.results import BeforeCompactResult
@@ -14,13 +12,15 @@ from ..events.types import BeforeCompactEvent, CompactionEndEvent, CompactionSta
 from ..messages import (
     AgentMessage,
     AssistantMessage,
+    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolCall,
     ToolResultMessage,
     UserMessage,
 )
-from ..stream import MessageBuilder
+from .completion import Completion
+from .model_call import Turn
 from .repair import repair
 from .run import Run
 
@@ -79,25 +79,10 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
     window = target.model.context_window
 
     async def complete(prompt: str, messages: Sequence[AgentMessage]) -> str:
-        asked = LLMRequest(
-            model=target.model,
-            messages=(*repair(tuple(messages)), UserMessage(content=(TextBlock(prompt),))),
-            system="You summarise conversations.",
-            signal=run.signal,
-        )
-        builder = MessageBuilder()
-        name = await run.ledger.permit(asked, target, lambda: agent.estimate_tokens(asked.messages), "compaction")
-        run.ledger.open(builder, "compaction", target, name)
-        try:
-            async with contextlib.aclosing(target.adapter.stream(asked)) as stream:  # type: ignore[type-var]
-                async for event in stream:
-                    builder.add(event)
-        except Exception as error:  # noqa: BLE001 - the ledger records the request of an adapter that raises, too
-            builder.fail(builder.error or error)
-        await run.ledger.close(builder)
-        if builder.error is not None:
-            raise builder.error
-        return builder.text if builder.stop_reason != "refusal" else ""
+        said = (*repair(tuple(messages)), UserMessage(content=(TextBlock(prompt),)))
+        asked = Completion(run, said, "You summarise conversations.", purpose="compaction")
+        answer = await asked.ask(Turn())  # a limit ends the run at its next turn, not here
+        return answer.text if answer.stop_reason is not StopReason.refusal else ""
 
     return CompactionRequest(
         messages=run.session.messages,

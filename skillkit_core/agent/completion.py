@@ -9,7 +9,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings
-from ..errors import UsageError
+from ..errors import RunAborted, UsageError
 from ..estimates import estimator_for
 from ..messages import AgentMessage, AssistantMessage
 from ..stream import MessageBuilder, StreamEvent
@@ -43,14 +43,17 @@ async def complete(
     """Return the answer of a model; see :meth:`HandlerContext.complete`."""
     if not _WORD.match(purpose):
         raise UsageError(f"{purpose!r} is no purpose of a request", hint="write '<plugin>.<what>'")
+    if run.signal.aborted:
+        raise RunAborted(f"the run was aborted: {run.signal.reason or 'no reason given'}")
     settings = ModelSettings(max_tokens=max_tokens, response_schema=schema)
     offered = tuple(sorted(tools, key=lambda tool: tool.name))
-    asked = Completion(run, messages, system, offered, settings, purpose, model, role)
+    asked = Completion(run, messages, system, purpose=purpose, tools=offered, settings=settings, model=model, role=role)
+    run.ledger.require_room()
     async with asyncio.timeout(None) as limit:
         if timeout is not None:
             # the loop keeps a cancelled timer, which must not keep the context of the run alive
             Context().run(limit.reschedule, run.loop.time() + timeout)
-        return await asked.answer()
+        return await asked.ask(Turn())
 
 
 class Completion(ModelCall):
@@ -60,24 +63,20 @@ class Completion(ModelCall):
         self,
         run: Run,
         messages: Sequence[AgentMessage],
-        system: str,
-        tools: tuple[Tool, ...],
-        settings: ModelSettings,
+        system: str = "",
+        *,
         purpose: str,
+        tools: tuple[Tool, ...] = (),
+        settings: ModelSettings | None = None,
         model: str | ModelDefinition | None = None,
         role: str | None = None,
     ) -> None:
         super().__init__(run, Transcript(run))
         self.purpose, self.role = purpose, role
-        self._asked = repair(tuple(messages)), system, tools, settings
+        self._asked = repair(tuple(messages)), system, tools, settings or ModelSettings()
         self._model = model
         if not self._asked[0]:
             raise UsageError("there is nothing to ask: no message is left that a model may get")
-
-    async def answer(self) -> AssistantMessage:
-        """Return the answer, or raise as :meth:`ModelCall.ask`."""
-        self._run.ledger.require_room()
-        return await self.ask(Turn())
 
     async def drop(self) -> None:
         """Forget a failed answer."""

@@ -78,9 +78,17 @@ class UsageLedger:
         self.tool_calls += calls
 
     async def permit(
-        self, request: LLMRequest, target: Target, tokens: Callable[[], int], purpose: Purpose = "turn"
+        self,
+        request: LLMRequest,
+        target: Target,
+        tokens: Callable[[], int],
+        purpose: Purpose,
+        repeats: tuple[int, str | None],
     ) -> str:
         """Emit ``before_model_request``; return the name of the request.
+
+        Args:
+            repeats: how often the request has been made with this time, and the name of the first one.
 
         Raises:
             LimitReached: a handler stops the run, or a limit in dollars cannot hold because the model's price is unknown.
@@ -107,6 +115,8 @@ class UsageLedger:
             model=target.model,
             provider=target.provider,
             purpose=purpose,
+            attempt=repeats[0],
+            first=repeats[1],
             tokens=tokens(),
             max_output=request.settings.max_tokens or target.model.max_output_tokens,
             runs=(self._run_id, *(run.id for run in runs)),

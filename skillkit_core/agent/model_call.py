@@ -74,6 +74,8 @@ class ModelCall:
         self._target: Target | None = None  # of the last request; of an answer that a driver gives there is none
         self._builder: MessageBuilder | None = None
         self._written: PartialAnswer | None = None
+        self._first: str | None = None  # the name of the first request
+        self._made = 0
         self._refusal: Exception | None = None  # the failure of a guard of before_provider_request
 
     async def ask(self, turn: Turn) -> AssistantMessage:
@@ -194,7 +196,10 @@ class ModelCall:
         assert target is not None
         self._builder = builder
         try:
-            name = await run.ledger.permit(request, target, lambda: self._tokens(request), self.purpose)
+            self._made += 1
+            repeats = (self._made, self._first)
+            name = await run.ledger.permit(request, target, lambda: self._tokens(request), self.purpose, repeats)
+            self._first = self._first or name
         except (LimitReached, GuardFailed) as error:
             self._refusal = error  # the wrappers may turn the exception into another one
             raise

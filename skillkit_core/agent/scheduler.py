@@ -10,10 +10,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from ..abort import AbortSignal
-from ..errors import AgentBusy, AgentError, ReentrancyError, SkillKitError, in_words, interrupts
+from ..errors import AgentBusy, AgentError, NoActiveRun, ReentrancyError, SkillKitError, in_words, interrupts
 from ..events.types import AgentSettledEvent
 from ..host.plugins import check_required
+from ..messages import AgentMessage, AssistantMessage
 from ..stream import StreamEvent
+from .completion import complete
 from .containment import Carried, as_failure, carried, reason_of, seen
 from .input import QueueItem, Receipt
 from .loop import run_loop
@@ -258,6 +260,13 @@ class Scheduler(Part):
                     await answer
             except Exception as error:  # noqa: BLE001 - a callback cannot change the outcome of a run that is over
                 await self._agent.events.complain("when_idle", in_words(error))
+
+    async def complete(self, messages: Sequence[AgentMessage], **asked: Any) -> AssistantMessage:
+        """Ask a model once for the active run, as :meth:`HandlerContext.complete` with the same arguments."""
+        run = self.run
+        if run is None or "session" not in vars(run):
+            raise NoActiveRun("there is no run in whose books the request could stand", hint="use chat()")
+        return await complete(run, messages, **asked)
 
     async def wait_end(self, run: Run) -> None:
         """Wait for the end of ``run``, or raise :class:`ReentrancyError`."""

@@ -14,7 +14,7 @@ from ..abort import AbortSignal
 from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Question
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
-from ..errors import SkillKitError, ToolError, close_matches, in_words
+from ..errors import NoActiveRun, SkillKitError, ToolError, close_matches, in_words
 from ..events.results import NO_ANSWER, UNSET, EventResult, ToolResultEventResult
 from ..events.subscriptions import GuardFailed
 from ..events.tool_call import ToolCallDecision, same_json
@@ -31,6 +31,8 @@ from ..frozen import EMPTY, copied
 from ..host.json_schema import validate
 from ..host.text import limit_text
 from ..messages import (
+    AgentMessage,
+    AssistantMessage,
     Block,
     DocumentBlock,
     ImageBlock,
@@ -468,6 +470,14 @@ class CallContext:
         self._nested = TokenUsage()
         self._updates = updates
         self._n = 0
+
+    async def complete(self, messages: Sequence[AgentMessage], **asked: Any) -> AssistantMessage:
+        """Ask a model once; the usage of the answer is in the books already if the tool reports it, too."""
+        if self.settled:
+            raise NoActiveRun("the call has its result", hint="ask before the tool returns")
+        answer = await self.agent.scheduler.complete(messages, **asked)
+        self.add_nested(answer.usage)
+        return answer
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
         """Emit output of the tool as ``tool_execution_update``; do nothing once the call has its result."""

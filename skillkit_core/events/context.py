@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ..agent.runner import AgentRunner
     from ..agent.session import Session
     from ..contracts.user_interface import UserInterface
+    from ..messages import AgentMessage, AssistantMessage
+    from ..models import ModelDefinition
+    from ..tools import Tool
 
 __all__ = ["HandlerContext"]
 
@@ -63,6 +66,46 @@ class HandlerContext:
     async def follow_up(self, message: str) -> str:
         """Call :meth:`AgentRunner.follow_up`."""
         return await self._agent().follow_up(message)
+
+    async def complete(
+        self,
+        messages: Sequence[AgentMessage],
+        *,
+        system: str = "",
+        schema: Mapping[str, Any] | None = None,
+        purpose: str,
+        max_tokens: int | None = None,
+        timeout: float | None = None,
+        model: str | ModelDefinition | None = None,
+        tools: Sequence[Tool] = (),
+    ) -> AssistantMessage:
+        """Ask a model once, beside the conversation, and return the answer.
+
+        The request is in the books of the run (an entry ``usage`` of the purpose), under its limits, with its retries, and
+        ends when the run is aborted. ``before_model_request`` and ``before_provider_request`` see it. Nothing is added to the
+        conversation, no event of a message is emitted, no context provider adds to ``system``, and no tool is run.
+
+        Args:
+            messages: the conversation that the model gets, made legal first.
+            system: the system prompt.
+            schema: JSON Schema that the text of the answer must fit, where the model can hold to one.
+            purpose: what the request is for, in the books: ``<plugin>.<what>``, for example ``routing.select``.
+            max_tokens: most tokens of the answer; default: the model's.
+            timeout: seconds for the whole answer, retries included; ``None``: no limit but that of the handler or tool.
+            model: another model, as in :class:`AgentConfig`; default: the model of the run.
+            tools: tools that the model may name in its answer.
+
+        Raises:
+            NoActiveRun: no run of the agent is active.
+            LimitReached: a limit of the run, or a handler, forbids the request.
+            ProviderError: the model could not answer.
+            TimeoutError: the answer was not there in time.
+            UsageError: the purpose is no such word, no message is left to send, or the model is unknown.
+        """
+        return await self._agent().scheduler.complete(
+            messages, system=system, schema=schema, purpose=purpose, max_tokens=max_tokens, timeout=timeout, model=model,
+            tools=tools,
+        )  # fmt: skip
 
     def abort(self, reason: str | None = None) -> None:
         """End the run."""

@@ -206,11 +206,13 @@ class ContextTransformEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeModelRequestEvent(Event):
-    """A request to a model is about to be made: of a turn, also a retry, or of a compaction.
+    """A request to a model is about to be made: of a turn, of a compaction, or of a plugin; also a retry.
 
     Attributes:
         request: name of the request; its ``usage`` event has the same.
-        purpose: ``turn`` or ``compaction``.
+        purpose: ``turn``, ``compaction``, or the word of a plugin, ``<plugin>.<what>``.
+        attempt: how often the request has been made with this time, counted from 1: retries, and repeats of a wrapper.
+        first: name of the request that this one repeats; ``None``: it is the first.
         tokens: estimated tokens of the input.
         max_output: most tokens of the answer; 0: unknown.
         runs: ids of the run and of its ancestors, the outermost last.
@@ -224,6 +226,8 @@ class BeforeModelRequestEvent(Event):
     model: ModelDefinition
     provider: str = ""
     purpose: str = "turn"
+    attempt: int = 1
+    first: str | None = None
     tokens: int = 0
     max_output: int = 0
     runs: tuple[str, ...] = ()

@@ -479,7 +479,8 @@ def test_wherever_a_compactor_cuts_calls_and_results_stay_together(kit: Any, go:
 def test_a_summary_that_fails_where_nothing_else_fits_fails_the_run_and_keeps_the_context(kit: Any, go: Any) -> None:
     async def main() -> None:
         overflow = Fail(ErrorKind.overflow, "prompt is too long")
-        summary = Reply("half a summary", usage=TokenUsage(9, 1), fail=ProviderError("down", kind=ErrorKind.server))
+        broken = ProviderError("refused", kind=ErrorKind.invalid_request)
+        summary = Reply("half a summary", usage=TokenUsage(9, 1), fail=broken)
         agent = kit.agent(LONG, overflow, summary, "fine", plugins=[with_compactor(Tiny(keep=1, ask=True))])
         await agent.chat("one")
         before = agent.messages

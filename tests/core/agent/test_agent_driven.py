@@ -592,7 +592,7 @@ def test_a_nested_agent_of_a_driver_is_a_child_of_its_run(kit: Any, go: Any) -> 
     async def work(run: DrivenRun) -> None:
         child = kit.agent(host=run.agent.host)
         response = await child.chat("below")
-        await run.say(f"{response.content} from {len(child.agent_path)}")
+        await run.say(f"{response.content} from {len(child.events.agent_path)}")
 
     async def main() -> None:
         agent = driven(kit, work, Reply("hello"))

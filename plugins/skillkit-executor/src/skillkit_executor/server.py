@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
 from importlib import import_module
@@ -37,7 +37,7 @@ from .wire import META, result_of, survey_to_dict
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from skillkit_core import Answers, Host, Survey
+    from skillkit_core import AgentMessage, Answers, AssistantMessage, Host, Survey
     from skillkit_core.contracts.user_interface import NoticeLevel
 
 __all__ = ["RemoteContext", "ToolServer"]
@@ -77,6 +77,12 @@ class RemoteContext:
         if self._agent is None:
             raise ToolError(f"the tool {self.tool_name!r} asks for its agent, which is in another process")
         return self._agent
+
+    async def complete(self, messages: Sequence[AgentMessage], **asked: Any) -> AssistantMessage:
+        """Refuse: the models and the books are in the process of the agent."""
+        raise ToolError(
+            f"the tool {self.tool_name!r} asks a model, which is in another process; let it run in the agent's"
+        )
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
         """Show output while the tool runs, from any thread."""
