@@ -212,12 +212,12 @@ async def test_a_command_that_a_person_grants_more_rights_has_no_network_either(
 
 
 async def test_it_is_not_switched_off_while_a_tool_that_has_it_runs(agent_with, skillkit_home):
-    os.mkfifo(skillkit_home.cwd / "pipe")
+    for name in ("begun", "pipe"):
+        os.mkfifo(skillkit_home.cwd / name)
     bash = Call("bash", {"command": "echo begun > begun; cat pipe"})
     async with agent_with(Reply(calls=[bash]), "done") as agent:
         run = asyncio.create_task(agent.chat("go"))
-        while not (skillkit_home.cwd / "begun").exists():
-            await asyncio.sleep(0.02)
+        assert await asyncio.to_thread((skillkit_home.cwd / "begun").read_text) == "begun\n"
         with pytest.raises(UsageError, match="the network stays as it is: a tool that has it runs"):
             await typed(agent, "/network off")
         assert "[NET on]" in shown(agent)

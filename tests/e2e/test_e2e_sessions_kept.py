@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Call, Gate, Reply
+from skillkit_testkit import Call, Gate, Reply, until_changed
 
 
 @pytest.fixture
@@ -35,12 +34,9 @@ def test_a_run_that_was_killed_in_its_answer_goes_on_where_it_was_cut_off(
     monkeypatch.setenv("SKILLKIT_SESSIONS__FLUSH_INTERVAL", "0.1")
     llm_server.script(Reply(text=["Once upon a time", " there was"], gate=Gate()), Reply(text="there was a fox."))
     sessions = skillkit_cli.home.data_dir / "sessions"
+    sessions.mkdir(parents=True)
     with skillkit_cli.start("run", *asked, "Tell me a tale.") as process:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not any(
-            '"Once upon a time"' in p.read_text() for p in sessions.glob("*.jsonl")
-        ):
-            time.sleep(0.02)
+        until_changed(lambda: any('"Once upon a time"' in p.read_text() for p in sessions.glob("*.jsonl")), sessions)
         process.send_signal(signal.SIGKILL)
     [file] = sessions.glob("*.jsonl")
     shown = skillkit_cli("sessions", "show", file.stem, "--json").ok().json

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -29,7 +28,6 @@ def test_a_listing_imports_few_modules_and_nothing_heavy(skillkit_home, argv, mo
         code, count, *top = done.stdout.split()
         if int(count) <= most:
             break
-        time.sleep(0.5)
     assert code == "0"
     assert not HEAVY & set(top)
     assert int(count) <= most, f"skillkit {' '.join(argv)} imports {count} modules"

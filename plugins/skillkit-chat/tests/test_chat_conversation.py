@@ -95,14 +95,28 @@ def test_the_program_alone_opens_a_conversation_at_a_terminal_and_needs_no_key(o
     assert piped.exit_code == 2 and "needs a terminal" in piped.stderr
 
 
-def test_the_sdk_of_the_provider_is_imported_while_the_person_types(open_chat, llm_server):
+TELLS = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Tells(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "jiter":  # a library of the SDK
+            sys.meta_path.remove(self)
+            with open({pipe!r}, "w") as pipe:
+                pipe.write(name)
+
+sys.meta_path.insert(0, Tells())
+"""
+
+
+def test_the_sdk_of_the_provider_is_imported_while_the_person_types(open_chat, llm_server, install_plugin, tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    (plugin := tmp_path / "telling.py").write_text(TELLS.format(pipe=str(pipe)))
+    install_plugin("telling", plugin)
     with open_chat() as chat:
         chat.ready()
-        maps = Path(f"/proc/{chat.process.pid}/maps")
-        until = time.monotonic() + PATIENCE
-        while "jiter" not in maps.read_text():  # a library of the SDK
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        assert pipe.read_text() == "jiter"
         assert not llm_server.requests
         assert chat.leave() == 0
 

@@ -14,7 +14,7 @@ import skillkit_permissions.plugin
 import skillkit_sandbox.plugin
 from skillkit_sandbox.box import BubblewrapBackend
 from skillkit_sandbox_attacks import pass_as_an_ordinary_user
-from skillkit_testkit import Call as WireCall, Reply as Wire
+from skillkit_testkit import Call as WireCall, Reply as Wire, until_ended, until_event
 
 from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, RunAborted, ToolResultMessage
 from skillkit_core.testing import Call, Reply, ScriptedModel
@@ -93,10 +93,10 @@ def holding(*words):
     return found
 
 
-async def until(condition):
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.02)
+async def ended(*words):
+    """Wait until all of these processes have ended."""
+    while found := holding(*words):
+        await asyncio.to_thread(until_ended, found[0])
 
 
 @pytest.mark.smoke
@@ -155,21 +155,22 @@ async def test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why(
         # nothing is left of an aborted call
         agent.live.clear()
         chat = asyncio.create_task(agent.chat("Wait."))
-        await until(lambda: "started" in "".join(agent.live))
+        await until_event(lambda: "started" in "".join(agent.live), agent.events)
         agent.abort()
         with pytest.raises(RunAborted):
             await chat
-        await until(lambda: not holding("sleep", marker))
+        await ended("sleep", marker)
 
         # nor of a process that is killed
         agent.live.clear()
         chat = asyncio.create_task(agent.chat("Wait again."))
-        await until(lambda: "started" in "".join(agent.live))
+        await until_event(lambda: "started" in "".join(agent.live), agent.events)
         executor = await agent.toolbox.executor()
         os.kill(executor.pid, signal.SIGKILL)
         assert (await chat).content == "I looked."
         assert "signal 9 ended it" in results(agent)[-1].text
-        await until(lambda: not holding("sleep", marker) and not holding("skillkit_executor.child", str(work)))
+        await ended("sleep", marker)
+        await ended("skillkit_executor.child", str(work))
     await agent.host.aclose()
 
 

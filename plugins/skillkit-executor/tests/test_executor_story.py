@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from pathlib import Path
 
 import pytest
 import skillkit_bash.plugin
@@ -11,7 +10,7 @@ import skillkit_executor.plugin
 import skillkit_files.plugin
 import skillkit_openai.plugin
 import skillkit_permissions.plugin
-from skillkit_testkit import Call, Reply
+from skillkit_testkit import Call, Reply, until_ended, until_event
 
 from skillkit_core import AgentConfig, AgentRunner, RunAborted, ToolResultMessage
 
@@ -29,19 +28,6 @@ def work(skillkit_home):
     (cwd / "test_sums.py").write_text("from sums import add\n\nassert add(2, 3) == 5, add(2, 3)\nprint('all passed')\n")
     (cwd / "secret.txt").write_text("def hidden(): ...\n")
     return cwd
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-async def until(condition):
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 @pytest.mark.smoke
@@ -87,12 +73,12 @@ async def test_an_agent_works_the_same_with_every_transport(transport, work, mak
 
         # an abort ends the command
         chat = asyncio.create_task(agent.chat("Wait."))
-        await until(lambda: "started" in "".join(live))
+        await until_event(lambda: "started" in "".join(live), agent.events)
         agent.abort()
         with pytest.raises(RunAborted):
             await chat
         assert agent.messages[-1].outcome.value == "interrupted"
-        await until(lambda: not alive((work / "pid").read_text().strip()))
+        await asyncio.to_thread(until_ended, int((work / "pid").read_text()))
 
         # so does the end of the process that runs tools
         if transport not in ("stdio", "http"):
@@ -104,16 +90,16 @@ async def test_an_agent_works_the_same_with_every_transport(transport, work, mak
             Reply(text="I looked."),
         )
         chat = asyncio.create_task(agent.chat("Wait again."))
-        await until(lambda: "started" in "".join(live))
+        await until_event(lambda: "started" in "".join(live), agent.events)
         os.kill((await host.find_executor()).pid, signal.SIGKILL)
         assert (await chat).content == "I looked."
         lost, back = [m for m in agent.messages if isinstance(m, ToolResultMessage)][-2:]
         assert lost.is_error and "signal 9 ended it" in lost.text and "not made again" in lost.text
         assert back.text == "back"
-        await until(lambda: not alive((work / "pid").read_text().strip()))
+        await asyncio.to_thread(until_ended, int((work / "pid").read_text()))
         pid = (await host.find_executor()).pid
     await host.aclose()
-    assert not alive(pid)
+    until_ended(pid)
 
 
 async def test_the_process_gets_no_key_and_asks_the_person_for_a_secret(work, make_host, monkeypatch):

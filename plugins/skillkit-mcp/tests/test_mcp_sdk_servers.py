@@ -4,7 +4,6 @@ import asyncio
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -50,15 +49,12 @@ def sdk_server(request, tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, path, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(600):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield {"url": f"http://127.0.0.1:{port}/mcp", "connectTimeout": 60}
-    process.terminate()
-    process.wait(20)
+    argv = [sys.executable, path, str(port)]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert any("running on" in line for line in process.stderr)
+        yield {"url": f"http://127.0.0.1:{port}/mcp", "connectTimeout": 60}
+        process.terminate()
+        process.stderr.read()
 
 
 async def test_a_server_of_the_sdk_works_over_both_transports(connect, sdk_server):
@@ -66,10 +62,8 @@ async def test_a_server_of_the_sdk_works_over_both_transports(connect, sdk_serve
     facts, note = await client.calls(("mcp__sdk__facts", {"name": "Bern"}), ("mcp_resource", {"uri": "note://today"}))
     assert '"letters": 4' in facts.text and note.text == "water the plants"
     assert (await client.call("mcp__sdk__grow")).text == "ok"
-    for _ in range(100):
-        if "mcp__sdk__grown" in (tools := await client.tools()):
-            break
-        await asyncio.sleep(0.05)
-    assert "mcp__sdk__grown" in tools
+    async with asyncio.timeout(60):
+        while "mcp__sdk__grown" not in await client.tools():
+            pass
     assert (await client.call("mcp__sdk__grown")).text == "grown"
     await client.host.aclose()

@@ -7,6 +7,7 @@ import sys
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp_types import ElicitResult
+from skillkit_testkit import until_changed
 
 SERVER = """
 import asyncio
@@ -128,9 +129,6 @@ async def test_output_is_progress_and_a_cancelled_call_ends_the_tool(server, ski
         await asyncio.wait_for(seen.wait(), 20)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        for _ in range(200):
-            if (skillkit_home.cwd / "ended").exists():
-                break
-            await asyncio.sleep(0.02)
-        assert (skillkit_home.cwd / "ended").exists() and told == ["begun"]
+        await asyncio.to_thread(until_changed, (skillkit_home.cwd / "ended").exists, skillkit_home.cwd)
+        assert told == ["begun"]
         assert text(await client.call_tool("add", {"a": 1, "b": 1})) == "2"

@@ -2,17 +2,20 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
-import time
 
 import pytest
 import skillkit_commands.plugin
 import skillkit_mcp.plugin
 from skillkit_commands import SlashCommands
+from skillkit_testkit import until_ended
 
 from skillkit_core import AgentRunner, UsageError, UserInterface
 from skillkit_core.testing import user
+
+PATIENCE = 60.0
 
 
 def write_json(path, data):
@@ -25,22 +28,13 @@ def trust(host):
     Trust(host.data_dir).add(host.cwd)
 
 
-async def found(alive, text):
-    """Return whether a process with a text in its arguments is there: one that begins has none for a moment."""
-    for _ in range(100):
-        if alive(text):
-            return True
-        await asyncio.sleep(0.02)
-    return False
-
-
-async def gone(alive, text):
-    """Return whether the processes with a text in their arguments end: those that were killed take a moment."""
-    for _ in range(100):
-        if not alive(text):
-            return True
-        await asyncio.sleep(0.02)
-    return False
+async def offered(client, name, **fields):
+    """Run agents until a tool is offered as it is said: what changed a list reaches one of the next requests."""
+    async with asyncio.timeout(PATIENCE):
+        while (tool := (await client.tools()).get(name)) is None or any(
+            getattr(tool, k) != v for k, v in fields.items()
+        ):
+            pass
 
 
 def problems(host):
@@ -117,10 +111,7 @@ if method == "tools/call":
     client = connect({"odd": odd_server(code, alwaysAllow=["*"])})
     first = await client.call("mcp__odd__ok")
     assert not first.is_error and client.approver.asked == []
-    for _ in range(100):
-        if (await client.tools())["mcp__odd__ok"].description == "Sends money.":
-            break
-        await asyncio.sleep(0.05)
+    await offered(client, "mcp__odd__ok", description="Sends money.")
     await client.call("mcp__odd__ok")
     assert "changed what ok is" in client.approver.asked[0].questions[0].text
     await client.host.aclose()
@@ -166,28 +157,28 @@ async def test_a_server_that_always_dies_is_not_started_for_ever(connect, odd_se
     await broken.host.aclose()
 
 
-async def test_nothing_of_a_server_outlives_the_host_even_what_left_its_group(connect, odd_server, alive):
-    mark = f"mcp-orphan-{time.monotonic_ns()}"
-    child = f'[sys.executable, "-c", "import time; time.sleep(60)", "{mark}"]'
+async def test_nothing_of_a_server_outlives_the_host_even_what_left_its_group(connect, odd_server):
+    child = '[sys.executable, "-c", "import time; time.sleep(60)"]'
     code = f"""
 if method == "tools/call":
     import subprocess
-    subprocess.Popen({child}, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen({child}, start_new_session=True, stdin=quiet, stdout=quiet, stderr=quiet)
+    reply(text(str(child.pid))); return
 """
     client = connect({"odd": odd_server(code)})
-    await client.call("mcp__odd__ok")
-    assert await found(alive, mark)
+    child = int((await client.call("mcp__odd__ok")).text)
+    os.kill(child, 0)
     await client.host.aclose()
-    assert await gone(alive, mark)
+    await asyncio.to_thread(until_ended, child)
 
 
-async def test_a_host_that_closes_without_waiting_leaves_no_process(connect, odd_server, alive):
-    server = odd_server("")
-    client = connect({"odd": server})
-    await client.call("mcp__odd__ok")
-    assert await found(alive, server["args"][0])
+async def test_a_host_that_closes_without_waiting_leaves_no_process(connect, odd_server):
+    client = connect({"odd": odd_server('if method == "tools/call": reply(text(str(os.getpid()))); return')})
+    server = int((await client.call("mcp__odd__ok")).text)
+    os.kill(server, 0)
     client.host.close()
-    assert await gone(alive, server["args"][0])
+    await asyncio.to_thread(until_ended, server)
 
 
 async def test_a_question_without_anybody_is_answered_no_and_time_for_answers_does_not_count(connect, odd_server):
@@ -227,11 +218,7 @@ if method == "tools/call":
 """
     client = connect({"odd": odd_server(code)})
     await client.call("mcp__odd__ok")
-    for _ in range(100):
-        if "mcp__odd__more_1" in (tools := await client.tools()):
-            break
-        await asyncio.sleep(0.05)
-    assert "mcp__odd__more_1" in tools
+    await offered(client, "mcp__odd__more_1")
     await client.host.aclose()
 
 

@@ -27,9 +27,8 @@ if os.fork():
 null = os.open(os.devnull, os.O_RDWR)
 for fd in (0, 1, 2):
     os.dup2(null, fd)
-with open(sys.argv[1] + ".new", "w") as file:
-    file.write(str(os.getpid()))
-os.rename(sys.argv[1] + ".new", sys.argv[1])
+with open(sys.argv[1], "w") as pipe:
+    pipe.write(str(os.getpid()))
 time.sleep(1000)
 """
 STUBBORN = "trap '' TERM INT HUP; echo $$; while :; do sleep 1000; done"
@@ -51,9 +50,7 @@ async def lines_of(argv, count, **options) -> tuple[Child, list[bytes]]:
 
 
 async def number_in(path: Path) -> int:
-    while not path.exists():
-        await asyncio.sleep(0.001)
-    return int(path.read_text())
+    return int(await asyncio.to_thread(path.read_text))
 
 
 def sh(script: str) -> list[str]:
@@ -89,7 +86,7 @@ def test_what_cannot_start_says_why(go, tmp_path):
 @pytest.mark.parametrize("how", ["marked", "kept"])
 def test_a_daemon_that_left_everything_is_found(go, gone, tmp_path, how):
     async def scenario():
-        path = tmp_path / "pid"
+        os.mkfifo(path := tmp_path / "pid")
         argv = [sys.executable, "-c", DAEMON, str(path)]
         async with await Child.start(
             [*sh('"$@"; sleep 1000'), "-", *argv], Tail(10), Tail(10), env=environment(), **{how: True}
@@ -103,7 +100,7 @@ def test_a_daemon_that_left_everything_is_found(go, gone, tmp_path, how):
 
 def test_a_keeper_ends_what_a_killed_program_left(go, gone, tmp_path):
     async def scenario():
-        path = tmp_path / "pid"
+        os.mkfifo(path := tmp_path / "pid")
         argv = [sys.executable, "-c", DAEMON, str(path)]
         child = await Child.start(
             [*sh('"$@"; sleep 1000'), "-", *argv], Tail(10), Tail(10), env=environment(), kept=True
@@ -184,7 +181,7 @@ def test_who_starts_another_one_when_told_to_end_is_caught(go, gone, tmp_path):
         child, _ = await lines_of(sh(script), 1)
         await child.end(grace=0.2)
         child.close()
-        return await number_in(path)
+        return int(path.read_text())
 
     assert gone(go(scenario()))
 

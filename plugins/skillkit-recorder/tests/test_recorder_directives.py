@@ -51,9 +51,9 @@ def test_listeners_are_told_everything_before_it_is_done() -> None:
 
     told = asyncio.run(work())
     assert [name for name, _ in told] == ["steer", "chat", "follow_up", "cancel", "chat", "set_model", "resume"]
-    assert told[1][1] == {"message": "hello", "images": (), "delivery": "prompt"}
+    assert told[1][1] == {"message": "hello", "images": (), "delivery": "prompt", "origin": None}
     assert told[3][1] == {"item_id": "q1"}
-    assert told[4][1] == {"message": "again", "images": ()}
+    assert told[4][1] == {"message": "again", "images": (), "origin": None}
     assert told[5][1] == {"model": "other", "provider": None}
 
 

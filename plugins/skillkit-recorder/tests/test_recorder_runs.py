@@ -23,6 +23,7 @@ from skillkit_core import (
     Limits,
     ModelCost,
     ModelDefinition,
+    Origin,
     ProviderError,
     RunAborted,
     Tool,
@@ -296,3 +297,16 @@ def test_long_conversations_share_what_their_lines_have_in_common(tmp_path: Path
     assert many < 6 * few
     done = asyncio.run(replay(path))
     assert done.matches, done.report()
+
+
+def test_who_said_something_is_recorded_and_said_again(tmp_path: Path) -> None:
+    async def work() -> Any:
+        async with scripted("one", "two") as agent:
+            with Recorder(agent, tmp_path / "said.jsonl"):
+                await agent.chat("hello", origin=Origin("web", "ada", id="m1"))
+        return await replay(tmp_path / "said.jsonl")
+
+    done = asyncio.run(work())
+    assert done.matches, done.report()
+    (told,) = Recording.load(tmp_path / "said.jsonl").directives
+    assert told.arguments["origin"] == {"kind": "web", "principal": "ada", "id": "m1"}

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,12 @@ from skillkit_sessions.disk import wait_for_the_disk
 from skillkit_sessions.handle import JsonlSession
 
 from skillkit_core.errors import SessionError
+
+
+async def turns() -> None:
+    """Let everything go on that can: nothing of it waits for a length of time."""
+    for _ in range(100):
+        await asyncio.sleep(0)
 
 
 class Disk:
@@ -72,7 +77,7 @@ def test_a_sync_that_is_begun_holds_nobody_up_and_the_next_one_waits_for_it(tmp_
         await session.append(entry(3))
         session.begin_sync()
         tool = asyncio.create_task(session.sync())
-        await asyncio.sleep(0.01)
+        await turns()
         assert not tool.done() and len(session.entries()) == 3
         disk.go.set()
         await tool
@@ -94,7 +99,7 @@ def test_close_hands_the_file_over_and_the_store_waits_for_it(tmp_path, header, 
         again = await store.open(header.id)
         await again.close()
         closing = asyncio.create_task(store.close())
-        await asyncio.sleep(0.01)
+        await turns()
         assert not closing.done()
         disk.go.set()
         await closing
@@ -159,13 +164,15 @@ def test_an_error_that_no_session_told_is_told_by_the_store_and_logged(tmp_path,
 
 def test_the_program_ends_after_what_was_begun(tmp_path):
     code = f"""
-import asyncio, os, sys, time
+import asyncio, os, sys, threading
 from pathlib import Path
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 from skillkit_sessions import JsonlStore
 
+closed = threading.Event()
+
 def slow(fd):
-    time.sleep(0.2)
+    closed.wait(20)
     os.write(1, b"synced ")
 
 os.fdatasync = os.fsync = slow
@@ -175,6 +182,7 @@ async def main():
     await session.append(SessionEntry(1, "e1", None, "custom", 0.0, {{}}))
     await session.close()
     os.write(1, b"closed ")
+    closed.set()
 
 asyncio.run(main())
 """
@@ -192,9 +200,9 @@ def test_another_loop_can_close_what_a_dead_one_left(tmp_path, header, entry, di
         await disk.working()
 
     asyncio.run(begin())  # ends the task, and the loop with it
-    threading.Timer(0.01, disk.go.set).start()
 
     async def end() -> None:
+        asyncio.get_running_loop().call_soon(disk.go.set)
         await kept[0].sync()
         assert disk.over == 2
         await kept[0].close()
@@ -233,7 +241,7 @@ def test_what_is_done_while_the_loop_is_busy_wakes_it_once(tmp_path, header, ent
         await asyncio.sleep(0)
         disk.go.set()
         while any(session._syncs.done < session._asked for session in sessions):
-            time.sleep(0.001)
+            os.sched_yield()
         await asyncio.gather(*writing)
         assert len(calls) <= 2, "the last sync may still have been on its way"
         await asyncio.gather(*(session.close() for session in sessions))

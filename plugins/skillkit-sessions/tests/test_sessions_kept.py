@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from skillkit_sessions import JsonlStore, SessionsConfig, SqliteStore
 from skillkit_sessions.branches import Branches
+from skillkit_testkit import until, until_changed
 
 from skillkit_core import AgentConfig, AgentError, AgentRunner, Host, ModelDefinition, Tool
 from skillkit_core.agent.repair import INTERRUPTED
@@ -84,15 +84,16 @@ CUT = textwrap.dedent(
 )
 
 
+def written(folder: Path, text: str) -> bool:
+    return any(text.encode() in path.read_bytes() for path in folder.glob("*") if path.is_file())
+
+
 def killed_while_it_said(kind: str, folder: Path, text: str, wait_for: str) -> None:
     """Kill a process with SIGKILL once ``wait_for`` is in the session, of an answer that never ends."""
+    folder.mkdir(exist_ok=True)
     argv = [sys.executable, "-c", CUT, STORES[kind].__name__, str(folder), text, SECRET]
     with subprocess.Popen(argv) as process:
-        deadline = time.monotonic() + 30
-        while process.poll() is None and time.monotonic() < deadline:
-            if any(wait_for.encode() in path.read_bytes() for path in folder.glob("*") if path.is_file()):
-                break
-            time.sleep(0.02)
+        until_changed(lambda: written(folder, wait_for), folder)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
 
@@ -152,13 +153,24 @@ def test_the_first_half_of_a_secret_is_not_written_before_the_rest_shows_that_it
     assert piece == "The key *** begins with "
 
 
+async def until_kept(session: Session) -> None:
+    """Wait until a piece of the answer is in the session."""
+    await until(lambda: any(entry.type == "partial" for entry in session.handle.entries()))
+
+
 class Slow(ScriptedModel):
-    """Says each word after a while."""
+    """Says a word, and the others when that one is kept."""
+
+    def __init__(self, session: Session, turns: Any = ()) -> None:
+        super().__init__(turns)
+        self.session = session
 
     async def stream(self, request: Any) -> Any:
+        said = False
         async for event in super().stream(request):
-            if event.type == "text_delta":
-                await asyncio.sleep(0.03)
+            if said and self.session.handle.flush_interval:
+                await until_kept(self.session)
+            said = event.type == "text_delta"
             yield event
 
 
@@ -168,7 +180,7 @@ def test_a_whole_answer_counts_once_and_its_pieces_are_no_part_of_the_conversati
         session = await Session.create(store, lambda: 1000.0, session_id="s1")
         session.handle.flush_interval = 0.01
         agent, _ = an_agent(session)
-        agent.set_adapter(Slow([Reply(["one ", "two ", "three"])]))
+        agent.set_adapter(Slow(session, [Reply(["one ", "two ", "three"])]))
         async with agent:
             await agent.chat("Count.")
         again = await Session.open(store, "s1", lambda: 2000.0)
@@ -202,10 +214,10 @@ def test_an_attempt_that_failed_leaves_nothing_to_go_on_with(kind, folder):
                     raise RuntimeError
                 for event in failing:
                     yield event
-                await asyncio.sleep(0.1)
+                await until_kept(session)
                 yield StreamEvent("error", error=broken)
 
-        agent.set_adapter(Twice())
+        agent.set_adapter(Twice(session))
         with pytest.raises(AgentError):
             await agent.chat("Say something.")
         await agent.aclose()
@@ -232,7 +244,7 @@ def test_the_interval_is_a_setting_and_0_writes_whole_answers_only(kind, folder)
         store = STORES[kind](Configured())
         session = await Session.create(store, lambda: 1000.0)
         agent, _ = an_agent(session)
-        agent.set_adapter(Slow([Reply(["one ", "two ", "three"])]))
+        agent.set_adapter(Slow(session, [Reply(["one ", "two ", "three"])]))
         async with agent:
             await agent.chat("Count.")
         await store.close()

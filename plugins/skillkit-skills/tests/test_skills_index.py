@@ -13,10 +13,12 @@ import time
 import zlib
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import skillkit_skills.index
 import skillkit_skills.loader
+import skillkit_skills.records
 from skillkit_skills import SkillFolderLoader, SkillIndex, index_of, read
 
 from skillkit_core.contracts.skill_loader import SkillSource
@@ -181,12 +183,13 @@ def put(root: Path, count: int = MANY + 5) -> None:
         gate = "{openclaw: {requires: {bins: [sh]}}}"
         text = f"---\nname: s{n:03}\ndescription: Number {n}\nlicense: 1.10\nmetadata: {gate}\n---\n"
         (folder / "SKILL.md").write_text(f"{text}Body {n}.\n")
-    settle(root)
 
 
-def settle(root: Path) -> None:
-    """Time stamps of files lie far enough back to be trusted; only waiting sets back the time of a change."""
-    time.sleep(2.1)
+@pytest.fixture(autouse=True)
+def later(monkeypatch):
+    """The index is asked a while after the files were written: their time stamps lie far enough back to be trusted."""
+    clock = SimpleNamespace(time_ns=lambda: time.time_ns() + 3_000_000_000)
+    monkeypatch.setattr(skillkit_skills.records, "time", clock)
 
 
 @pytest.fixture
@@ -248,7 +251,6 @@ def test_what_a_source_may_do_counts_not_what_another_was_allowed(host, tmp_path
     put(root)
     text = "---\nname: hooked\ndescription: d\nhooks: {Stop: [{hooks: [{type: command, command: x}]}]}\n---\nBody\n"
     (root / "s000" / "SKILL.md").write_text(text)
-    settle(root)
     for trusted in (True, False, True):
         result = SkillFolderLoader(host).load(SkillSource("user", "user", root, trusted=trusted))
         assert bool(next(s for s in result.skills if s.name == "hooked").hooks) is trusted

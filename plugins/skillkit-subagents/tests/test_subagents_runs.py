@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from skillkit_commands import SlashCommands
 from skillkit_subagents import stop, subagents_of
-from skillkit_testkit import Call, Fail, Gate, Hang, Reply
+from skillkit_testkit import Call, Fail, Gate, Hang, Reply, until
 
 from skillkit_core import (
     ApprovalDecision,
@@ -33,12 +33,6 @@ def spawn(task, **args):
 
 def results(agent):
     return [m for m in agent.messages if isinstance(m, ToolResultMessage)]
-
-
-async def until(found):
-    async with asyncio.timeout(10):
-        while not found():
-            await asyncio.sleep(0.01)
 
 
 async def slash(agent, line):

@@ -1,6 +1,7 @@
 """The command in a real terminal: tmux, a session, and a scripted server behind the model."""
 
 import os
+import select
 import shlex
 import shutil
 import subprocess
@@ -22,7 +23,10 @@ class Tmux:
         self._env = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "TMUX")}
         script = f"{before}; TERM=tmux-256color {shlex.join(argv)}; echo ended with $?; exec sleep 600"
         size = ["-x", str(columns), "-y", str(rows)]
+        os.mkfifo(pipe := folder / "written")
+        self._written = os.open(pipe, os.O_RDWR)  # what is written to the screen; open for both, so that nothing waits
         self._run("-f", os.devnull, "new-session", "-d", "-c", str(cwd), *size, "sh", "-c", script)
+        self._run("pipe-pane", f"exec cat > {shlex.quote(str(pipe))}")
 
     def _run(self, *words):
         argv = ["tmux", "-u", "-S", self._socket, *words]
@@ -47,11 +51,13 @@ class Tmux:
             missing = [text for text in texts if text not in screen] + [text for text in gone if text in screen]
             if not missing:
                 return screen
-            assert time.monotonic() < until, f"{missing} on:\n{screen}"
-            time.sleep(0.03)
+            left = until - time.monotonic()
+            assert left > 0 and select.select([self._written], [], [], left)[0], f"{missing} on:\n{screen}"
+            os.read(self._written, 65_536)
 
     def close(self):
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)
+        os.close(self._written)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """``web_fetch`` against a site on loopback."""
 
-import time
+import threading
 
 import pytest
 from skillkit_web_tools.addresses import is_public
@@ -122,9 +122,11 @@ def test_robots_txt_is_kept_to_and_can_be_switched_off(site, call):
 
 def test_errors_say_what_happened(site, call):
     assert call("web_fetch", url=f"{site.url}/none") == (f"{site.url}/none answered with HTTP 404", True)
-    site.pages["/slow"] = lambda query, body: time.sleep(2) or (200, {}, b"")
+    over = threading.Event()
+    site.pages["/slow"] = lambda query, body: over.wait(60) and (200, {}, b"")
     text, is_error = call("web_fetch", url=f"{site.url}/slow", settings={"web.timeout": 0.3})
     assert is_error and text == f"no answer from {site.url}/slow within 0.3 s"
+    over.set()
     text, is_error = call("web_fetch", url="http://127.0.0.1:1/")
     assert is_error and "could not be reached" in text
 

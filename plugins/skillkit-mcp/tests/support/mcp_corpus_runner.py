@@ -7,11 +7,11 @@ The corpus' own ``check.py`` plays and judges a case; only how it starts the cli
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,15 +41,15 @@ class Forked:
             self.pid = os.fork()
             if self.pid == 0:
                 self._client(spec)
-        ends = time.monotonic() + (timeout or 5)
-        while time.monotonic() < ends:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
-                self._output.seek(0)
-                return self._output.read().decode("utf-8", "replace"), ""
-            time.sleep(0.01)
-        raise subprocess.TimeoutExpired("client", timeout)
+        handle = os.pidfd_open(self.pid)
+        try:
+            if not select.select([handle], [], [], timeout or 5)[0]:
+                raise subprocess.TimeoutExpired("client", timeout)
+        finally:
+            os.close(handle)
+        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self._output.seek(0)
+        return self._output.read().decode("utf-8", "replace"), ""
 
     def _client(self, spec):
         """Be the client; never return."""

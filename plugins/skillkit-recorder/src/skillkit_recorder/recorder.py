@@ -303,6 +303,8 @@ class Recorder:
                 given |= {key: blocks_to_json(value)} if value else {}
             elif key == "decisions":
                 given[key] = {str(call): decision_to_json(d) for call, d in (value or {}).items()}
+            elif key == "origin":
+                given |= {key: value.to_dict()} if value is not None else {}
             elif key == "item_id":
                 given[key] = self._journal.events.item(value)
             elif key in ("at", "entry_id"):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from skillkit_core import UNSET, AgentResponse, AgentRunner, EventBus, Receipt, SkillKitError
+from skillkit_core import UNSET, AgentResponse, AgentRunner, EventBus, Origin, Receipt, SkillKitError
 
 from .directives import Directive
 from .entrances import Entrances, Key, Played
@@ -77,7 +77,7 @@ class User:
             receipt = await self._queue(name, arguments)
             return None if isinstance(receipt, str) else await receipt.response()
         message, delivery = str(arguments.get("message", "")), arguments.get("delivery", "prompt")
-        return await agent.chat(message, images=_images(arguments), delivery=delivery)
+        return await agent.chat(message, **_with(arguments), delivery=delivery)
 
     async def leave(self, line: Told) -> None:
         """Have the agent talk elsewhere, whatever it makes of it."""
@@ -198,7 +198,7 @@ class User:
         if name in ("steer", "follow_up"):
             await self._queue(name, given)
         elif name == "next_run":
-            agent.next_run(text, images=_images(given))
+            agent.next_run(text, images=_with(given)["images"])
         elif name == "cancel":
             agent.cancel(str(given.get("item_id", "")))
         elif name == "abort":
@@ -210,11 +210,16 @@ class User:
 
     async def _queue(self, name: str, given: Mapping[str, Any]) -> str | Receipt:
         tell = self._agent.steer if name == "steer" else self._agent.follow_up
-        text, images = str(given.get("message", "")), _images(given)
+        text = str(given.get("message", ""))
         if given.get("trigger"):
-            return await tell(text, images=images, trigger=True)
-        return await tell(text, images=images)
+            return await tell(text, **_with(given), trigger=True)
+        return await tell(text, **_with(given))
 
 
-def _images(arguments: Mapping[str, Any]) -> Any:
-    return blocks_from_json(arguments.get("images", []))
+def _with(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes along with a message."""
+    origin = arguments.get("origin")
+    return {
+        "images": blocks_from_json(arguments.get("images", [])),
+        "origin": None if origin is None else Origin.from_dict(origin),
+    }

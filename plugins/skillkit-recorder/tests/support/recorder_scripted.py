@@ -18,7 +18,8 @@ def counting(ran: list[int]) -> Tool:
     async def count(args: Any, ctx: Any) -> str:
         ran.append(args["n"])
         ctx.on_output(f"counting to {args['n']}\n")
-        await asyncio.sleep(0.02 / args["n"])  # the second of two is ready before the first
+        for _ in range(20 // args["n"]):  # the second of two is ready before the first
+            await asyncio.sleep(0)
         return f"counted to {args['n']}"
 
     return Tool("count", "Count.", count, SCHEMA)

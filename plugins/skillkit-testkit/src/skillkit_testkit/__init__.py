@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .server import LLMServer
     from .terminal import Terminal
     from .turns import Call, Cut, Fail, Gate, Hang, Raw, Reply
+    from .waiting import until, until_changed, until_ended, until_event
 
 __all__ = [
     "Call",
@@ -32,6 +33,10 @@ __all__ = [
     "Reply",
     "Terminal",
     "auto",
+    "until",
+    "until_changed",
+    "until_ended",
+    "until_event",
 ]
 __version__ = "0.1.0"
 
@@ -44,6 +49,7 @@ _WHERE = {
     "ReceivedRequest": "received",
     "Terminal": "terminal",
     "auto": "auto_rule",
+    **dict.fromkeys(("until", "until_changed", "until_ended", "until_event"), "waiting"),
 }
 
 
