@@ -17,7 +17,7 @@ __all__ = ["Directive", "put_before", "watch_directives"]
 log = logging.getLogger("skillkit.recorder")
 Listener: TypeAlias = Callable[["Directive"], object]
 TALKING = ("chat", "chat_stream_events", "resume", "compact", "steer", "follow_up", "next_run", "cancel")
-CHANGING = ("set_adapter", "set_model", "add_tool", "switch", "fork", "move_to", "reload")
+CHANGING = ("set_adapter", "set_model", "switch", "fork", "move_to", "reload")
 
 
 @dataclass(frozen=True, slots=True)

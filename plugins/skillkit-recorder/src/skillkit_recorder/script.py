@@ -35,7 +35,6 @@ from .records import (
 __all__ = ["Asked", "Called", "Script", "Waited"]
 
 JSON = dict[str, Any]
-NOTHING_TO_DO = frozenset({"add_tool"})  # requests tell which tools there were
 MODEL = ("id", "provider", "api", "display_name", "context_window", "cost")
 SIDE_BY_SIDE = frozenset({"after_tool_result", "tool_execution_end"})  # tools of one answer have them at the same time
 UPDATE = "message_update"
@@ -228,7 +227,7 @@ class Script:
         return None
 
     def _told(self, place: int, line: Told) -> Key | None:
-        if line.refused or line.name in NOTHING_TO_DO or (line.by is not None and line.by in self._present):
+        if line.refused or (line.by is not None and line.by in self._present):
             return None
         if line.name in ("set_adapter", "set_model"):
             self._chosen = min(self._chosen, place)
