@@ -9,6 +9,7 @@ from ..contracts.compactor import CompactionRequest, CompactionResult, Compactor
 from ..errors import in_words
 from ..events.results import BeforeCompactResult
 from ..events.types import BeforeCompactEvent, CompactionEndEvent, CompactionStartEvent
+from ..host.registry import named
 from ..messages import (
     AgentMessage,
     AssistantMessage,
@@ -68,7 +69,7 @@ async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | No
     found: Compactor | None = await host.resolve("select_compactor", request=request)
     if found is not None:
         return found
-    name = host.named("compactor", host.compactors) or next(iter(host.compactors.list()), None)
+    name = named(host.config, "compactor", host.compactors) or next(iter(host.compactors.list()), None)
     return host.compactors.get(name) if name is not None else None
 
 

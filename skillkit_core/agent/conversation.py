@@ -76,7 +76,7 @@ class Conversation(Part):
             if not opened and self._opened:
                 return self.required
             self._agent.events.run_on(asyncio.get_running_loop())
-            self._agent.host.learn_secrets()
+            self._agent.host.secrets.learn()
             session, reason = await self._find(self._given)
             self.session = session
             self._agent.events.open_session(session.id)

@@ -47,7 +47,7 @@ class RunTask(asyncio.Task[None]):
     def cancel(self, msg: Any = None) -> bool:
         working = current_parent() if working_task() is self else None
         if working is not None and not working.run.signal.aborted:
-            plugin = working.run.agent.host.acting_plugin()
+            plugin = working.run.agent.host.load().acting()
             if plugin is not None:
                 where = f"plugin {plugin!r}"
                 raise PluginError("it cannot cancel the task of a run", where=where, hint="call abort()")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import ConfigError, SkillKitError, UnknownName
+from ..errors import ConfigError, PluginError, SkillKitError, UnknownName
 from ..settings.config import masked
 from ..settings.trust import Trust
 from .output import echo, fields, json_option, print_json, printable, short_path, style, table
@@ -123,7 +124,7 @@ def _template(host: Host) -> str:
 
     lines = ["# SkillKit configuration. Remove the '# ' in front of what you want to change.", ""]
     lines += _section_lines(model_of(CoreSettings), 0)
-    for name, model in host.section_models():
+    for name, model in section_models(host):
         if own := _section_lines(model, 1):
             lines += ["", f"# {name}:", *own]
     return "\n".join(lines) + "\n"
@@ -198,3 +199,17 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, yes: bool, as_
         print_json({"folder": real, "trusted": True} | ({"content": shown} if shown else {}))
     else:
         echo(f"{style('✓', fg='green')} {real} is trusted")
+
+
+def section_models(host: Host) -> list[tuple[str, Any]]:
+    """Return name and pydantic model of the sections that plugins declared, without models that cannot be loaded."""
+    from ..settings.config import section_model
+
+    sections: dict[str, Any] = {}
+    for entry in host.registry("config").entries():
+        sections.setdefault(entry.name, entry.item)
+    found: list[tuple[str, Any]] = []
+    for name, section in sections.items():
+        with suppress(PluginError):
+            found.append((name, section_model(section)))
+    return found

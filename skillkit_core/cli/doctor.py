@@ -13,7 +13,9 @@ import click
 from .. import __version__
 from ..errors import SkillKitError
 from ..host.plan import unknown_plugin
+from ..host.registry import named
 from ..settings.config import odd_variables
+from .config import section_models
 from .output import echo, json_option, print_json, short_path, style, wrap
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def _check_names(host: Host) -> None:
         ("session.store", host.session_stores),
         ("tools.executor", host.executors),
     ):
-        host.named(key, registry)
+        named(host.config, key, registry)
     known = {*host.plugins, *(decision.name for decision in host.decisions)}
     for key in ("plugins.enabled", "plugins.disabled", "plugins.required"):
         for name in host.config.get(key) or ():
@@ -52,7 +54,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     def configuration() -> str:
         host.check_config()
         _check_names(host)
-        for _, model in host.section_models():
+        for _, model in section_models(host):
             getattr(model, "doctor", lambda host: None)(host)
         return f"settings that differ from the defaults: {sum(o != 'default' for *_, o in host.config.values())}"
 

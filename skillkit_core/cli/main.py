@@ -151,7 +151,7 @@ class RootGroup(click.Group):
             raise SkillKitError(
                 f"command {name!r} cannot be loaded: {error}",
                 where=f"plugin {entry_.source!r}",
-                hint=_state(ctx).host.reinstall_hint(entry_.source),
+                hint=_state(ctx).host.load().reinstall_hint(entry_.source),
             ) from error
         if isinstance(found, click.Group):
             found = copy(found)

@@ -73,7 +73,10 @@ def info(state: Any, name: str, as_json: bool) -> None:
     decision = decisions[0]
     loaded = host.plugins.get(name)
     problems = [p for p in host.problems if p.plugin == name]
-    items = {kind: host.names_from(kind, name) for kind in host.kinds}
+    items = {
+        kind: [known.name_of(e) for e in known.entries() if e.source == name]
+        for kind, known in ((kind, host.registry(kind)) for kind in host.kinds)
+    }
     data = _row(decision) | {
         "entry_point": decision.entry.value,
         "location": decision.entry.location,

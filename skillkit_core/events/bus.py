@@ -8,130 +8,22 @@ import itertools
 import logging
 import time
 import traceback
-import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextvars import Context
+from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError, in_words, interrupts
+from ..errors import AsyncHandlerError, EventRecursionError, HandlerTimeout, UsageError, in_words
 from ..frozen import freeze
 from .context import HandlerContext
 from .results import NO_ANSWER, EventResult, Fold
 from .subscriptions import GUARD, OBSERVER, GuardFailed, HandlerRecord, Subscriptions
 from .tool_call import decide
+from .trampoline import Step, drive, idle_steps, wait
 from .types import ALIASES, Event, HandlerErrorEvent, event_type
 
 if TYPE_CHECKING:
     from ..host.manager import Host
-
-
-class _Step:
-    """Runs a coroutine until it waits. An exception for its result, as ``coroutine.send`` raises it, costs more than an event.
-
-    Attributes:
-        send: runs a coroutine, and returns its result or what it waits for.
-        handler: record whose time runs while the coroutine waits, ``None`` between two handlers.
-        late: error of the handler whose time is over. What it says to its own end does not matter.
-    """
-
-    __slots__ = ("handler", "late", "send")
-
-    def __init__(self, handler: Any = None) -> None:
-        self.send = _runner().send
-        self.send(None)
-        self.handler = handler
-        self.late: BaseException | None = None
-
-    def error(self, said: BaseException) -> BaseException:
-        """Return the error of a handler that raised ``said``."""
-        late, self.late, self.handler = self.late, None, None
-        return said if late is None or interrupts(said) else late
-
-
-@types.coroutine
-def _runner() -> Generator[Any, Any, None]:
-    work = yield
-    while True:
-        work = yield (yield from work)
-
-
-_idle: list[_Step] = []
-
-
-@types.coroutine
-def _wait(work: Coroutine[Any, Any, Any], pending: Any, step: _Step, bus: EventBus | None) -> Generator[Any, Any, Any]:
-    """Return the result of ``work``, which waits for ``pending``. End each handler whose time is over."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    handler = timer = limit = None
-    requested, fired = 0, False
-
-    def expire() -> None:
-        nonlocal fired
-        fired = True
-        if task is not None:
-            task.cancel()
-
-    try:
-        while True:
-            if step.handler is not handler:
-                handler = step.handler
-                if timer is not None:
-                    timer.cancel()
-                requested = task.cancelling() if task is not None else 0
-                limit = handler and (handler.timeout if bus is None else bus.limit(handler.timeout))
-                # The timer gets an empty context, because the loop keeps a cancelled timer and its context until its time.
-                timer = None if limit is None else loop.call_later(limit, expire, context=Context())
-            error: BaseException | None = None
-            try:
-                sent = yield pending
-            except BaseException as said:  # noqa: BLE001 - the handler gets it
-                error = said
-                if isinstance(said, asyncio.CancelledError) and bus is not None and bus.overdue():
-                    step.late = said
-            if fired and task is not None and (error is None or isinstance(error, (Exception, asyncio.CancelledError))):
-                fired = False
-                others = task.uncancel() > requested  # a cancellation from outside at the same moment comes first
-                step.late = (
-                    asyncio.CancelledError() if others else HandlerTimeout(f"it did not finish within {limit:g} s")
-                )
-                error = (
-                    error or asyncio.CancelledError()
-                )  # none: code that the handler called swallowed the cancellation
-            pending = work.send(sent) if error is None else work.throw(error)
-            if step.late is not None:  # the handler goes on waiting
-                pending = work.throw(GeneratorExit())
-    except BaseException as said:
-        if step.late is not None:
-            raise step.error(said) from None
-        if isinstance(said, StopIteration):
-            return said.value
-        raise
-    finally:
-        error = None  # its traceback holds this frame
-        if timer is not None:
-            timer.cancel()
-
-
-async def drive(awaitable: Awaitable[Any], timeout: float | None, bus: EventBus | None = None) -> Any:
-    """Return the awaitable's result. The ``timeout`` in seconds starts when it first suspends; ``None``: no limit.
-
-    After the deadline of an abort of the ``bus`` an awaitable cannot swallow a cancellation.
-
-    Raises:
-        HandlerTimeout: the time is over, and the awaitable was cancelled. A cancellation from outside passes unchanged.
-    """
-    work = _awaited(awaitable)
-    try:
-        pending = work.send(None)
-    except StopIteration as stop:
-        return stop.value
-    return await _wait(work, pending, _Step(types.SimpleNamespace(timeout=timeout)), bus)
-
-
-async def _awaited(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
 
 
 MAX_DEPTH = 8
@@ -253,20 +145,20 @@ class EventBus(Subscriptions):
             if given.guard == "always":
                 return await decide(self, given, records)
             try:
-                step = _idle.pop()
+                step = idle_steps.pop()
             except IndexError:
-                step = _Step()
+                step = Step()
             work = self._run(given, records, step)
             found = step.send(work)
             if found is NO_ANSWER or isinstance(found, EventResult):
                 step.handler = None
-                _idle.append(step)
+                idle_steps.append(step)
                 return found
-            return await _wait(work, found, step, self)  # type: ignore[no-any-return]
+            return await wait(work, found, step, self)  # type: ignore[no-any-return]
         finally:
             _depth.reset(token)
 
-    async def _run(self, event: Any, records: tuple[HandlerRecord, ...], step: _Step) -> EventResult:
+    async def _run(self, event: Any, records: tuple[HandlerRecord, ...], step: Step) -> EventResult:
         fold: Fold | None = None
         refusal: GuardFailed | None = None
         watched = self.debug or self.probe is not None

@@ -202,7 +202,7 @@ class Subscriptions:
     @property
     def known(self) -> Mapping[str, type[Event]]:
         """Every event that may be emitted, by name: the core's, and those that plugins of the host define."""
-        return EVENTS if self._host is None else self._host.event_types
+        return EVENTS if self._host is None else self._host.load().events
 
     def has(self, event: str) -> bool:
         """Return whether the event of this (canonical) name has handlers."""
@@ -287,7 +287,7 @@ class Subscriptions:
 
     def _add(self, added: dict[str, list[HandlerRecord]], records: Mapping[str, HandlerRecord]) -> Unsubscribe:
         """Add the record of each event to ``added``, in the name of the plugin whose code is running."""
-        plugin = None if self._host is None else self._host.acting_plugin()
+        plugin = None if self._host is None else self._host.load().acting()
         with self._lock:
             for name, record in records.items():
                 record.plugin = plugin

@@ -585,7 +585,7 @@ def event_type(
 
     Args:
         aliases: whether the names of :data:`ALIASES` count.
-        known: the events by name: the core's, or those of one host (:attr:`Host.event_types`).
+        known: the events by name: the core's, or those of one host.
 
     Raises:
         UnknownName: there is no such event.

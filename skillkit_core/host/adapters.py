@@ -26,7 +26,7 @@ class AdapterRegistry(Registry[Item]):
     kind = "provider"
 
     def __init__(self, host: Host | None = None) -> None:
-        super().__init__(host.describe if host is not None else None)
+        super().__init__(host.load().describe if host is not None else None)
         self._host = host
         self._made: dict[tuple[Any, ...], LLMAdapter] = {}
 
@@ -104,10 +104,10 @@ class AdapterRegistry(Registry[Item]):
         if made is None or entry is None or self._host is None:
             return None
         _, api, base_url, stale = made
-        name = self._host.secret_name(stale) if stale else None
+        name = self._host.secrets.name_of(stale) if stale else None
         if name not in cast("Provider", entry.item).api_key_env:
             return None
-        fresh = await self._host.refresh_secret(name, stale)
+        fresh = await self._host.secrets.refresh(name, stale)
         return self.resolve(entry.address, api, base_url=base_url, api_key=fresh) if fresh else None
 
     def _required_host(self) -> Host:

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 from pluggy import HookCaller, PluginManager, PluginValidationError
@@ -18,7 +18,7 @@ from pluggy import HookCaller, PluginManager, PluginValidationError
 from .. import API_VERSION
 from ..errors import Diagnostic, PluginError, SkillKitError
 from ..fields import is_number
-from ..hookspecs.markers import EXTRAS, PROJECT
+from ..hookspecs.markers import EXTRAS
 from .discovery import EntryPoint
 
 
@@ -87,34 +87,6 @@ class time_limit:
 
 
 _CLEANING_UP = {f.__code__.co_filename for f in (time_limit.__exit__, contextlib.contextmanager)}
-
-
-class SkillKitPluginManager(PluginManager):
-    """Pluggy's manager, which serves for specs, validation and unregistering, never for lifecycle events."""
-
-    _mark = f"{PROJECT}_impl"
-
-    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        """Return pluggy's options of an implementation, ``None`` for a name that is no hook or cannot be read.
-
-        Most names of a module are no hooks, and pluggy's own check of each name is slow.
-        """
-        if isinstance(plugin, ModuleType) and not hasattr(vars(plugin).get(name), self._mark):
-            return None
-        try:
-            return super().parse_hookimpl_opts(plugin, name)
-        except AttributeError:
-            return None
-
-
-def new_manager() -> SkillKitPluginManager:
-    """Return a manager that knows the hooks of the core."""
-    from ..hookspecs import host, lifecycle, registration, resolution
-
-    manager = SkillKitPluginManager(PROJECT)
-    for module in (host, registration, resolution, lifecycle):
-        manager.add_hookspecs(module)
-    return manager
 
 
 class Failure(Exception):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..descriptors import KINDS
 from ..errors import Diagnostic, PluginError, SkillKitError, UnknownName, UsageError
 from .plan import Decision, Plan, Selection
+from .registry import named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..contracts.tool_executor import ToolExecutor
     from ..descriptors import Command, ConfigSection
     from ..events.bus import EventBus
-    from ..events.types import Event
     from ..settings.config import Config
     from ..skills import SkillProblem
     from .adapters import AdapterRegistry
@@ -39,27 +38,12 @@ if TYPE_CHECKING:
     from .skills import SkillRegistry
 
 
-R = TypeVar("R")
 T = TypeVar("T")
 
 
 IMPORT_SECONDS = 10.0
 HOOK_SECONDS = 10.0
 SHUTDOWN_SECONDS = 5.0
-
-
-class _Registry(Generic[R]):
-    """An attribute of :class:`Host` that gives the registry of the kind with the attribute's name."""
-
-    def __set_name__(self, owner: type[Host], name: str) -> None:
-        self.kind = name
-
-    @overload
-    def __get__(self, host: None, owner: type[Host]) -> _Registry[R]: ...
-    @overload
-    def __get__(self, host: Host, owner: type[Host]) -> R: ...
-    def __get__(self, host: Host | None, owner: type[Host]) -> Any:
-        return self if host is None else host.registry(self.kind)
 
 
 class Host:
@@ -80,32 +64,41 @@ class Host:
     Attributes:
         problems: problems so far.
         skill_problems: pairs of source and problem of the skills.
+
+    The registries of the core's kinds are attributes, too; :meth:`registry` gives those of any kind.
     """
 
-    adapters: _Registry[AdapterRegistry] = _Registry()
+    adapters: AdapterRegistry
     """Providers and adapters."""
-    models: _Registry[ModelRegistry] = _Registry()
+    models: ModelRegistry
     """Model definitions."""
-    runtimes: _Registry[FactoryRegistry[SkillRuntime]] = _Registry()
+    runtimes: FactoryRegistry[SkillRuntime]
     """Runtimes."""
-    compactors: _Registry[FactoryRegistry[Compactor]] = _Registry()
+    compactors: FactoryRegistry[Compactor]
     """Compactors."""
-    session_stores: _Registry[FactoryRegistry[SessionStore]] = _Registry()
+    session_stores: FactoryRegistry[SessionStore]
     """Session stores."""
-    skill_loaders: _Registry[FactoryRegistry[SkillLoader]] = _Registry()
+    skill_loaders: FactoryRegistry[SkillLoader]
     """Skill loaders."""
-    executors: _Registry[FactoryRegistry[ToolExecutor]] = _Registry()
+    executors: FactoryRegistry[ToolExecutor]
     """Tool executors."""
-    tools: _Registry[Registry[Any]] = _Registry()
+    tools: Registry[Any]
     """Tools and tool sets, as registered."""
-    commands: _Registry[Registry[Command]] = _Registry()
+    commands: Registry[Command]
     """Commands of plugins."""
-    context_providers: _Registry[Registry[Any]] = _Registry()
+    context_providers: Registry[Any]
     """Parts of the system prompt."""
-    token_estimators: _Registry[Registry[Any]] = _Registry()
+    token_estimators: Registry[Any]
     """Token estimators."""
-    skill_sources: _Registry[Registry[Any]] = _Registry()
+    skill_sources: Registry[Any]
     """Sources of skills."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _REGISTRIES:
+                return self.registry(name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __init__(
         self,
@@ -144,7 +137,6 @@ class Host:
         self._buses: WeakSet[EventBus] | None = None
         self.probe: HookProbe | None = None  # see watch()
         self.handler_records: Any = None  # handlers that the buses share, compiled once for a set of plugins
-        self._learned = -1
         self.generation = 0  # grows when a plugin comes or goes
         self._shut = self._closing = False
         for plugin in plugins:
@@ -243,16 +235,6 @@ class Host:
         asked |= dict.fromkeys((p.plugin for p in self.problems if p.stage == "register_config"), "")
         return {d.name: "" if d.enabled else d.reason for d in self.decisions if d.duplicate_of is None} | asked
 
-    def section_models(self) -> list[tuple[str, Any]]:
-        """Return name and pydantic model of the sections that plugins declared, without models that cannot be loaded."""
-        from ..settings.config import section_model
-
-        found: list[tuple[str, Any]] = []
-        for name, section in self._sections().items():
-            with suppress(PluginError):
-                found.append((name, section_model(section)))
-        return found
-
     def report(self, problem: Diagnostic) -> None:
         """Keep a problem for ``skillkit plugins doctor``, and call ``plugin_problem`` of the plugins."""
         self.problems.append(problem)
@@ -261,26 +243,8 @@ class Host:
 
     def note(self, plugin: str, message: str, *, stage: str = "note", remedy: str = "") -> None:
         """Add a plugin's warning to ``skillkit plugins doctor``."""
-        self.report(Diagnostic(plugin, stage, message, remedy, **self.owner(plugin), severity="warning"))
-
-    def owner(self, plugin: str) -> dict[str, Any]:
-        """Return ``distribution`` and ``version`` of a plugin as arguments of a diagnostic, or nothing if it does not run."""
-        return self._plugins.owner(plugin) if self._plugins is not None else {}
-
-    def describe(self, source: str) -> str:
-        """Return a plugin in the words of an error: its name, distribution and version."""
-        owner = self.owner(source)
-        return f"{source} ({owner['distribution']} {owner['version']})" if owner.get("distribution") else source
-
-    def reinstall_hint(self, source: str | None) -> str | None:
-        """Return what to type when a package that a plugin needs is missing."""
-        distribution = self.owner(source).get("distribution") if source else None
-        return f"pip install --force-reinstall {distribution}" if distribution else None
-
-    @property
-    def hook_seconds(self) -> float:
-        """The seconds that one call of a registration or host hook may take."""
-        return self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS)
+        owner = self._plugins.owner(plugin) if self._plugins is not None else {}
+        self.report(Diagnostic(plugin, stage, message, remedy, **owner, severity="warning"))
 
     def load(self) -> Plugins:
         """Import and register every plugin that runs. Do nothing when that is done."""
@@ -290,7 +254,7 @@ class Host:
             from .loading import Failure, import_plugin
             from .plugins import Plugins
 
-            loading = Plugins(self, self.report, self.hook_seconds)
+            loading = Plugins(self, self.report, self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS))
             limit = self.plan.seconds("plugins.import_timeout", IMPORT_SECONDS)
             candidates: list[tuple[str, Any, EntryPoint | None]] = []
             self._plugins = loading
@@ -332,15 +296,6 @@ class Host:
     def kinds(self) -> tuple[str, ...]:
         """The kinds of items that :meth:`registry` knows: the core's, then those that plugins define."""
         return (*KINDS, *self.load().kinds)
-
-    @property
-    def event_types(self) -> Mapping[str, type[Event]]:
-        """The events of this host by name: the core's, and those that its plugins define."""
-        return self.load().events
-
-    def acting_plugin(self) -> str | None:
-        """Return the plugin whose code is running, ``None`` for the core and the application."""
-        return self._plugins.acting() if self._plugins is not None else None
 
     def impls(self, hook: str) -> Sequence[Any]:
         """Return pluggy's implementations of a hook, in the order of the plugins."""
@@ -401,7 +356,7 @@ class Host:
             raise UnknownName("plugin", name, loading.loaded)
         if self._after_run(lambda: self.remove_plugin(name) if name in loading.loaded else None):
             return
-        loading.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
+        loading.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, loading.seconds))
         if self._registries is not None:
             self._registries.forget(name, loading.loaded[name].kinds)
         loading.drop(name)
@@ -492,15 +447,10 @@ class Host:
         for entry in self.registry("config").entries():
             plugin = entry.source or "application"
             try:
-                with isolated(plugin, "config", seconds=self.hook_seconds, **self.owner(plugin)):
+                with isolated(plugin, "config", seconds=self.load().seconds, **self.load().owner(plugin)):
                     section_model(entry.item)
             except Failure as failure:
                 self.report(failure.diagnostic)
-
-    def names_from(self, kind: str, plugin: str) -> list[str]:
-        """Return the names of the items of one kind that ``plugin`` registered."""
-        registry = self.registry(kind)
-        return [registry.name_of(e) for e in registry.entries() if e.source == plugin]
 
     @property
     def skills(self) -> SkillRegistry:
@@ -515,7 +465,7 @@ class Host:
             return self._skills
         self.registry("skill_sources", again=self._skills is not None)
         if self._skills is None:
-            self._skills = SkillRegistry(self.describe)
+            self._skills = SkillRegistry(self.load().describe)
         load_skills(self, self._skills)
         return self._skills
 
@@ -533,7 +483,7 @@ class Host:
         found: SkillRuntime | None = await self.resolve("resolve_runtime", closed=True, name=name)
         if found is not None:
             return found
-        name = name or self.named("runtime", self.runtimes) or next(iter(self.runtimes.list()), None)
+        name = name or named(self.config, "runtime", self.runtimes) or next(iter(self.runtimes.list()), None)
         if name is None:
             raise UsageError("no runtime is installed", hint="install a plugin that brings one")
         return self.runtimes.get(name)
@@ -554,7 +504,7 @@ class Host:
         found: ToolExecutor | None = await ask("resolve_executor", ToolExecutor, closed=True, name=name)
         if found is not None:
             return found
-        name = name or self.named("tools.executor", self.executors)
+        name = name or named(self.config, "tools.executor", self.executors)
         return self.executors.get(name) if name is not None else None
 
     async def find_approver(self, config: AgentConfig) -> Approver | None:
@@ -564,23 +514,10 @@ class Host:
         found: Approver | None = await self.load().first_answer("resolve_approver", Approver, config=config)
         return found
 
-    def named(self, key: str, registry: Registry[Any]) -> str | None:
-        """Return the value of the setting ``key``, which names an item of ``registry``, or ``None``.
-
-        Raises:
-            UnknownName: nobody offers the item. ``where`` is the place of the setting.
-        """
-        name: str | None = self.config.get(key)
-        if name and name not in registry:
-            error = registry.unknown(name)
-            error.where = self.config.origin(key)
-            raise error
-        return name
-
     def session_store(self) -> SessionStore:
         """Return the session store that the setting ``session.store`` names, else the first registered one, else memory."""
         stores = self.session_stores
-        name = self.named("session.store", stores) or next(iter(stores.list()), None)
+        name = named(self.config, "session.store", stores) or next(iter(stores.list()), None)
         if name is not None:
             return stores.get(name)
         if self._memory is None:
@@ -610,23 +547,9 @@ class Host:
         """Return a secret as :meth:`secret` does, and await async plugins."""
         return await self.secrets.wait_for(name)
 
-    def secret_name(self, value: str) -> str | None:
-        """Return the name of the secret whose value is ``value``, if the host has given the value out."""
-        return self.secrets.name_of(value)
-
-    async def refresh_secret(self, name: str, stale: str) -> str | None:
-        """Return another value for a secret whose value ``stale`` was refused, or ``None``. The new value replaces ``stale``."""
-        return await self.secrets.refresh(name, stale)
-
     def remember_secret(self, value: str) -> None:
         """Replace ``value`` from now on in all text of events, sessions and errors."""
         self.secrets.remember(value)
-
-    def learn_secrets(self) -> None:
-        """Remember the keys of all providers that the environment holds. An agent calls this when it opens its session."""
-        if self._learned != self.generation:
-            self._learned = self.generation
-            self.secrets.learn()
 
     def redact(self, value: T) -> T:
         """Return a text, JSON or a message with ``***`` in place of every secret that this host knows."""
@@ -641,7 +564,7 @@ class Host:
 
         if self._plugins is not None:
             for name in reversed(list(self._plugins.loaded)):
-                await self._plugins.call_closing(name, min(SHUTDOWN_SECONDS, self.hook_seconds))
+                await self._plugins.call_closing(name, min(SHUTDOWN_SECONDS, self._plugins.seconds))
         closing: list[Any] = []
         for kind in ("adapters", "executors", "session_stores"):
             registry = self._registries.made(kind) if self._registries is not None else None
@@ -665,7 +588,7 @@ class Host:
         self._shut = True
         if self._plugins is not None:
             for name in reversed(list(self._plugins.loaded)):
-                self._plugins.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self.hook_seconds))
+                self._plugins.call(name, "host_shutdown", seconds=min(SHUTDOWN_SECONDS, self._plugins.seconds))
 
 
 def _log(line: str) -> None:
@@ -685,3 +608,6 @@ def _current_directory() -> str:
         return os.getcwd()
     except OSError:
         raise SkillKitError("the current directory is gone", hint="change to one that exists") from None
+
+
+_REGISTRIES = frozenset(KINDS) - {"config", "credentials"}

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
-from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import KINDS
@@ -15,13 +14,12 @@ from ..errors import ConfigError, Diagnostic, PluginError
 from ..settings.config import masked
 from ..settings.documents import read_document
 from ..settings.trust import PROJECT_CONFIG
+from .hooks import new_hooks
 from .loading import (
     Failure,
-    SkillKitPluginManager,
     check_hooks,
     isolated,
     must_be_plain,
-    new_manager,
     refuse_async,
     refuse_awaitable,
 )
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from pluggy import HookCaller
 
     from ..events.types import Event
+    from .authors import Authors
     from .discovery import EntryPoint
     from .manager import Host
 
@@ -79,7 +78,7 @@ class Plugins:
     """
 
     def __init__(self, host: Any, report: Callable[[Diagnostic], None], seconds: float) -> None:
-        self.pm: SkillKitPluginManager = new_manager()
+        self.pm = new_hooks()
         self.loaded: dict[str, LoadedPlugin] = {}
         self.kinds: dict[str, tuple[type[Any] | str, ...]] = {}
         self.seconds = seconds
@@ -103,6 +102,8 @@ class Plugins:
     def acting(self) -> str | None:
         """Return the plugin whose code runs, by the stack, or ``None`` for the core and the application."""
         if self._authors is None:
+            from .authors import Authors
+
             self._authors = Authors(self.loaded.values())
         return self._authors.running()
 
@@ -156,12 +157,12 @@ class Plugins:
 
     def _specs_of(self, loaded: LoadedPlugin) -> Callable[..., None]:
         def add(space: Any, kinds: Mapping[str, Any] | None = None) -> None:
-            before = self._defined()
+            before = self.pm.defined()
             try:
                 self.pm.add_hookspecs(space)
             finally:
                 # A module that fails half-way has defined hooks too, which drop() removes.
-                loaded.defines |= self._defined() - before
+                loaded.defines |= self.pm.defined() - before
             # Before that import no plugin can have defined an event.
             if "skillkit_core.events.types" in sys.modules:
                 loaded.events += _added_events(space, self.events)
@@ -176,22 +177,18 @@ class Plugins:
         where, allowed = f"kind {kind!r}", types if isinstance(types, tuple) else (types,)
         if kind in KINDS or kind in self.kinds:
             raise PluginError("there is such a kind already", where=where, hint="give it another name")
-        if f"register_{kind}" not in self._defined():
+        if f"register_{kind}" not in self.pm.defined():
             raise PluginError(f"it needs a hookspec 'register_{kind}'", where=where, hint="define it beside the others")
         if not allowed or not all(isinstance(t, type) or (isinstance(t, str) and ":" in t) for t in allowed):
             hint = "name the class of the items, or 'module:Class'"
             raise PluginError(f"its items need a type, not {types!r}", where=where, hint=hint)
         return allowed
 
-    def _defined(self) -> set[str]:
-        return {name for name, caller in vars(self.pm.hook).items() if getattr(caller, "spec", None) is not None}
-
     def _implemented(self) -> Mapping[str, list[tuple[HookCaller, Any]]]:
         """Return the implementations of every plugin, each with its hook."""
         found: dict[str, list[tuple[HookCaller, Any]]] = {name: [] for name in self.loaded}
-        for caller in vars(self.pm.hook).values():
-            for impl in caller.get_hookimpls():
-                found[impl.plugin_name].append((caller, impl))
+        for caller, impl in self.pm.implemented():
+            found[impl.plugin_name].append((caller, impl))
         return found
 
     def _check(self, name: str, implemented: list[tuple[HookCaller, Any]]) -> bool:
@@ -213,7 +210,7 @@ class Plugins:
             return False
         if not (must_be_plain(caller.name) or caller.name.removeprefix("register_") in self.kinds):
             return False
-        caller._hookimpls.remove(impl)
+        self.pm.leave_out(caller, impl)
         self._impls.pop(caller.name, None)
         wrong = refuse_async(caller.name)
         self._report(Diagnostic(loaded.name, caller.name, wrong.message, wrong.hint or "", **loaded.owner))
@@ -227,27 +224,26 @@ class Plugins:
 
     def _forget(self, loaded: LoadedPlugin) -> None:
         """Remove a plugin from pluggy, also one whose registration ended half-way."""
-        pm, plugin = self.pm, loaded.plugin
         self._events = self._authors = None
         self._impls.clear()
         for kind in loaded.kinds:
             self.kinds.pop(kind, None)
-        if pm.get_plugin(loaded.name) is plugin:
-            pm.unregister(name=loaded.name)
-        for name, caller in list(vars(pm.hook).items()):
-            impls = getattr(caller, "_hookimpls", None)
-            if impls is None:
-                continue
-            impls[:] = [i for i in impls if i.plugin is not plugin]
-            if name in loaded.defines:
-                caller.spec = None
-            if caller.spec is None and not impls:
-                delattr(pm.hook, name)
+        self.pm.forget(loaded.name, loaded.plugin, loaded.defines)
 
     def owner(self, name: str) -> dict[str, Any]:
         """Return a plugin's distribution and version, as arguments of a diagnostic."""
         loaded = self.loaded.get(name)
         return loaded.owner if loaded is not None else {}
+
+    def describe(self, source: str) -> str:
+        """Return a plugin in the words of an error: its name, distribution and version."""
+        owner = self.owner(source)
+        return f"{source} ({owner['distribution']} {owner['version']})" if owner.get("distribution") else source
+
+    def reinstall_hint(self, source: str | None) -> str | None:
+        """Return what to type when a package that a plugin needs is missing."""
+        distribution = self.owner(source).get("distribution") if source else None
+        return f"pip install --force-reinstall {distribution}" if distribution else None
 
     def impls(self, hook: str) -> Sequence[Any]:
         """Return pluggy's implementations of a hook, in the order of the plugins, then in the order of definition.
@@ -264,8 +260,7 @@ class Plugins:
         """Return the implementations of a hook in order, and by plugin, sorted once for a set of plugins."""
         found = self._impls.get(hook)
         if found is None:
-            caller = getattr(self.pm.hook, hook, None)
-            known = [i for i in caller._hookimpls if i.plugin_name in self.loaded] if caller is not None else []
+            known = [impl for impl in self.pm.of(hook) if impl.plugin_name in self.loaded]
             known.sort(key=lambda impl: (self.loaded[impl.plugin_name].position, _defined_at(impl)))
             by_plugin: dict[str, list[Any]] = {}
             for impl in known:
@@ -340,7 +335,7 @@ class Plugins:
             with isolated(plugin, hook, seconds=0, **self.owner(plugin)):
                 answer = call()
                 if inspect.isawaitable(answer):
-                    from ..events.bus import drive
+                    from ..events.trampoline import drive
 
                     answer = await drive(answer, seconds)
                 if answer is not None and not isinstance(answer, wanted):
@@ -391,64 +386,6 @@ def _added_events(space: Any, known: Mapping[str, type[Event]]) -> list[type[Eve
                 hint="give it another name",
             )
     return found
-
-
-class Authors:
-    """The plugins by their code, to find the plugin whose code is running.
-
-    The module tells the code of an installed plugin and of an embedded module. Qualified names tell the methods of an embedded
-    object and the functions in these methods. Of several objects of one class, the one that the frame holds counts.
-    """
-
-    def __init__(self, plugins: Iterable[LoadedPlugin]) -> None:
-        self._modules: dict[
-            str, list[tuple[str, LoadedPlugin]]
-        ] = {}  # by module: the prefix of qualified names, and the plugin
-        self._codes: dict[CodeType, LoadedPlugin] = {}  # functions among the attributes of embedded objects
-        for loaded in plugins:
-            plugin = loaded.plugin
-            if isinstance(plugin, ModuleType):
-                module, names = plugin.__name__, ""
-            else:
-                kind = plugin if isinstance(plugin, type) else type(plugin)
-                module, names = kind.__module__, "" if loaded.entry is not None else f"{kind.__qualname__}."
-            self._modules.setdefault(module, []).append((names, loaded))
-            package = module.rpartition(".")[0]
-            if loaded.entry is not None and getattr(sys.modules.get(package), "__file__", None):
-                self._modules.setdefault(package, []).append(("", loaded))
-            if not isinstance(plugin, ModuleType):
-                given = getattr(plugin, "__dict__", {}).values()
-                self._codes |= {f.__code__: loaded for f in given if isinstance(f, FunctionType)}
-
-    def running(self) -> str | None:
-        """Return the plugin of the innermost frame on the stack that is a plugin's, up to the event loop."""
-        frame = sys._getframe(1) if self._modules else None
-        while frame is not None:
-            module = frame.f_globals.get("__name__", "")
-            # The frames below only started the loop.
-            if module == "asyncio.events":
-                return None
-            found = self._of(frame, module)
-            if found is not None:
-                return found
-            frame = frame.f_back
-        return None
-
-    def _of(self, frame: FrameType, module: str) -> str | None:
-        if frame.f_code in self._codes:
-            return self._codes[frame.f_code].name
-        name, inside = frame.f_code.co_qualname, module
-        while inside:
-            known = self._modules.get(inside)
-            if known is not None:
-                whose = [p for names, p in known if name.startswith(names)]
-                if len(whose) > 1:
-                    held = {id(value) for value in frame.f_locals.values()}
-                    whose = [p for p in whose if id(p.plugin) in held]
-                if whose:
-                    return whose[0].name
-            inside = inside.rpartition(".")[0]
-        return None
 
 
 def _defined_at(impl: Any) -> int:

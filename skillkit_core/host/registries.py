@@ -47,7 +47,7 @@ def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kw
         raise PluginError(
             f"{kind} {entry.name!r} needs a package that is not there: {error}",
             where=owner,
-            hint=host.reinstall_hint(entry.source),
+            hint=host.load().reinstall_hint(entry.source),
         ) from error
     except Exception as error:
         raise PluginError(
@@ -210,11 +210,11 @@ class Registries:
 
             registry: Any = AdapterRegistry(host)
         elif kind == "models":
-            registry = ModelRegistry(host.describe)
+            registry = ModelRegistry(host.load().describe)
         elif made_later:
-            registry = FactoryRegistry(host, singular(kind), host.describe)
+            registry = FactoryRegistry(host, singular(kind), host.load().describe)
         else:
-            registry = Registry(host.describe, first_wins=kind == "tools")
+            registry = Registry(host.load().describe, first_wins=kind == "tools")
             registry.kind = singular(kind)
         distribution = host.distribution
         if distribution is not None:
@@ -263,7 +263,7 @@ class Registries:
         hidden: list[tuple[Any, str]] = []
         if kind == "tools":
             for entries in registry.clashes().values():
-                first = self._host.describe(entries[0].source) if entries[0].source else "the application"
+                first = self._host.load().describe(entries[0].source) if entries[0].source else "the application"
                 hidden += [(entry, f"is also offered by {first}, which comes first") for entry in entries[1:]]
         elif kind == "config":
             for entries in registry.clashes().values():

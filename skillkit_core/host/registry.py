@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..errors import AmbiguousName, UnknownName
 
 if TYPE_CHECKING:
     from ..models import ModelDefinition, TokenUsage
+    from ..settings.config import Config
 
 __all__ = ["Entry", "ModelRegistry", "Registry"]
 
@@ -262,3 +263,17 @@ class ModelRegistry(Registry["ModelDefinition"]):
         if cost is None:
             raise ValueError(f"the price of model {model_id!r} is not known")
         return cost
+
+
+def named(config: Config, key: str, registry: Registry[Any]) -> str | None:
+    """Return the value of the setting ``key``, which names an item of ``registry``, or ``None``.
+
+    Raises:
+        UnknownName: nobody offers the item. ``where`` is the place of the setting.
+    """
+    name: str | None = config.get(key)
+    if name and name not in registry:
+        error = registry.unknown(name)
+        error.where = config.origin(key)
+        raise error
+    return name

@@ -45,6 +45,7 @@ class Secrets:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._learned = -1
         self.known: Mapping[str, tuple[str, re.Pattern[str]]] = {}
         # Answers of async plugins, for callers that cannot await.
         self._awaited: dict[tuple[Any, str], Any] = {}
@@ -64,7 +65,13 @@ class Secrets:
             self.known = {secret: known[secret] for secret in sorted(known, key=len, reverse=True)}
 
     def learn(self) -> None:
-        """Remember the keys that the environment holds for all providers, also for those that no run uses."""
+        """Remember the keys that the environment holds for all providers, also for those that no run uses.
+
+        An agent calls this when it opens its session.
+        """
+        if self._learned == self._host.generation:
+            return
+        self._learned = self._host.generation
         for entry in self._host.adapters.entries():
             for name in getattr(entry.item, "api_key_env", ()):
                 self.remember(self._host.environ.get(name) or "")
@@ -185,7 +192,10 @@ class Secrets:
         """Return one plugin's answer. Report a plugin that fails, so that the others are still asked."""
         try:
             with isolated(
-                asker.plugin, "resolve_secret", seconds=self._host.hook_seconds, **self._host.owner(asker.plugin)
+                asker.plugin,
+                "resolve_secret",
+                seconds=self._host.load().seconds,
+                **self._host.load().owner(asker.plugin),
             ):
                 return asker.call()
         except Failure as failure:
@@ -195,7 +205,7 @@ class Secrets:
     async def _await(self, asker: _Asker, answer: Any) -> Any:
         try:
             return await self._host.load().awaited(
-                asker.plugin, "resolve_secret", lambda: answer, self._host.hook_seconds
+                asker.plugin, "resolve_secret", lambda: answer, self._host.load().seconds
             )
         except Failure as failure:
             self._host.report(failure.diagnostic)

@@ -42,7 +42,7 @@ def _load(host: Host, entry: Entry[SkillSource]) -> LoadedSkills:
         if name in loaders:
             plugin = loaders.entry(name).source or "application"
         try:
-            with isolated(plugin, "load skills", seconds=0, **host.owner(plugin)):
+            with isolated(plugin, "load skills", seconds=0, **host.load().owner(plugin)):
                 loader = loaders.get(name)
                 if loader.accepts(source):
                     return loader.load(source)

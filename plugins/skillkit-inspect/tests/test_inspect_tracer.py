@@ -160,7 +160,7 @@ def test_a_secret_is_found_and_not_shown() -> None:
     host = host_of(a=plugin(resolve_secret=lambda name: ""), b=plugin(**hooks))
     tracer = Tracer(host)
     assert host.secret("KEY") == "hunter2-hunter2"
-    assert asyncio.run(host.refresh_secret("KEY", "hunter2-hunter2")) == "hunter2-again"
+    assert asyncio.run(host.secrets.refresh("KEY", "hunter2-hunter2")) == "hunter2-again"
     assert [r.answer for r in rows(tracer, "refresh_secret")] == [{"gives": "a secret"}]
     tracer.calls[:] = [r for r in tracer.calls if r.hook == "resolve_secret"][:2]
     assert [(r.plugin, r.answer) for r in rows(tracer, "resolve_secret")] == [("a", {}), ("b", {"gives": "a secret"})]

@@ -274,7 +274,7 @@ def test_a_call_that_waits_does_not_run_without_the_key_that_it_had(
             Call("spend", {"key": "***"}, id="c2"),
         ]
         agent = agent_of(Reply(calls=calls), "I see.", tools=tools, approver=Later())
-        agent.host.learn_secrets()
+        agent.host.secrets.learn()
 
         def asks(event: Any) -> ToolCallEventResult:
             put = {"key": KEY} if event.args["key"] == "KEY" else None

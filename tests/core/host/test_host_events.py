@@ -117,8 +117,8 @@ def test_the_events_of_two_hosts_are_apart(hosted: Any) -> None:
     async def main() -> None:
         one, two, none = hosted(("kitchen", Kitchen())), hosted(("canteen", Canteen())), hosted()
         assert list(one.plugins) == ["kitchen"] and list(two.plugins) == ["canteen"]
-        assert one.event_types["before_lunch"] is BeforeLunchEvent and two.event_types["before_lunch"] is OtherLunch
-        assert none.event_types == EVENTS and "before_lunch" not in EVENTS
+        assert one.load().events["before_lunch"] is BeforeLunchEvent and two.load().events["before_lunch"] is OtherLunch
+        assert none.load().events == EVENTS and "before_lunch" not in EVENTS
         seen: list[type] = []
         for host in (one, two):
             agent = AgentRunner(host=host)
@@ -140,7 +140,7 @@ def test_an_event_goes_with_its_plugin(hosted: Any) -> None:
     with pytest.raises(UnknownName, match="before_lunch"):
         agent.events.on("before_lunch", print)
     host.add_plugin(Kitchen(), name="kitchen")
-    assert host.event_types["before_lunch"] is BeforeLunchEvent
+    assert host.load().events["before_lunch"] is BeforeLunchEvent
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,9 @@ def test_items_carry_their_plugin_wherever_the_family_stands(make: Any) -> None:
     assert listed(host) == [("steam", "maker"), ("sail", "maker"), ("built-in", "family")]
     assert host.registry("engines").get("steam") == Engine("steam")
     assert maker.given == [(host, None)]
-    assert host.kinds[-1] == "engines" and host.names_from("engines", "maker") == ["steam", "sail"]
+    assert host.kinds[-1] == "engines" and [
+        e.name for e in host.registry("engines").entries() if e.source == "maker"
+    ] == ["steam", "sail"]
     with pytest.raises(UnknownName, match=r"unknown engine 'steem'; did you mean 'steam'"):
         host.registry("engines").get("steem")
 

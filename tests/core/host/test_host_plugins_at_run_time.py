@@ -115,8 +115,13 @@ def host(tmp_path: Any) -> Host:
     return Host(discover=False, cwd=tmp_path, environ={"HOME": str(tmp_path)})
 
 
+def names_from(host: Host, kind: str, plugin: str) -> list[str]:
+    registry = host.registry(kind)
+    return [registry.name_of(entry) for entry in registry.entries() if entry.source == plugin]
+
+
 def brought(host: Host, name: str) -> dict[str, list[str]]:
-    return {kind: names for kind in KINDS if (names := host.names_from(kind, name))}
+    return {kind: names for kind in KINDS if (names := names_from(host, kind, name))}
 
 
 FULL = {

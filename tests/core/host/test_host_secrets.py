@@ -188,12 +188,12 @@ def test_a_refreshed_secret_counts_in_place_of_the_stale_one_and_is_redacted(mak
     host = make(login, KEY="token-one")
 
     async def main() -> None:
-        assert await host.refresh_secret("KEY", "token-one") == "token-two"
+        assert await host.secrets.refresh("KEY", "token-one") == "token-two"
         assert host.secret("KEY") == await host.find_secret("KEY") == "token-two"
-        assert await host.refresh_secret("KEY", "token-one") == "token-two", "somebody else has refreshed it"
-        assert await host.refresh_secret("KEY", "token-two") == "token-three"
+        assert await host.secrets.refresh("KEY", "token-one") == "token-two", "somebody else has refreshed it"
+        assert await host.secrets.refresh("KEY", "token-two") == "token-three"
         assert host.secret("KEY") == "token-three"
-        assert await host.refresh_secret("KEY", "token-three") is None
+        assert await host.secrets.refresh("KEY", "token-three") is None
         assert login.asked == [("KEY", "token-one"), ("KEY", "token-two"), ("KEY", "token-three")]
         assert host.redact("token-three of token-two") == "*** of ***"
         host.environ["KEY"] = "set-anew"

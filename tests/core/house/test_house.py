@@ -114,7 +114,7 @@ def test_the_core_stays_small() -> None:
     assert len(list((CORE / "agent").glob("*.py"))) <= 29
 
 
-@pytest.mark.parametrize("cls", [AgentRunner])
+@pytest.mark.parametrize("cls", [AgentRunner, Host])
 def test_what_applications_hold_is_small(cls: type) -> None:
     public = [name for name in vars(cls) if not name.startswith("_")]
     assert len(public) <= 40, f"{cls.__name__} has {len(public)} public methods and properties: {', '.join(public)}"

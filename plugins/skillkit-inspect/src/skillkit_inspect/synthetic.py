@@ -256,7 +256,7 @@ class _Work:
         )
         for hook, values in asked:
             try:
-                async with asyncio.timeout(host.hook_seconds):
+                async with asyncio.timeout(host.load().seconds):
                     await host.resolve(hook, **values)
             except TimeoutError:
                 continue  # its row says that it was cancelled

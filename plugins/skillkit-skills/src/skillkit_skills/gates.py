@@ -86,7 +86,7 @@ def closed(host: Host, skills: Iterable[Skill], request: Request) -> dict[int, s
 
         name = impl.plugin_name
         try:
-            with isolated(name, "filter_skill", seconds=host.hook_seconds, **host.owner(name)):
+            with isolated(name, "filter_skill", seconds=host.load().seconds, **host.load().owner(name)):
                 for skill in asked:
                     if id(skill) not in found:
                         given = {"skill": skill, "context": request}

@@ -57,7 +57,7 @@ def label(
     ctx: click.Context, session: str, entry: str, text: str | None, remove: bool, store: str | None, as_json: bool
 ) -> None:
     """JSON: ``{"session", "entry", "label"}``; a later label replaces an earlier one."""
-    ctx.obj.host.learn_secrets()
+    ctx.obj.host.secrets.learn()
     words = ctx.obj.host.redact(" ".join((text or "").split()))
     if bool(words) == remove:
         raise UsageError(

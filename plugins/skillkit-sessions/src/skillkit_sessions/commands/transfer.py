@@ -124,7 +124,7 @@ def import_(ctx: click.Context, file: str, new_id: str | None, store: str | None
     except OSError as error:
         raise UsageError(f"the file cannot be read: {error.strerror}", where=file) from error
     header, entries = read_session(data.splitlines(keepends=True), "standard input" if file == "-" else file)
-    ctx.obj.host.learn_secrets()
+    ctx.obj.host.secrets.learn()
     header = replace(header, title=ctx.obj.host.redact(header.title))
     entries = [replace(entry, data=ctx.obj.host.redact(entry.data)) for entry in entries]
     if new_id is not None:
