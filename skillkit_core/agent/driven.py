@@ -117,8 +117,8 @@ class Drive:
 
     # --- what the task of the run does for it -------------------------------------------------------------------
 
-    async def to_the_end(self) -> None:
-        """Let the driver drive the run, until the driver is done or the run has another end."""
+    async def to_the_end(self) -> bool:
+        """Let the driver drive the run, until the driver is done or the run has another end; return whether it is done."""
         run = self._run
         if self.resumed:
             self._kept = Kept(run)
@@ -132,7 +132,7 @@ class Drive:
             while (work := await self._work.get()) is not None and not task.done():
                 await self._do(work)
                 if self._over:
-                    return
+                    return False
                 if run.signal.aborted:
                     await run.checkpoint()
             if work is not None and work.taken:
@@ -141,6 +141,7 @@ class Drive:
             self._over = True
             await self._dismiss(task)
         self._check(task)
+        return run.outcome == "completed"
 
     async def _drive(self) -> None:
         await self._driver.drive(self)

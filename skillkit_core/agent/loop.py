@@ -57,10 +57,15 @@ async def run_loop(run: Run, prompt: Sequence[AgentMessage], resume: Resumption 
 
     Args:
         run: the run, whose session is open.
-        prompt: the messages of the user; none when the run begins with a queued message or with ``resume``.
+        prompt: the messages of the user; none when the run begins with messages that the session holds, with a queued message,
+            or with ``resume``.
         resume: the open calls with which the run begins.
     """
     await Loop(run).drive(prompt, resume)
+
+
+class Restart(Exception):
+    """A handler of ``turn_start`` wants another run for the inputs of the turn."""
 
 
 async def keep_exchange(run: Run, said: Sequence[AgentMessage]) -> None:
@@ -96,6 +101,7 @@ class Loop:
         self.started = False  # agent_start was emitted
         self.in_turn = False  # turn_start was emitted, turn_end was not
         self.compacted_for_overflow = False  # reset by each input
+        self.read = 0, 0  # the messages and the receipts of the run that are no inputs of the next turn
 
     async def drive(self, prompt: Sequence[AgentMessage], resume: Resumption | None) -> None:
         """Begin the run, take its turns, and end it with an outcome on every path."""
@@ -103,7 +109,11 @@ class Loop:
         try:
             more = await self._begin(prompt, resume)
             if more is not None and (resume is None or await self._take_up(resume, more)):
-                await (self._turns() if self.driver is None else self._driven(self.driver))
+                self.read = len(run.messages), len(run.receipts)
+                try:
+                    await (self._turns() if self.driver is None else self._driven(self.driver))
+                except Restart:
+                    await self._restart()
             if run.signal.aborted:
                 await run.checkpoint()
         except asyncio.CancelledError as cancelled:
@@ -142,7 +152,7 @@ class Loop:
         run, agent, later = self.run, self.agent, None
         parts = prompt_parts(agent, run.context.providers)
         run.prompt_with(joined(parts))
-        said: AgentMessage = prompt[-1] if prompt else worked_on(run.session.messages)
+        said: AgentMessage = prompt[-1] if prompt else run.inputs[-1] if run.inputs else worked_on(run.session.messages)
         try:
             await run.choose_target()
         except SkillKitError:
@@ -265,6 +275,22 @@ class Loop:
             self.run.context.allow_compaction()
         return said
 
+    async def _restart(self) -> None:
+        """End the run, and what its driver did, for another run."""
+        if self.run.session.driven is not None:
+            await self._end_driven()
+        self._leave_to_another_run()
+
+    def _leave_to_another_run(self) -> None:
+        """Let another run begin with the inputs that came since the last turn, and answer their receipts."""
+        messages, receipts = self.read
+        self.run.followed_by_one_for(self._inputs(messages), receipts)
+
+    def _inputs(self, since: int) -> tuple[UserMessage, ...]:
+        """Return the messages of the user that the run has persisted as input since one of its messages."""
+        said = self.run.messages[since:]
+        return tuple(m for m in said if isinstance(m, UserMessage) and m.source != "stop_hook")
+
     async def _turns(self) -> None:
         run, ledger, queues = self.run, self.run.ledger, self.agent.queues
         continues, cut_off = 0, 0
@@ -314,14 +340,18 @@ class Loop:
 
     async def _driven(self, driver: Drive) -> None:
         """Let code drive the run in the place of the model."""
+        finished = False
         try:
-            await driver.to_the_end()
+            finished = await driver.to_the_end()
         except LimitReached as limit:  # a handler of turn_start stops the run
             self.run.conclude("limit", limit.message)
         finally:
             self.driver = None
         if self.run.outcome == "completed":
             await self._end_driven()
+        self.read = len(self.run.messages), len(self.run.receipts)
+        if finished and (await self._take("steer") or await self._take("follow_up")):
+            self._leave_to_another_run()  # the driver has not seen them
 
     async def _end_driven(self) -> None:
         """Note that nothing is left to resume of the driver of the branch."""
@@ -332,6 +362,7 @@ class Loop:
 
         Raises:
             LimitReached: a handler stops the run before the request.
+            Restart: a handler wants another run for the inputs that have come.
         """
         run = self.run
         self.in_turn = True
@@ -339,17 +370,21 @@ class Loop:
         self.call = ModelCall(run, self.transcript)
         if "turn_start" not in self.bus.table:
             return Turn()
+        inputs = self._inputs(self.read[0])
         answer = await self.bus.fire(
             TurnStartEvent,
             turn_index=run.ledger.turns - 1,
+            inputs=inputs,
             messages=run.session.messages,
             tools=self.agent.toolbox.tools(),
             system_prompt=run.system_prompt,
         )
-        if not isinstance(answer, TurnStartResult):
-            return Turn()
+        answer = answer if isinstance(answer, TurnStartResult) else TurnStartResult()
         if answer.stop is True:
             raise LimitReached(answer.reason if isinstance(answer.reason, str) else "stopped by a handler")
+        if answer.restart is True and inputs:
+            raise Restart
+        self.read = len(run.messages), len(run.receipts)
         for message in answer.append or ():
             await self.transcript.say(message)
         tools: tuple[Tool, ...] | None = None

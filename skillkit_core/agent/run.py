@@ -21,6 +21,7 @@ from .target import Target
 if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter
     from ..contracts.tool_executor import ToolExecutor
+    from ..messages import UserMessage
     from ..models import ModelDefinition
     from ..tools import Tool
     from .context import ContextView
@@ -63,7 +64,11 @@ class Run:
         parent: the run and the tool call that asked for this run; ``None``: an application asked.
         began_by: the receipt of the queued message for which the run began.
         listens: the run reads the queues.
-        receipts: the receipts of the queued messages that the run has persisted.
+        inputs: the messages of the session for which the run began, because the run before left them to it.
+        receipts: the receipts of the queued messages that the run has persisted or was left.
+        awaited: a caller awaits the task of the run.
+        left: the inputs and receipts for which another run is to begin at the end of this one.
+        next: that run.
         messages: the messages that the run added to the conversation.
         streaming: a consumer iterates the stream.
         window: the tokens that a request to the model may carry; 0: unknown.
@@ -86,6 +91,7 @@ class Run:
         parent: Parent | None = None,
         began_by: Receipt | None = None,
         listens: bool = True,
+        before: Run | None = None,
     ) -> None:
         self.agent = agent
         self.id = run_id
@@ -109,7 +115,11 @@ class Run:
         self.window = 0
         self.system_prompt = ""
         self.messages: list[AgentMessage] = []
-        self.receipts: list[Receipt] = []
+        self.inputs, receipts = before.left if before is not None else ((), ())
+        self.receipts: list[Receipt] = list(receipts)
+        self.awaited: bool = began_by is None if before is None else before.awaited
+        self.left: tuple[tuple[UserMessage, ...], tuple[Receipt, ...]] = ((), ())
+        self.next: Run | None = None
         self.content = ""
         self.stop_reason: StopReason | None = None
         self.outcome: RunOutcome = "completed"
@@ -222,6 +232,15 @@ class Run:
     def prompt_with(self, system_prompt: str) -> None:
         """Set the system prompt."""
         self.system_prompt = system_prompt
+
+    def followed_by_one_for(self, inputs: tuple[UserMessage, ...], receipts: int) -> None:
+        """Leave ``inputs``, and the receipts from a position on, to another run that begins at the end of this one."""
+        self.left = inputs, tuple(self.receipts[receipts:])
+        del self.receipts[receipts:]
+
+    def continued_by(self, run: Run) -> None:
+        """Set the run that has begun for what this one left."""
+        self.next = run
 
     def answered(self, content: str, stop_reason: StopReason | None = None) -> None:
         """Set the text and the stop reason of the last answer."""

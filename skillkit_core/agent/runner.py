@@ -244,7 +244,7 @@ class AgentRunner:
             return await self.scheduler.alone("chat", work)
         self.scheduler.refuse_reentry("chat")
         await self.input.queue(delivery, message, images, origin)
-        await self.scheduler.wait_end(run)
+        run = await self.scheduler.wait_end(run)
         failure = run.failure()
         if failure is not None:
             raise failure

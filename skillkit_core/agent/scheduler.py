@@ -82,26 +82,36 @@ class Scheduler(Part):
         if self.run is not None:
             self.refuse_reentry(what)
             await self._let_go()
-        run = self._start(what, work, streaming=streaming)
-        assert run.task is not None
-        finished = False
-        try:
-            while events := await run.arrived():
-                yield events
+        run: Run | None = self._start(what, work, streaming=streaming)
+        while run is not None:
+            assert run.task is not None
+            finished = False
             try:
-                await asyncio.shield(run.task)
-            except Carried as carrying:
-                raise carrying.error from None
-            finished = True
-            failure = run.failure()
-            yield failure if failure is not None else run.response()
-        finally:
-            if not finished:
-                # queued messages stay, because no caller would get the removed ones
-                self.abort(run, "the caller stopped listening", clear=False)
-                await self._wait_closed(run)
+                while events := await run.arrived():
+                    yield events
+                try:
+                    await asyncio.shield(run.task)
+                except Carried as carrying:
+                    raise carrying.error from None
+                finished = True
+                failure = run.failure()
+                yield failure if failure is not None else run.response()
+            finally:
+                if not finished:
+                    # queued messages stay, because no caller would get the removed ones
+                    self.abort(run, "the caller stopped listening", clear=False)
+                    await self._wait_closed(run)
+            run = run.next
 
-    def _start(self, what: str, work: Work, *, streaming: bool = False, began_by: Receipt | None = None) -> Run:
+    def _start(
+        self,
+        what: str,
+        work: Work,
+        *,
+        streaming: bool = False,
+        began_by: Receipt | None = None,
+        before: Run | None = None,
+    ) -> Run:
         """Create the active run and its task, or raise as :meth:`require_idle` and :func:`check_required`."""
         agent = self._agent
         check_required(agent.host)
@@ -116,15 +126,16 @@ class Scheduler(Part):
                 parent=parent,
                 began_by=began_by,
                 listens=what != "compact",
+                before=before,
             )
             self.run = run
             agent.events.begin_run(run.id, run.loop)
             driven = self._drive(run, work)
             # a caller awaits this task, and gets an interrupt from it
-            if began_by is None:
+            if run.awaited:
                 driven = carried(driven)
             self._task = run.drive(driven, f"skillkit run {run.id}")
-            if began_by is None:
+            if run.awaited:
                 self._task.add_done_callback(seen)
         return run
 
@@ -213,10 +224,24 @@ class Scheduler(Part):
                 unlink()
                 leave(token)
             await self._call_idle()
+        if run.left[0]:
+            self._go_on(run)
         self._begin_later(run.agent)
         # the task refers to the scheduler: keeping it would make a cycle
         if self._task is run.task:
             self._task = None
+
+    def _go_on(self, run: Run) -> None:
+        """Begin another run for the inputs that a run has left."""
+        try:
+            following = self._start("chat", lambda after: run_loop(after, ()), streaming=run.streaming, before=run)
+        except SkillKitError as error:
+            # a callback has begun something else, which sees the messages
+            log.warning("no run could begin for a message that came in a run: %s", error)
+            for receipt in run.left[1]:
+                receipt.fail(error)
+        else:
+            run.continued_by(following)
 
     def _follow(self, run: Run) -> Callable[[], None]:
         """Abort ``run`` when its parent is aborted; return a function that ends the connection."""
@@ -268,11 +293,16 @@ class Scheduler(Part):
             raise NoActiveRun("there is no run in whose books the request could stand", hint="use chat()")
         return await complete(run, messages, **asked)
 
-    async def wait_end(self, run: Run) -> None:
-        """Wait for the end of ``run``, or raise :class:`ReentrancyError`."""
-        if run.task is not None:
-            self.refuse_reentry("wait_idle")
-            await ended(run.task)
+    async def wait_end(self, run: Run) -> Run:
+        """Wait for the end of ``run`` and of the runs that follow it; return the last, or raise :class:`ReentrancyError`."""
+        self.refuse_reentry("wait_idle")
+        following: Run | None = run
+        while following is not None:
+            run = following
+            if run.task is not None:
+                await ended(run.task)
+            following = run.next
+        return run
 
     def require_idle(self, what: str) -> None:
         """Raise unless the agent is idle.

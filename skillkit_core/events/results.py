@@ -258,6 +258,8 @@ class TurnStartResult(EventResult):
         tools: tools that this turn alone offers, as far as ``only_tools`` allows. A call of another tool is unknown.
         system_prompt: the system prompt of this turn alone.
         stop: end the run before the request, with outcome ``limit``.
+        restart: end the run before the request, as ``completed``, and begin another one for the ``inputs`` of the turn. Without
+            inputs it has no effect.
         reason: reason of the stop.
     """
 
@@ -266,6 +268,7 @@ class TurnStartResult(EventResult):
     tools: Sequence[Tool] | Unset = _merged(Merge.chain, _tools)
     system_prompt: str | Unset = _merged(Merge.chain, _text)
     stop: bool | Unset = _merged(Merge.any, _flag)
+    restart: bool | Unset = _merged(Merge.any, _flag)
     reason: str | Unset = _merged(Merge.joined, _text)
 
 

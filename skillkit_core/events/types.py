@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from ..abort import AbortSignal
 from ..errors import UnknownName
 from ..frozen import EMPTY
-from ..messages import AgentMessage, AssistantMessage, Block, Origin, Outcome, ToolResultMessage
+from ..messages import AgentMessage, AssistantMessage, Block, Origin, Outcome, ToolResultMessage, UserMessage
 from ..models import ModelDefinition, TokenUsage
 from ..stream import StreamEvent
 from ..tools import Tool
@@ -182,11 +182,21 @@ class AgentStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStartEvent(Event):
-    """A turn begins, before its request."""
+    """A turn begins, before its request.
+
+    Attributes:
+        turn_index: number of the turn in its run, counted from 0.
+        inputs: messages of the user that came since the last turn: steering messages and follow-ups, not those with which the
+            run began.
+        messages: messages of the branch, from the newest compaction on.
+        tools: tools that the turn offers.
+        system_prompt: the system prompt of the run.
+    """
 
     type = "turn_start"
     answer = results.TurnStartResult
     turn_index: int = 0
+    inputs: tuple[UserMessage, ...] = ()
     messages: Sequence[AgentMessage] = _history(())
     tools: Sequence[Tool] = ()
     system_prompt: str = ""

@@ -172,7 +172,9 @@ def turn_start(event: e.TurnStartEvent, ctx: HandlerContext) -> Answer[r.TurnSta
 
     Returns: ``TurnStartResult`` or ``None``. ``append`` joins the session at its end. ``messages``, ``tools`` and
     ``system_prompt`` chain, and replace those of this turn alone. ``stop`` ends the run before the request, with outcome
-    ``limit`` and the ``reason``.
+    ``limit`` and the ``reason``. ``restart`` ends the run as ``completed``, and another run begins for the ``inputs`` of the
+    turn: the steering messages and follow-ups that came since the last one. In a run that code drives only ``append``,
+    ``stop`` and ``restart`` count.
 
     Example::
 
