@@ -80,7 +80,7 @@ contracts.user_interface: AnswerValue Answers NoticeLevel QuestionKind Survey Su
 descriptors: Command ConfigSection ContextProvider Factory Provider TokenEstimator
 errors: AgentBusy AgentError AmbiguousName AsyncHandlerError ConfigError Diagnostic ErrorKind EventRecursionError
     HandlerTimeout LimitReached NoActiveRun Owner PluginError ProviderError ReentrancyError RunAborted SessionCorrupt
-    SessionError SessionLocked SessionTaken SkillKitError ToolError UnknownName UnknownSession UsageError
+    SessionError SessionLocked SessionTaken SkillKitError Suspended ToolError UnknownName UnknownSession UsageError
 events.bus: EventBus
 events.context: HandlerContext
 events.results: UNSET BeforeAgentEndResult BeforeAgentStartResult BeforeCompactResult ContextTransformResult Continue

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from .agent.response import AgentResponse
+    from .agent.suspension import Suspension
 
 __all__ = [
     "AgentBusy", "AgentError", "AmbiguousName", "AsyncHandlerError", "ConfigError", "Diagnostic", "ErrorKind",
     "EventRecursionError", "HandlerTimeout", "LimitReached", "NoActiveRun", "Owner", "PluginError", "ProviderError",
     "ReentrancyError", "RunAborted", "SessionCorrupt", "SessionError", "SessionLocked", "SessionTaken", "SkillKitError",
-    "ToolError", "UnknownName", "UnknownSession", "UsageError",
+    "Suspended", "ToolError", "UnknownName", "UnknownSession", "UsageError",
 ]  # fmt: skip
 
 
@@ -161,6 +162,20 @@ class RunAborted(AgentError):
 
 class LimitReached(AgentError):
     """A limit of the run, or a handler that counts, forbids another request. The message names the limit."""
+
+
+class Suspended(AgentError):
+    """The run of an agent inside a tool call waits for a decision, so the call waits too. A tool lets this error pass.
+
+    Attributes:
+        suspension: the calls of the agent that wait, a :class:`~skillkit_core.Suspension`.
+        session_id: the session of the agent.
+    """
+
+    def __init__(self, suspension: Suspension, session_id: str, *, response: AgentResponse | None = None) -> None:
+        super().__init__("the agent waits for a decision", response=response)
+        self.suspension = suspension
+        self.session_id = session_id
 
 
 class HandlerTimeout(SkillKitError):

@@ -30,6 +30,7 @@ class Outcome(StrEnum):
     interrupted = "interrupted"
     timeout = "timeout"
     truncated = "truncated"
+    suspended = "suspended"  # of ``tool_execution_end`` alone: an agent in the call waits for a decision
 
 
 class StopReason(StrEnum):

@@ -86,6 +86,10 @@ class ToolContext(Protocol):
         """The further answers of the approval of the call: :attr:`ApprovalDecision.answer`."""
 
     @property
+    def below(self) -> tuple[str, ...]:
+        """The sessions of the agents that this call started and that wait, that of its own agent first; of ``suspends`` tools."""
+
+    @property
     def ui(self) -> UserInterface | None:
         """The user interface that reaches a person; ``None``: nobody can be asked."""
 
@@ -127,6 +131,9 @@ class Tool:
         replay: ``"safe"`` when running the tool twice does no harm (crash recovery); default ``"never"``.
         timeout: seconds until the call is cancelled; ``None``: no limit.
         max_output: most characters of text that reach the model. A note replaces the middle of a longer text.
+        suspends: the tool runs agents, and can run again to resume them when a decision about one of their calls was put off:
+            ``AgentRunner(session=ctx.below[0])`` and ``resume()`` in place of ``chat``. Their sessions must be kept. The tool
+            lets :class:`~skillkit_core.errors.Suspended` pass.
         annotations: facts for programs, not models: ``mutates`` (``none``, ``files``, ``world``), ``network``, the arguments that
             are ``paths``, a shell ``command``, a ``host``; ``remote``; ``skill``, ``action``, ``keywords``, ``examples``.
 
@@ -146,6 +153,7 @@ class Tool:
     timeout: Seconds | None = None
     max_output: int = 100_000
     annotations: Mapping[str, Any] = EMPTY
+    suspends: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.match(self.name):

@@ -238,7 +238,7 @@ class Loop:
         no = ApprovalDecision("deny", "the user went on without deciding")
         given = dict.fromkeys(suspension.open_calls, no)
         await session.append("custom", decisions_entry(suspension, given), sync=True)
-        batch = ToolBatch(self.run, found.calls)
+        batch = ToolBatch(self.run, found.calls, found)
         try:
             await batch.deny_all(no.reason)
         finally:

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import AgentError, UsageError
+from ..frozen import EMPTY
 from .part import Part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from ..contracts.approver import ApprovalDecision
     from .run import Run
     from .runner import AgentRunner
+    from .suspension import Suspension
     from .tool_call import CallContext
 
 __all__ = ["Nesting", "Parent", "current_parent", "enter", "leave"]
@@ -118,6 +121,14 @@ class Nesting(Part):
         if self._agent.events.parent is not parent.run.bus:
             self._take_over(parent)
         return parent
+
+    def decisions(self, suspension: Suspension) -> dict[str, ApprovalDecision]:
+        """Return the decisions about these calls that were given to the call of the parent, which is resumed."""
+        parent = current_parent()
+        given = parent.call.call.decisions if parent is not None and parent.call is not None else EMPTY
+        known = suspension.open_calls | {inner.id for call in suspension.calls for inner in call.inner}
+        named = {name.removeprefix(f"{self._agent.session_id}/"): decision for name, decision in given.items()}
+        return {name: decision for name, decision in named.items() if name in known}
 
     def end(self) -> None:
         """Drop the parent after a nested run, unless the agent was made inside the parent."""

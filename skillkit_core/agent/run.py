@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..abort import AbortSignal
 from ..contracts.adapter import ModelSettings
-from ..errors import AgentError, PluginError, RunAborted, SkillKitError
+from ..errors import AgentError, PluginError, RunAborted, SkillKitError, Suspended
 from ..messages import AgentMessage, StopReason
 from ..stream import StreamEvent
 from .containment import Carried, carried, working_task
@@ -360,6 +360,9 @@ class Run:
         """Return the error that ``chat`` raises; ``None`` when the run neither failed nor was aborted."""
         if self.outcome == "aborted":
             return RunAborted(self.reason or "the run was aborted", response=self.response())
+        if self.outcome == "suspended" and self.parent is not None:
+            waiting = self.session.suspension()
+            return Suspended(waiting, self.session.id, response=self.response()) if waiting is not None else None
         if self.outcome != "failed":
             return None
         error = self.error

@@ -263,7 +263,9 @@ class AgentRunner:
         left without a result, only those of tools with ``replay="safe"`` run again.
 
         Args:
-            decisions: the decisions by the id of the call; :attr:`suspension` has the calls.
+            decisions: the decisions by the id of the call; :attr:`suspension` has the calls. A decision about a call in which an
+                agent waits is one about all waiting calls of that agent; each of them can be named, too. Default for an agent
+                in a tool call that is resumed: the decisions that were given for it above.
             origin: who decides, and from where, of decisions that have no origin.
 
         Raises:
@@ -272,7 +274,10 @@ class AgentRunner:
         """
         self.scheduler.require_idle("resume")
         session = await self.open()
-        found = resumption(session.messages, session.suspension(), decisions, origin, session.driven)
+        suspension = session.suspension()
+        if decisions is None and suspension is not None:
+            decisions = self.nesting.decisions(suspension)
+        found = resumption(session.messages, suspension, decisions, origin, session.driven)
 
         return await self.scheduler.alone("resume", lambda run: run_loop(run, (), found))
 

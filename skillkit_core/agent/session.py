@@ -16,9 +16,9 @@ from ..contracts.session_store import (
     SessionHeader,
     SessionNote,
     SessionStore,
-    find_suspension,
     new_session_id,
     no_collection,
+    since_last_word,
 )
 from ..errors import SessionCorrupt, SessionError, UsageError
 from ..frozen import EMPTY, freeze
@@ -347,8 +347,12 @@ class Session:
         def parent(entry: SessionEntry) -> SessionEntry | None:
             return self._by_id.get(entry.parent_id) if entry.parent_id is not None else None
 
-        found = find_suspension(leaf, parent)
-        return Suspension.of(found) if found is not None else None
+        since = since_last_word(leaf, parent)
+        if leaf.type == "suspension":
+            return Suspension.at_end(since, ())
+        answers = (message for message in reversed(self.context) if isinstance(message, AssistantMessage))
+        answer = next(answers, None)
+        return Suspension.at_end(since, answer.tool_calls if answer is not None else ())
 
     def keep_out(self, secrets: Secrets) -> None:
         """Redact ``secrets`` in every entry from now on, so that store, context and reloaded context agree (I15)."""

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
-from ..contracts.session_store import DECISIONS, SessionEntry
+from ..contracts.session_store import ASKED, DECISIONS, RESOLVED, SessionEntry, custom_type
 from ..contracts.user_interface import Answers
 from ..errors import SessionCorrupt, UsageError, close_matches
-from ..frozen import copied, freeze, thaw
+from ..frozen import EMPTY, copied, freeze, thaw
+from ..host.secrets import MASK
 from ..messages import AssistantMessage, Origin, StopReason, ToolCall, ToolResultMessage
 
 if TYPE_CHECKING:
     from ..messages import AgentMessage
 
 __all__ = [
-    "Resumption", "SuspendedCall", "Suspension", "decisions_entry", "no_such_call", "resumption", "shown_answer",
+    "Resumption", "SuspendedCall", "Suspension", "asked_entry", "decisions_entry", "no_such_call", "resolved_entry",
+    "resumption", "shown_answer",
 ]  # fmt: skip
 
 
@@ -30,8 +32,12 @@ class SuspendedCall:
         id: the id of the call.
         name: the name of the tool.
         args: the arguments with which the call would run.
-        questions: the questions of the guards; none when the call only waits for an earlier one.
+        questions: the questions of the guards; none when the call only waits for an earlier one. Of a call in which an agent
+            waits: the questions about the calls of that agent.
         redacted: the arguments held a secret that was not kept, so that the call cannot run any more.
+        allowed: the questions of the guards to which the answer for these arguments was yes.
+        below: the sessions of the agents in the call that wait, that of the agent which the call started first.
+        inner: the calls of these agents that wait for a decision; their ids have the id of their session in front.
     """
 
     id: str
@@ -39,6 +45,49 @@ class SuspendedCall:
     args: Mapping[str, Any]
     questions: tuple[Question, ...] = ()
     redacted: bool = False
+    allowed: tuple[Question, ...] = ()
+    below: tuple[str, ...] = ()
+    inner: tuple[SuspendedCall, ...] = ()
+
+    @property
+    def own_questions(self) -> tuple[Question, ...]:
+        """The questions about this call itself."""
+        return () if self.inner else self.questions
+
+    @property
+    def waiting(self) -> tuple[SuspendedCall, ...]:
+        """The calls about which a person decides: those inside the call, else the call itself."""
+        return self.inner or (self,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the call as JSON, without empty fields."""
+        told: dict[str, Any] = {"id": self.id, "name": self.name, "args": self.args}
+        told["questions"] = [asdict(q) for q in self.questions]
+        if self.redacted:
+            told["redacted"] = True
+        if self.allowed:
+            told["allowed"] = [asdict(q) for q in self.allowed]
+        if self.inner:
+            told |= {"below": list(self.below), "inner": [call.to_dict() for call in self.inner]}
+        return told
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SuspendedCall:
+        """Return the call that :meth:`to_dict` wrote; raise ``KeyError`` or another error for data that are none."""
+        return cls(
+            data["id"],
+            data["name"],
+            copied(data["args"]),
+            _questions(data["questions"]),
+            data.get("redacted", False),
+            _questions(data.get("allowed", ())),
+            tuple(data.get("below", ())),
+            tuple(map(cls.from_dict, data.get("inner", ()))),
+        )
+
+
+def _questions(data: Iterable[Mapping[str, Any]]) -> tuple[Question, ...]:
+    return tuple(Question(q["text"], *map(q.get, ("plugin", "key", "rule"))) for q in data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +95,7 @@ class Suspension:
     """The tool calls of a session's last answer that wait for a decision.
 
     Attributes:
-        entry_id: the entry that holds the suspension.
+        entry_id: the entry that holds the suspension, or the newest question.
         calls: the waiting calls, in the order of the answer.
         cwd: the workspace in which the calls would run; ``None`` when the entry has none.
     """
@@ -63,38 +112,89 @@ class Suspension:
     @staticmethod
     def data(calls: Sequence[SuspendedCall], cwd: str) -> dict[str, Any]:
         """Return the data of the entry that suspends ``calls``."""
-        return {
-            "cwd": cwd,
-            "calls": [
-                {
-                    "id": call.id,
-                    "name": call.name,
-                    "args": call.args,
-                    "questions": [asdict(q) for q in call.questions],
-                    **({"redacted": True} if call.redacted else {}),
-                }
-                for call in calls
-            ],
-        }
+        return {"cwd": cwd, "calls": [call.to_dict() for call in calls]}
 
     @classmethod
-    def of(cls, entry: SessionEntry) -> Suspension:
-        """Return the suspension that an entry holds, or raise :class:`SessionCorrupt`."""
-        try:
-            calls = tuple(
-                SuspendedCall(
-                    call["id"],
-                    call["name"],
-                    copied(call["args"]),
-                    tuple(Question(q["text"], *map(q.get, ("plugin", "key", "rule"))) for q in call["questions"]),
-                    call.get("redacted", False),
-                )
-                for call in entry.data["calls"]
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise SessionCorrupt(f"entry {entry.id!r} is no suspension: {error!r}") from None
-        cwd = entry.data.get("cwd")
-        return cls(entry.id, calls, cwd if isinstance(cwd, str) else None)
+    def at_end(cls, entries: Iterable[SessionEntry], calls: Sequence[ToolCall]) -> Suspension | None:
+        """Return the calls that wait, or ``None``; raise :class:`SessionCorrupt` when an entry is broken.
+
+        Args:
+            entries: the entries since the last word of the conversation, the newest first.
+            calls: the calls of the last answer.
+        """
+        decided: dict[str, str] = {}
+        asked: list[SessionEntry] = []
+        allowed: dict[str, tuple[Question, ...]] = {}
+        for entry in entries:
+            try:
+                if entry.type == "suspension":
+                    waiting = tuple(map(SuspendedCall.from_dict, entry.data["calls"]))
+                    return cls(entry.id, waiting, _text(entry.data.get("cwd")))
+                data, kind = entry.data, custom_type(entry)
+                if kind == RESOLVED:
+                    decided.setdefault(data["id"], data["decision"])
+                elif kind == ASKED and decided.get(data["id"], "defer") == "defer":
+                    asked.append(entry)
+                elif kind == ASKED and decided[data["id"]] == "allow":
+                    allowed[data["call"]] = _questions(data["questions"]) + allowed.get(data["call"], ())
+            except (KeyError, TypeError, AttributeError) as error:
+                raise SessionCorrupt(f"entry {entry.id!r} is no suspension: {error!r}") from None
+        if not asked:
+            return None
+        return cls(asked[0].id, _asked_calls(asked, decided, allowed, calls), _text(asked[0].data.get("cwd")))
+
+
+def _asked_calls(
+    asked: Sequence[SessionEntry],
+    decided: Mapping[str, str],
+    allowed: Mapping[str, tuple[Question, ...]],
+    calls: Sequence[ToolCall],
+) -> tuple[SuspendedCall, ...]:
+    """Return the calls about which somebody was asked when the process ended, and those that had not started then."""
+    found = {e.data["call"]: SuspendedCall.from_dict({**e.data, "id": e.data["call"]}) for e in reversed(asked)}
+    # a question that was put off says nothing of the other calls, which have gone on since
+    unstarted = asked[0].data.get("unstarted", ()) if asked[0].data["id"] not in decided else ()
+    waiting = []
+    for call in calls:
+        if call.id in found:
+            waiting.append(found[call.id])
+        elif call.id in unstarted:
+            args = call.args or EMPTY
+            redacted = MASK in str(args)
+            waiting.append(SuspendedCall(call.id, call.name, args, (), redacted, allowed.get(call.id, ())))
+    return tuple(waiting)
+
+
+def asked_entry(question_id: str, call: SuspendedCall, unstarted: Sequence[str], cwd: str) -> dict[str, Any]:
+    """Return the data of the ``custom`` entry that is written before somebody is asked about a call.
+
+    Args:
+        question_id: the name of the question.
+        call: the call as it waits.
+        unstarted: the ids of the other calls of the answer that have not started.
+        cwd: the workspace in which the call would run.
+    """
+    about = {**call.to_dict(), "id": question_id, "call": call.id}
+    return {"custom_type": ASKED, **about, "unstarted": list(unstarted), "cwd": cwd}
+
+
+def resolved_entry(question_id: str, call_id: str, decision: ApprovalDecision) -> dict[str, Any]:
+    """Return the data of the ``custom`` entry that is written when somebody has decided about a call."""
+    return {"custom_type": RESOLVED, "id": question_id, "call": call_id, **_told(decision)}
+
+
+def _told(decision: ApprovalDecision) -> dict[str, Any]:
+    """Return a decision as sessions keep it."""
+    told: dict[str, Any] = {"decision": decision.decision, "reason": decision.reason}
+    if (answer := shown_answer(decision)) is not None:
+        told["answer"] = answer
+    if decision.origin is not None:
+        told["origin"] = decision.origin.to_dict()
+    return told
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDecision]) -> dict[str, Any]:
@@ -102,13 +202,7 @@ def decisions_entry(suspension: Suspension, decisions: Mapping[str, ApprovalDeci
 
     After a crash, a call behind this entry without a result runs again only when its tool has ``replay="safe"``.
     """
-    told: dict[str, dict[str, Any]] = {}
-    for call_id, decision in decisions.items():
-        told[call_id] = {"decision": decision.decision, "reason": decision.reason}
-        if (answer := shown_answer(decision)) is not None:
-            told[call_id]["answer"] = answer
-        if decision.origin is not None:
-            told[call_id]["origin"] = decision.origin.to_dict()
+    told = {call_id: _told(decision) for call_id, decision in decisions.items()}
     return {"custom_type": DECISIONS, "suspension": suspension.entry_id, "decisions": told}
 
 
@@ -125,7 +219,7 @@ class Resumption:
     Attributes:
         calls: the calls of the last answer that have no result.
         suspension: the stored suspension; ``None`` when a crash left the calls open.
-        decisions: the decisions by the id of the call.
+        decisions: the decisions by the id of the call, or of a call inside it.
     """
 
     calls: tuple[ToolCall, ...]
@@ -153,10 +247,12 @@ def resumption(
     Raises:
         UsageError: no call is open, a decision names a call that does not wait, or it is neither allow nor deny.
     """
-    given = {call_id: _decision(call_id, value, origin) for call_id, value in (decisions or {}).items()}
-    unknown = set(given) - (suspension.open_calls if suspension is not None else set())
-    if unknown:
-        raise no_such_call(min(unknown), suspension)
+    given: dict[str, ApprovalDecision] = {}
+    for name, value in (decisions or {}).items():
+        found = _named(name, suspension)
+        if not found:
+            raise no_such_call(name, suspension)
+        given |= dict.fromkeys(found, _decision(name, value, origin))
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, ToolResultMessage):
@@ -174,9 +270,20 @@ def resumption(
     raise UsageError("there is nothing to resume: the conversation waits for the user", hint="use chat()")
 
 
+def _named(name: str, suspension: Suspension | None) -> list[str]:
+    """Return the ids of the calls that a decision names: a waiting call, all calls that wait inside it, or one of these."""
+    calls = suspension.calls if suspension is not None else ()
+    for call in calls:
+        if call.id == name:
+            return [waiting.id for waiting in call.waiting]
+    inner = [waiting.id for call in calls for waiting in call.inner]
+    tails = [one for one in inner if one.rpartition("/")[2] == name]
+    return [name] if name in inner else tails if len(tails) == 1 else []
+
+
 def no_such_call(name: str, suspension: Suspension | None) -> UsageError:
     """Return the error for a decision about a call that does not wait, with close matches of its id."""
-    waiting = sorted(suspension.open_calls) if suspension is not None else []
+    waiting = sorted({c.id for call in suspension.calls for c in (call, *call.inner)}) if suspension is not None else []
     close = close_matches(name, waiting)
     hint = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else f"calls that wait: {', '.join(waiting)}"
     return UsageError(f"no call {name!r} waits for a decision", hint=hint if waiting else "none does")

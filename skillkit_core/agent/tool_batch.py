@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import interrupts
+from ..frozen import EMPTY
 from ..host.secrets import MASK
 from ..messages import Outcome, ToolCall, ToolResultMessage
 from ..tools import Tool
@@ -48,7 +49,7 @@ class ToolBatch:
                 self._find,
                 self._updates,
                 resume.stored(call.id) if resume is not None else None,
-                resume.decisions.get(call.id) if resume is not None else None,
+                resume.decisions if resume is not None else EMPTY,
             )
             for i, call in enumerate(calls)
         ]
@@ -88,19 +89,21 @@ class ToolBatch:
                 return
             if call.result is not None:
                 continue
-            await call.prepare()
-            # later calls may build on the call that waits
-            if call.deferred is not None:
-                for later in self.calls[i + 1 :]:
-                    await later.wait()
-                return
-            if call.result is None:
+            await call.prepare(self.calls[i:])
+            if call.result is None and call.deferred is None:
                 await self._execute([call])
+            if not call.waiting:
+                continue
+            # later calls may build on the call that waits
+            for later in self.calls[i + 1 :]:
+                if later.result is None:
+                    await later.wait()
+            return
 
     async def _at_once(self, steered: Callable[[], bool]) -> None:
         for call in self.calls:
             if call.result is None:
-                await call.prepare()
+                await call.prepare(self.calls)
         if steered():
             await self.skip()
             return
@@ -164,18 +167,20 @@ class ToolBatch:
     @property
     def suspended(self) -> list[SuspendedCall]:
         """The calls that wait for a decision, as the session persists them."""
-        return [c.suspended(c.deferred) for c in self.calls if c.deferred is not None and c.result is None]
+        return [c.suspended(c.deferred or ()) for c in self.calls if c.waiting]
 
     async def deny_waiting(self, reason: str) -> None:
         """Deny every call that waits for a decision."""
         for call in self.calls:
-            if call.deferred is not None and call.result is None:
+            if call.waiting:
                 await call.deny_waiting(reason)
 
     async def deny_all(self, reason: str) -> None:
-        """Deny every call of a batch that an earlier run has suspended."""
+        """Deny every call of a batch that an earlier run has suspended; the calls that a crash left open are interrupted."""
+        await self.interrupt_unsafe()
         for call in self.calls:
-            await call.deny_waiting(reason)
+            if call.result is None:
+                await call.deny_waiting(reason)
 
     async def interrupt_waiting(self) -> list[ToolResultMessage]:
         """Give every call that waits for a decision the outcome ``interrupted``; return their results."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..abort import AbortSignal
-from ..contracts.approver import ApprovalDecision, ApprovalRequest, Approver, Question
+from ..contracts.approver import ApprovalDecision, ApprovalRequest, Question
 from ..contracts.tool_executor import ToolExecutor
 from ..descriptors import load_object
-from ..errors import NoActiveRun, SkillKitError, ToolError, close_matches, in_words
+from ..errors import NoActiveRun, SkillKitError, Suspended, ToolError, UsageError, close_matches, in_words
 from ..events.results import NO_ANSWER, UNSET, EventResult, ToolResultEventResult
 from ..events.subscriptions import GuardFailed
 from ..events.tool_call import ToolCallDecision, same_json
@@ -46,6 +46,7 @@ from ..messages import (
 )
 from ..models import TokenUsage
 from ..tools import Tool, ToolOutput
+from .approval import KeptQuestion, approvers_of, ask_approvers, question_id
 from .around import wrapped
 from .containment import run_in_thread
 from .nesting import enter
@@ -75,8 +76,8 @@ class ToolCallRun:
     """
 
     __slots__ = (
-        "_answer", "_bus", "_ctx", "_decision", "_ended", "_find", "_guards", "_index", "_of", "_run", "_started",
-        "_stored", "_substitute", "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
+        "_allowed", "_answer", "_below", "_bus", "_ctx", "_decisions", "_ended", "_find", "_guards", "_index", "_inner", "_of",
+        "_run", "_started", "_stored", "_substitute", "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
     )  # fmt: skip
 
     def __init__(
@@ -87,7 +88,7 @@ class ToolCallRun:
         find: FindTool,
         updates: ToolUpdates,
         stored: SuspendedCall | None = None,
-        decision: ApprovalDecision | None = None,
+        decisions: Mapping[str, ApprovalDecision] = EMPTY,
     ) -> None:
         self.call = call
         self.args: Mapping[str, Any] = EMPTY
@@ -101,16 +102,23 @@ class ToolCallRun:
         self._updates = updates
         self._stored = stored
         # a decision counts only for the stored arguments
-        self._decision = decision
+        self._decisions = decisions
+        self._below: tuple[str, ...] = ()
+        self._inner: tuple[SuspendedCall, ...] = ()
         self._answer: Mapping[str, Any] | None = None
+        self._allowed: tuple[Question, ...] = ()
         self._tool: Tool | None = None
         self._substitute: Any = UNSET
         self._guards: Mapping[str, str] = EMPTY
         self._ctx: CallContext | None = None
         self._started = self._ended = False
 
-    async def prepare(self) -> None:
-        """Check the call, ask the guards and the approvers, and start the call or give it an error as its result."""
+    async def prepare(self, others: Sequence[ToolCallRun] = ()) -> None:
+        """Check the call, ask the guards and the approvers, and start the call or give it an error as its result.
+
+        Args:
+            others: calls of the batch; those without a result have not started.
+        """
         problem = self._check()
         if problem is not None:
             await self.refuse(Outcome.error, problem)
@@ -120,7 +128,7 @@ class ToolCallRun:
             await self.refuse(*refusal)
             return
         if questions or self._stored is not None:
-            answer = await self._approval(questions)
+            answer = await self._approval(questions, others)
             if answer.decision == "deny":
                 await self.deny(answer)
             if answer.decision != "allow":
@@ -183,52 +191,58 @@ class ToolCallRun:
         self._substitute = decision.result
         return decision.questions, None
 
-    async def _approval(self, questions: Sequence[Question]) -> ApprovalDecision:
+    async def _approval(self, questions: Sequence[Question], others: Sequence[ToolCallRun]) -> ApprovalDecision:
         """Return the decision about the call with its current arguments: given to ``resume``, remembered, or asked for now."""
-        stored, decided = self._stored, self._decision
+        stored, decided = self._stored, self._decisions.get(self.call.id)
         if stored is not None:
-            fresh = tuple(q for q in questions if q not in stored.questions)
+            own, same = stored.own_questions, same_json(self.args, stored.args)
             if decided is not None and decided.decision == "deny":
-                return await self._resolve(stored.questions, decided)
-            if decided is not None and same_json(self.args, stored.args):
-                await self._resolve(stored.questions, decided)
+                return await self._resolve(own, decided)
+            self._allowed = stored.allowed if same else ()
+            fresh = tuple(q for q in questions if q not in own and q not in self._allowed)
+            if decided is not None and same:
+                await self._resolve(own, decided)
                 questions = fresh
             else:
                 # no decision covers the current arguments, so the stored questions count also when their guard is gone
-                questions = (*stored.questions, *fresh)
+                questions = (*own, *fresh)
         sticky = self._run.outermost.agent.conversation.sticky_approvals
         if all(q.key is not None and (self.call.name, q.plugin, q.key) in sticky for q in questions):
             return ApprovalDecision("allow")
-        await self._fire(ApprovalRequestEvent, questions=tuple(q.text for q in questions))
-        answer = await self._resolve(questions, await self._ask_approvers(questions))
+        answer = await self._ask_approvers(questions, others)
         if answer.decision == "defer":
             self.deferred = tuple(questions)
         return answer
 
-    async def _ask_approvers(self, questions: Sequence[Question]) -> ApprovalDecision:
-        """Ask the approvers of the run and its ancestors, who must all agree; return the decision."""
+    async def _ask_approvers(self, questions: Sequence[Question], others: Sequence[ToolCallRun]) -> ApprovalDecision:
+        """Keep the questions in the session, and ask the approvers; return the decision."""
         run = self._run
-        answer = unasked = ApprovalDecision("deny", "nobody can be asked: " + "; ".join(q.text for q in questions))
-        for asking in run.ancestors():
-            approver = asking.config.approver
-            if approver is None and asking.parent is not None:
-                continue
-            if approver is None:
-                approver = await asking.agent.host.find_approver(asking.config)
-            if approver is None:
-                return unasked
-            args, path = copied(self.args), run.agent.events.agent_path
-            answer = await _answer_of(approver, ApprovalRequest(self.call.name, self.call.id, args, questions, path))
-            if answer.decision != "allow":
-                break
-        if answer.decision == "defer" and run.parent is not None:
-            return ApprovalDecision("deny", "an agent inside another run cannot wait for a decision")
-        return answer
+        approvers = await approvers_of(run)
+        kept = KeptQuestion(run, self.suspended(tuple(questions)))
+        if approvers:
+            await kept.keep([other.call.id for other in others if other is not self and other.result is None])
+        args, path, known = copied(self.args), run.agent.events.agent_path, (kept.id, kept.deferrable)
+        request = ApprovalRequest(self.call.name, self.call.id, args, questions, path, *known)
+        await self._fire(
+            ApprovalRequestEvent,
+            id=kept.id,
+            questions=tuple(q.text for q in questions),
+            asked=tuple(questions),
+            rememberable=request.rememberable,
+            deferrable=kept.deferrable,
+        )
+        answer = await ask_approvers(approvers, request)
+        return await self._resolve(questions, answer, kept if approvers else None)
 
-    async def _resolve(self, questions: Sequence[Question], answer: ApprovalDecision) -> ApprovalDecision:
-        """Emit ``approval_resolved``; remember an approval with ``remember``; return ``answer``."""
+    async def _resolve(
+        self, questions: Sequence[Question], answer: ApprovalDecision, kept: KeptQuestion | None = None
+    ) -> ApprovalDecision:
+        """Write the decision, emit ``approval_resolved``, and remember an approval; return ``answer``."""
+        if kept is not None:
+            await kept.resolve(answer)
         await self._fire(
             ApprovalResolvedEvent,
+            id=question_id(self._run, self.call.id),
             questions=tuple(q.text for q in questions),
             decision=answer.decision,
             reason=answer.reason,
@@ -236,17 +250,26 @@ class ToolCallRun:
             answers=shown_answer(answer),
             origin=answer.origin,
         )
-        if answer.decision == "allow" and answer.answer is not None:
+        if answer.decision != "allow":
+            return answer
+        self._allowed += tuple(questions)
+        if answer.answer is not None:
             self._answer = answer.answer
-        if answer.decision == "allow" and answer.remember:
+        if answer.remember:
             keys = {(self.call.name, q.plugin, q.key) for q in questions if q.key is not None}
             self._run.outermost.agent.conversation.sticky_approvals.update(keys)
         return answer
 
+    @property
+    def waiting(self) -> bool:
+        """True when the call waits for a decision."""
+        return self.deferred is not None and self.result is None
+
     async def wait(self) -> None:
         """Defer the call, because it may build on an earlier call that waits; the guards' questions are kept with it."""
         if self._stored is not None:
-            self.deferred = self._stored.questions
+            self.deferred, self._allowed = self._stored.questions, self._stored.allowed
+            self._below, self._inner = self._stored.below, self._stored.inner
         elif self._check() is None and "before_tool_call" in self._bus.table:
             self.deferred, _ = await self._ask_guards()
         if not self.deferred:
@@ -256,7 +279,9 @@ class ToolCallRun:
         """Return what the session keeps of a call that waits."""
         args, stored = self.args or self.call.args or EMPTY, self._stored
         redacted = self._run.redact(args) is not args or (stored is not None and stored.redacted)
-        return SuspendedCall(self.call.id, self.call.name, args, questions, redacted)
+        return SuspendedCall(
+            self.call.id, self.call.name, args, questions, redacted, self._allowed, self._below, self._inner
+        )
 
     async def deny(self, answer: ApprovalDecision) -> None:
         """Give the call the outcome ``denied``."""
@@ -281,7 +306,11 @@ class ToolCallRun:
             output = _as_output(self._substitute)
             outcome = Outcome.error if output.is_error else Outcome.ok
         else:
-            output, outcome = await self._run_tool()
+            try:
+                output, outcome = await self._run_tool()
+            except Suspended as waiting:
+                await self._wait_below(waiting)
+                return
         # an abort gave the call its result before the tool answered
         if self.result is not None:
             return
@@ -294,7 +323,7 @@ class ToolCallRun:
     async def _run_tool(self) -> Answer:
         run, tool, args = self._run, self._tool, self.args
         assert tool is not None
-        ctx = self._ctx = CallContext(run, tool.name, self.call.id, self._updates, self._answer)
+        ctx = self._ctx = CallContext(run, self, self._updates, self._answer)
         enter(run, ctx)  # no leave(): the task ends with the call
         executor = run.executor or IN_PROCESS
 
@@ -319,9 +348,50 @@ class ToolCallRun:
             if task is None or task.cancelling():
                 raise
             return ToolOutput(f"The tool was cancelled from the inside: {error}", is_error=True), Outcome.error
+        except Suspended:
+            raise
         except Exception as error:  # noqa: BLE001 - a tool's failure is a result (spec, section 9.20)
             said = str(error) if isinstance(error, SkillKitError) else in_words(error)
             return ToolOutput(said, is_error=True), Outcome.error
+
+    def waits(self, below: tuple[str, ...], inner: tuple[SuspendedCall, ...]) -> SuspendedCall:
+        """Return what the session keeps of the call while agents inside the call wait."""
+        questions = tuple(question for call in inner for question in call.questions)
+        return replace(self.suspended(questions), below=below, inner=inner)
+
+    async def _wait_below(self, waiting: Suspended) -> None:
+        """Let the call wait with the agent inside the call; emit ``tool_execution_end`` for this attempt."""
+        if self.result is not None:
+            return
+        session, calls = waiting.session_id, waiting.suspension.calls
+        asked = [call for call in calls if call.questions]
+        self._below = (session, *(below for call in asked for below in call.below))
+        self._inner = tuple(
+            inner if call.inner else replace(inner, id=f"{session}/{inner.id}")
+            for call in asked
+            for inner in call.waiting
+        )
+        self.deferred = tuple(question for call in asked for question in call.questions)
+        if self._ctx is not None:
+            self._ctx.close()
+        await self._updates.drain()
+        self._ended = True
+        await self._fire(ToolExecutionEndEvent, outcome=Outcome.suspended, guards=self._guards)
+
+    @property
+    def suspends(self) -> bool:
+        """True when the call can wait for agents inside the call."""
+        return self._tool is not None and self._tool.suspends
+
+    @property
+    def below(self) -> tuple[str, ...]:
+        """The sessions of agents inside the call that wait, when the call is resumed."""
+        return self._stored.below if self._stored is not None else ()
+
+    @property
+    def decisions(self) -> Mapping[str, ApprovalDecision]:
+        """The decisions that were given to the resumed run, by call."""
+        return self._decisions
 
     async def _patched(self, output: ToolOutput, outcome: Outcome, duration: float) -> Answer:
         """Emit ``after_tool_result``; return the output and the outcome with the changes of the handlers."""
@@ -363,8 +433,8 @@ class ToolCallRun:
 
     @property
     def ended(self) -> bool:
-        """True when ``tool_execution_end`` was emitted."""
-        return self._ended
+        """True when the call has its result and ``tool_execution_end`` was emitted."""
+        return self._ended and self.result is not None
 
     async def _finish(self, output: ToolOutput, outcome: Outcome, duration: float) -> None:
         """Set the result of the call, unless the call has one; record the usage; emit ``tool_execution_end``."""
@@ -402,6 +472,8 @@ class ToolCallRun:
         return tuple(blocks)
 
     async def _end(self, result: ToolResultMessage, details: Any, duration: float) -> None:
+        if self._ended:  # the call waited for an agent inside it
+            return
         self._ended = True
         await self._fire(
             ToolExecutionEndEvent,
@@ -412,16 +484,6 @@ class ToolCallRun:
             duration=duration,
             guards=self._guards,
         )
-
-
-async def _answer_of(approver: Approver, request: ApprovalRequest) -> ApprovalDecision:
-    try:
-        answer = await approver.approve(request)
-        if not isinstance(answer, ApprovalDecision) or answer.decision not in ("allow", "deny", "defer"):
-            raise TypeError(f"it answered {answer!r} instead of an ApprovalDecision of allow, deny or defer")
-    except Exception as error:  # noqa: BLE001 - fails closed: the failure of an approver is a denial
-        return ApprovalDecision("deny", f"the approver failed: {in_words(error)}")
-    return answer
 
 
 class InProcessExecutor(ToolExecutor):
@@ -450,18 +512,19 @@ class CallContext:
     """The context of a running tool (:class:`~skillkit_core.tools.ToolContext`)."""
 
     __slots__ = (
-        "_n", "_nested", "_updates", "agent", "agent_path", "answer", "cwd", "session_id", "settled", "signal",
+        "_call", "_n", "_nested", "_updates", "agent", "agent_path", "answer", "cwd", "session_id", "settled", "signal",
         "tool_call_id", "tool_name", "ui",
     )  # fmt: skip
 
     def __init__(
-        self, run: Run, tool_name: str, call_id: str, updates: ToolUpdates, answer: Mapping[str, Any] | None = None
+        self, run: Run, call: ToolCallRun, updates: ToolUpdates, answer: Mapping[str, Any] | None = None
     ) -> None:
+        self._call: ToolCallRun | None = call
         self.agent: AgentRunner = run.agent
         self.ui = run.agent.ui
         self.answer = answer
-        self.tool_name = tool_name
-        self.tool_call_id = call_id
+        self.tool_name = call.call.name
+        self.tool_call_id = call.call.id
         self.signal: AbortSignal = run.signal
         self.cwd: Path = run.cwd
         self.session_id = run.session.id
@@ -489,9 +552,21 @@ class CallContext:
         """Add the usage of a run inside the call, which the usage ledger has recorded already."""
         self._nested = self._nested + usage
 
+    @property
+    def call(self) -> ToolCallRun:
+        """The call; raise :class:`UsageError` when the call is over."""
+        if self._call is None:
+            raise UsageError("the tool call is over")
+        return self._call
+
+    @property
+    def below(self) -> tuple[str, ...]:
+        """The sessions of the agents that this call started and that wait."""
+        return self.call.below
+
     def close(self) -> TokenUsage:
         """End the updates of the call; return the usage of the runs inside the call."""
-        self.settled = True
+        self.settled, self._call = True, None
         return self._nested
 
 

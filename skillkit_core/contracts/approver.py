@@ -40,6 +40,8 @@ class ApprovalRequest:
         args: arguments that will run.
         questions: questions of the guards, in the order of the guards.
         agent_path: ``("main",)``, or deeper for a call of a nested run.
+        id: the name of the request, which events, sessions and ``resume`` of the outermost session know too.
+        deferrable: the decision can be put off. Otherwise ``defer`` is a denial, so a front end does not offer it.
     """
 
     tool_name: str
@@ -47,6 +49,13 @@ class ApprovalRequest:
     args: Mapping[str, Any]
     questions: Sequence[Question]
     agent_path: tuple[str, ...] = ("main",)
+    id: str = ""
+    deferrable: bool = True
+
+    @property
+    def rememberable(self) -> bool:
+        """True when a decision can hold for later calls: every question has a key."""
+        return all(question.key is not None for question in self.questions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from ..frozen import EMPTY
 SESSION_VERSION = 1
 DRIVEN = "driven"  # the ``custom_type`` of the entry at which a driver begins with an input, and of one at its end
 DECISIONS = "suspension_decisions"  # the ``custom_type`` of the entry that ends a suspension
+ASKED, RESOLVED = "approval_asked", "approval_resolved"  # of the entries before and after somebody is asked
 OFF_PATH = frozenset({"label", "leaf", "partial", "session_info", "usage"})  # types of entries that no entry follows
 ENTRY_TYPES = OFF_PATH | {
     "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "suspension",
@@ -312,12 +313,24 @@ def no_collection() -> Iterator[None]:
 def find_suspension(
     entry: SessionEntry | None, parent: Callable[[SessionEntry], SessionEntry | None]
 ) -> SessionEntry | None:
-    """Return the ``suspension`` entry that counts at the leaf ``entry``, or ``None`` if the conversation went on since."""
-    while entry is not None and not _goes_on(entry):
-        if entry.type == "suspension":
-            return entry
-        entry = parent(entry)
+    """Return the entry by which calls wait at the leaf ``entry``, or ``None`` if the conversation went on since.
+
+    It is a ``suspension``, or the newest ``approval_asked`` that no ``approval_resolved`` follows.
+    """
+    resolved: set[Any] = set()
+    for found in since_last_word(entry, parent):
+        if _waits(found, resolved):
+            return found
     return None
+
+
+def since_last_word(
+    entry: SessionEntry | None, parent: Callable[[SessionEntry], SessionEntry | None]
+) -> Iterator[SessionEntry]:
+    """Yield the entries from the leaf ``entry`` back to the one with which the conversation went on last."""
+    while entry is not None and not _goes_on(entry):
+        yield entry
+        entry = parent(entry)
 
 
 def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
@@ -327,10 +340,11 @@ def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
         newest_first: all entries, beginning with the one that was written last.
     """
     wanted: str | None = None  # the next entry of the walk from the leaf; ``None``: the leaf itself
+    resolved: set[Any] = set()
     for entry in newest_first:
         if wanted is not None and entry.id != wanted:
             continue
-        if entry.type == "suspension":
+        if _waits(entry, resolved):
             return True
         if wanted is None and entry.type in OFF_PATH and entry.type != "leaf":
             continue
@@ -340,9 +354,25 @@ def suspended_at_end(newest_first: Iterable[SessionEntry]) -> bool:
     return False
 
 
+def custom_type(entry: SessionEntry) -> str | None:
+    """Return the ``custom_type`` of a ``custom`` entry; ``None``: the entry is of another type."""
+    found = entry.data.get("custom_type") if entry.type == "custom" else None
+    return found if isinstance(found, str) else None
+
+
 def is_decision(entry: SessionEntry) -> bool:
     """Return whether an entry holds the decision about calls that waited."""
-    return entry.type == "custom" and entry.data.get("custom_type") == DECISIONS
+    return custom_type(entry) == DECISIONS
+
+
+def _waits(entry: SessionEntry, resolved: set[Any]) -> bool:
+    """Return whether calls wait because of an entry; add the question that the entry resolves to ``resolved``."""
+    if entry.type == "suspension":
+        return True
+    kind = custom_type(entry)
+    if kind == RESOLVED and entry.data.get("decision") != "defer":
+        resolved.add(entry.data.get("id"))
+    return kind == ASKED and entry.data.get("id") not in resolved
 
 
 def _goes_on(entry: SessionEntry) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ..abort import AbortSignal
+from ..contracts.approver import Question
 from ..errors import UnknownName
 from ..frozen import EMPTY
 from ..messages import AgentMessage, AssistantMessage, Block, Origin, Outcome, ToolResultMessage, UserMessage
@@ -503,11 +504,24 @@ class UsageEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequestEvent(ToolEvent):
-    """Guards ask for the approval of a tool call."""
+    """Guards ask for the approval of a tool call. The question is in the session already, where the run can wait for it.
+
+    Attributes:
+        id: the name of the question: the id of the call, for a nested run with the id of its session in front.
+        args: arguments that would run.
+        questions: what the guards ask, as a person reads it.
+        asked: the questions themselves, with plugin, key and rule.
+        rememberable: a decision can hold for later calls.
+        deferrable: the decision can be put off.
+    """
 
     type = "approval_request"
+    id: str = ""
     args: Mapping[str, Any] = EMPTY
     questions: tuple[str, ...] = ()
+    asked: tuple[Question, ...] = ()
+    rememberable: bool = False
+    deferrable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -515,6 +529,7 @@ class ApprovalResolvedEvent(ToolEvent):
     """An approval is decided.
 
     Attributes:
+        id: the name of the question, as in ``approval_request``.
         args: arguments that would run.
         questions: questions of the guards.
         decision: ``allow``, ``deny`` or ``defer``.
@@ -525,6 +540,7 @@ class ApprovalResolvedEvent(ToolEvent):
     """
 
     type = "approval_resolved"
+    id: str = ""
     args: Mapping[str, Any] = EMPTY
     questions: tuple[str, ...] = ()
     decision: str = "deny"

@@ -434,7 +434,7 @@ export interface AgentStartEvent {
   parent_tool_call_id?: string;
 }
 
-/** Guards ask for the approval of a tool call. */
+/** Guards ask for the approval of a tool call. The question is in the session already, where the run can wait for it. */
 export interface ApprovalRequestEvent {
   type: "approval_request";
   session_id?: string;
@@ -444,8 +444,12 @@ export interface ApprovalRequestEvent {
   ts?: number;
   tool_name?: string;
   tool_call_id?: string;
+  id?: string;
   args?: Record<string, unknown>;
   questions?: string[];
+  asked?: unknown[];
+  rememberable?: boolean;
+  deferrable?: boolean;
 }
 
 /** An approval is decided. */
@@ -458,6 +462,7 @@ export interface ApprovalResolvedEvent {
   ts?: number;
   tool_name?: string;
   tool_call_id?: string;
+  id?: string;
   args?: Record<string, unknown>;
   questions?: string[];
   decision?: string;

@@ -147,7 +147,7 @@ def test_a_question_suspends_a_run_and_is_answered_later(kit: Any, go: Any, tmp_
         second = agent("done", session=session, asks=asks)
         await second.resume({waiting: ApprovalDecision("allow", answer=given)})
         assert [m.text for m in kit.results(second)] == [f"the answer is {dict(given)}"]
-        (kept,) = [e.data["decisions"][waiting] for e in second.session.entries if e.type == "custom"]
+        (kept,) = [e.data["decisions"][waiting] for e in second.session.entries if "decisions" in e.data]
         assert kept == {"decision": "allow", "reason": "", "answer": ANSWER}
         assert [event.answers for event in asks.resolved] == [ANSWER]
 

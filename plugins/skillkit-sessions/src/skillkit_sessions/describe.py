@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, is_decision
+from skillkit_core.contracts.session_store import (
+    ASKED,
+    DECISIONS,
+    RESOLVED,
+    SessionEntry,
+    SessionHeader,
+    custom_type,
+    is_decision,
+)
 
 from .branches import role_of
 
@@ -48,7 +56,8 @@ class Part:
 def title_of(entry: SessionEntry) -> str:
     """Who or what an entry is, in a word or two."""
     role = role_of(entry)
-    return "decision" if is_decision(entry) else _TITLES.get(role, role)
+    kind = custom_type(entry)
+    return "question" if kind == ASKED else "decision" if kind in (DECISIONS, RESOLVED) else _TITLES.get(role, role)
 
 
 def parts_of(entry: SessionEntry) -> Iterator[Part]:
@@ -73,6 +82,10 @@ def parts_of(entry: SessionEntry) -> Iterator[Part]:
         yield Part("text", str(entry.data.get("thinking_level", "")))
     elif entry.type == "suspension":
         yield from _waiting(entry.data)
+    elif custom_type(entry) == ASKED:
+        yield from _waiting({"calls": [{**entry.data, "id": entry.data.get("call")}]})
+    elif custom_type(entry) == RESOLVED:
+        yield from _decided({"decisions": {str(entry.data.get("call")): entry.data}})
     elif is_decision(entry):
         yield from _decided(entry.data)
     elif entry.type == "label":
