@@ -323,7 +323,7 @@ class ToolCallRun:
     async def _run_tool(self) -> Answer:
         run, tool, args = self._run, self._tool, self.args
         assert tool is not None
-        ctx = self._ctx = CallContext(run, self, self._updates, self._answer)
+        ctx = self._ctx = CallContext(run, self, tool.name, self._updates, self._answer)
         enter(run, ctx)  # no leave(): the task ends with the call
         executor = run.executor or IN_PROCESS
 
@@ -517,13 +517,18 @@ class CallContext:
     )  # fmt: skip
 
     def __init__(
-        self, run: Run, call: ToolCallRun, updates: ToolUpdates, answer: Mapping[str, Any] | None = None
+        self,
+        run: Run,
+        call: ToolCallRun,
+        tool_name: str,
+        updates: ToolUpdates,
+        answer: Mapping[str, Any] | None = None,
     ) -> None:
         self._call: ToolCallRun | None = call
         self.agent: AgentRunner = run.agent
         self.ui = run.agent.ui
         self.answer = answer
-        self.tool_name = call.call.name
+        self.tool_name = tool_name
         self.tool_call_id = call.call.id
         self.signal: AbortSignal = run.signal
         self.cwd: Path = run.cwd

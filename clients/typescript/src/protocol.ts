@@ -514,7 +514,7 @@ export interface BeforeCompactEvent {
   signal?: unknown;
 }
 
-/** A request to a model is about to be made: of a turn, also a retry, or of a compaction. */
+/** A request to a model is about to be made: of a turn, of a compaction, or of a plugin; also a retry. */
 export interface BeforeModelRequestEvent {
   type: "before_model_request";
   session_id?: string;
@@ -526,6 +526,8 @@ export interface BeforeModelRequestEvent {
   model?: unknown;
   provider?: string;
   purpose?: string;
+  attempt?: number;
+  first?: string;
   tokens?: number;
   max_output?: number;
   runs?: string[];
