@@ -20,12 +20,21 @@ from skillkit_core.settings.schema import CoreSettings, model_of
 MADE_UP = {"RouterAdapter"}
 
 
-@pytest.fixture(scope="module")
-def generator():
-    spec = importlib.util.spec_from_file_location("generate_hooks", ROOT / "docs" / "generate_hooks.py")
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def generator():
+    return script("generate_hooks")
+
+
+def test_the_page_of_public_names_is_what_the_code_says():
+    public = script("generate_public")
+    assert public.PAGE.read_text(encoding="utf-8") == public.page(), "run 'python docs/generate_public.py'"
 
 
 def test_the_pages_are_what_the_code_says(generator):
