@@ -11,11 +11,11 @@ from .hosts import Unclear as UnclearHost, host_of, names_host
 from .operands import files_of, only_reads
 from .options import harmless_variable, runs_scripts, takes_over, unruly
 from .paths import Unclear, inside, places
-from .programs import program_of, words_of
+from .programs import known, program_of
 from .request import Decision, Request
 from .rules import CommandPattern, Rule, Rules, command_pattern
 from .shell import Command, Line, Redirect, Word, parse
-from .wrappers import SHELLS, Inner, inner_of
+from .wrappers import Inner, inner_of
 
 __all__ = ["decide_line"]
 
@@ -23,14 +23,8 @@ _RANK = {"allow": 0, "ask": 1, "deny": 2}
 _DEEPEST = 5
 _NO_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/zero", "/dev/urandom")
 _MOVES = frozenset({"cd", "pushd", "chdir"})
-# an answer for one subcommand may hold for all of its arguments
-_WITH_SUBCOMMANDS = words_of("""
-    bundle cargo docker dotnet gh git go gradle hatch just kubectl make mvn npm nox pip pnpm poetry rake task terraform
-    tox uv yarn
-""")
 # subcommands behind which anything may stand: an answer holds for what stands there
 _RUNS_ANYTHING = frozenset({"dlx", "exec", "run", "x"})
-_SPEAKS = frozenset({"echo", "printf", "true", "false", ":", "test", "["})
 
 
 def decide_line(rules: Rules, request: Request) -> Decision:
@@ -174,7 +168,7 @@ class _Judge:
     def _covers(self, rule: Rule, words: Sequence[Word]) -> bool:
         pattern = command_pattern(rule.spec or "")
         needed = len(words) if pattern.exact else len(pattern.head)
-        if any(not w.known or w.glob for w in words[:needed]) and program_of(words[0]) not in _SPEAKS:
+        if any(not w.known or w.glob for w in words[:needed]) and "speaks" not in known(program_of(words[0])).tags:
             return False
         return pattern.covers([w.text for w in words])
 
@@ -211,14 +205,14 @@ class _Judge:
             if found.outcome == "ask" and not found.rule and operand.writes and self._is_inside(operand.word):
                 continue
             yield found
-        known = {id(o.word) for o in listed}
-        if name in _SPEAKS:
+        judged = {id(o.word) for o in listed}
+        if "speaks" in known(name).tags:
             return
         for word in words[1:]:
             for text in (word.text, word.text.partition("=")[2]):
                 if "://" in text:
                     yield from self._address(text, name)
-                elif id(word) not in known and text and word.known and not text.startswith("-"):
+                elif id(word) not in judged and text and word.known and not text.startswith("-"):
                     yield from self._mentioned(text, name)
 
     def _mentioned(self, text: str, name: str) -> Iterator[Decision]:
@@ -387,11 +381,21 @@ def _offer(words: Sequence[Word]) -> tuple[str, ...]:
     if not _all_known(words):
         return ()
     texts = [w.text for w in words]
-    if texts[0] in _WITH_SUBCOMMANDS and len(texts) > 1 and texts[1].replace("-", "").isalnum() and texts[1][0] != "-":
+    if (
+        "subcommands" in known(texts[0]).tags
+        and len(texts) > 1
+        and texts[1].replace("-", "").isalnum()
+        and texts[1][0] != "-"
+    ):
         if texts[1] not in _RUNS_ANYTHING:
             return (f"Bash({joined(texts[:2])}:*)",)
         behind = texts[2] if len(texts) > 2 else "-"
-        if texts[0] in ("docker", "kubectl") or behind[:1] == "-" or behind in SHELLS or runs_scripts(behind):
+        if (
+            texts[0] in ("docker", "kubectl")
+            or behind[:1] == "-"
+            or "shell" in known(behind).tags
+            or runs_scripts(behind)
+        ):
             return _exactly(words)
         return (f"Bash({joined(texts[:3])}:*)",)
     return (f"Bash({texts[0]}:*)",) if only_reads(words) else _exactly(words)

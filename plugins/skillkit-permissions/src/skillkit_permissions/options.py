@@ -5,21 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from .programs import ALIKE, SPEAKERS, VERSIONED, program_of, table_of, words_of
+from .programs import known, plain_name, program_of, words_of
 from .shell import Word
+from .tables import GIT, GIT_BEFORE, GIT_RUNS, HARMLESS_VARIABLES, TAKING_OVER
 
 __all__ = ["harmless_variable", "is_option", "runs_scripts", "takes_over", "unruly"]
 
-_HARMLESS = words_of("""
-    CGO_ENABLED CI CLICOLOR COLORTERM COLUMNS FORCE_COLOR GOARCH GOOS GREP_COLOR GREP_COLORS HISTSIZE LANG
-    LANGUAGE LINES LS_COLORS NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING
-    PYTHONUNBUFFERED PYTHONUTF8 RUST_BACKTRACE RUST_LOG SOURCE_DATE_EPOCH TERM TMOUT TZ
-""")
-_TAKES_OVER = re.compile(
-    r"PATH|LD_.*|DYLD_.*|BASH_.*|ENV|IFS|SHELL|SHELLOPTS|BASHOPTS|PS[0-9]|PROMPT_COMMAND|CDPATH|HOME|GIT_.*|SSH_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER"
-    r"|LESS.*|NODE_.*|NPM_.*|npm_.*|PYTHON.*|PERL.*|RUBY.*|RUSTC.*|CARGO_.*|JAVA_.*|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|MAVEN_.*|GRADLE_.*"
-    r"|MAKE.*|GNUMAKEFLAGS|CC|CXX|LUA_.*|GCONV_PATH|TAR_OPTIONS|RSYNC_.*|CVS_.*|DOCKER_.*|.*_COMMAND|.*_ASKPASS|.*_WRAPPER"
-)
+_HARMLESS = words_of(HARMLESS_VARIABLES)
+_TAKES_OVER = re.compile("|".join(TAKING_OVER.replace("*", ".*").split()))
+_GIT_BEFORE = words_of(GIT_BEFORE)
 
 
 def harmless_variable(name: str) -> bool:
@@ -34,96 +28,9 @@ def takes_over(name: str) -> bool:
 
 def runs_scripts(name: str) -> bool:
     """Return whether a program is an interpreter, of whatever version."""
-    versioned = VERSIONED.match(name)
-    return ALIKE.get(name, versioned[1] if versioned else name) in _INTERPRETERS
+    return "interpreter" in known(plain_name(name)).tags
 
 
-# long options also as --name=value; a short one also with its value joined, or among others in one word
-_RUNS = table_of("""
-    7z -si
-    Rscript -e
-    apt -o --option -c
-    bat --pager
-    bun -e --eval -p
-    cargo --config -Z
-    curl -K --config --engine
-    date -s --set -f --file
-    delta --pager
-    deno eval
-    dpkg --pre-invoke --post-invoke --status-logger -i --install
-    emacs --eval -eval -l --load -f --funcall --script -batch --batch
-    file -C -m --magic-file --compile
-    fzf --bind --preview --with-shell
-    gcc -fplugin -wrapper -specs --specs -B
-    gdb -ex -x --eval-command --command -iex -ix
-    go -exec -toolexec -vettool -modfile -overlay
-    hostname -F
-    journalctl --pager
-    jq -L --library-path
-    ld -plugin --plugin
-    less -k --lesskey-file --lesskey-src --lesskey-content -o -O --log-file --LOG-FILE
-    lua -e -l
-    make --eval -E
-    man -P --pager -H --html -C --config-file -X -T -l
-    mysql -e --execute --init-command --pager
-    nc -e -c --exec --sh-exec --lua-exec
-    nmap --script --script-args -iL
-    node -e --eval -p --print -r --require --import --loader --experimental-loader
-    npm --script-shell --node-options -C --prefix --globalconfig --userconfig -c --call --viewer --editor --git
-        --shell exec x explore edit
-    openssl -engine engine -provider -provider-path
-    osascript -e
-    perl -e -E -M -m -I -x -i
-    php -r -B -E -R -F -d --run
-    pip --python --config-settings
-    psql -c -f --command --file
-    pytest -p -c --rootdir --confcutdir
-    python -c
-    rg --pre --hostname-bin --search-zip
-    rsync -e --rsh --rsync-path -M --remote-option --daemon --config
-    ruby -e -r -I -i
-    scp -o -F -S -D
-    sftp -o -F -S -D -b
-    sort --compress-program --files0-from
-    sqlite3 -cmd -init
-    ssh -o -F -I -E -w -S -J -D -L -R
-    tar --to-command --checkpoint-action -I --use-compress-program --rsh-command --rmt-command -F --info-script
-        --new-volume-script
-    tcpdump -z -w
-    vim -c --cmd -S -s -u -U -w -W -es --startuptime -i --servername --remote
-    wget -e --execute --use-askpass --config -i --input-file
-    wireshark -X
-    zip -TT --unzip-command -T
-""")
-_INTERPRETERS = words_of("python perl ruby node php lua deno bun Rscript")
-_GIT_HARMLESS_BEFORE = words_of("""
-    --help --literal-pathspecs --no-optional-locks --no-pager --no-replace-objects --version -P
-""")
-_GIT_RUNS = (
-    "--upload-pack", "-u", "--receive-pack", "--exec", "-x", "--open-files-in-pager", "-O", "--ext-diff", "--textconv",
-    "--extcmd", "--template", "-c", "--config", "--tool", "--gpg-sign", "--to-cover", "--ssh",
-    "--smtp-server", "--to-cmd", "--cc-cmd", "--output", "-o", "--output-directory", "--config-env",
-)  # fmt: skip
-# short options that mean something harmless for these subcommands
-_GIT_SHORT = table_of("""
-    -u clone fetch ls-remote pull
-    -x rebase difftool
-    -O grep
-    -o archive format-patch push fetch pull ls-remote
-    -c clone
-""")
-_GIT_LINES = words_of("""
-    bisect citool config credential cvsserver daemon difftool fast-import filter-branch for-each-repo gui help
-    hook http-backend instaweb maintenance mergetool p4 receive-pack remote-ext remote-fd rerere send-email
-    sh-setup shell submodule subtree svn upload-pack web--browse
-""")
-_GIT_PLAIN = {
-    ("submodule", "status"),
-    ("submodule", "summary"),
-    ("bisect", "log"),
-    ("submodule", "update"),
-    ("submodule", "init"),
-}
 _SED_SAFE = re.compile(
     r"(?:\s*(?:(?:[0-9]+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:~[0-9]+)?(?:\s*,\s*(?:[+~]?[0-9]+|\$|/(?:[^/\\\n]|\\.)*/I?))?)?\s*!?\s*"
     r"(?:[pdqPDgGhHnNxl=]|q[0-9]*|s/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/[gpiI0-9]*|s\|(?:[^|\\\n]|\\.)*\|(?:[^|\\\n]|\\.)*\|[gpiI0-9]*"
@@ -138,21 +45,20 @@ def unruly(words: Sequence[Word]) -> tuple[str, bool] | None:
 
     ``None``: it does cover it.
     """
-    name = program_of(words[0])
-    name = ALIKE.get(name, name)
-    if versioned := VERSIONED.match(name):
-        name = versioned[1]
+    name = plain_name(program_of(words[0]))
+    program = known(name)
+    hides = bool(program.runs) or name in _SPECIAL
     args = words[1:]
-    if name not in SPEAKERS and any(not w.known for w in args):
-        return "an argument that is not known before it runs", name in _RUNS or name in _SPECIAL
+    if "inert" not in program.tags and any(not w.known for w in args):
+        return "an argument that is not known before it runs", hides
     texts = [w.text for w in args]
-    if (name in _RUNS or name in _SPECIAL) and any(w.glob and w.text[:1] in "*?[-" for w in args):
+    if hides and any(w.glob and w.text[:1] in "*?[-" for w in args):
         return "file names that may turn out to be options", True
-    if name in _INTERPRETERS and _reads_its_script(texts):
+    if "interpreter" in program.tags and _reads_its_script(texts):
         return "a script from its input", True
     if special := _SPECIAL.get(name):
         return special(texts)
-    for option in sorted(_RUNS.get(name, ())):
+    for option in program.runs:
         if any(is_option(text, option) for text in texts):
             return f"{option} of {name} runs or loads something", True
     return None
@@ -180,34 +86,23 @@ def is_option(text: str, option: str) -> bool:
 def _git(texts: Sequence[str]) -> tuple[str, bool] | None:
     at = 0
     while at < len(texts) and texts[at].startswith("-"):
-        if texts[at] not in _GIT_HARMLESS_BEFORE:
+        if texts[at] not in _GIT_BEFORE:
             return f"{texts[at]} in front of the subcommand of git", True
         at += 1
     rest = texts[at:]
     if not rest:
         return None
     sub = rest[0]
-    if sub in _GIT_LINES and tuple(rest[:2]) not in _GIT_PLAIN:
+    facts = GIT.get(sub, {})
+    if "runs" in facts.get("is", "").split() and not (rest[1:] and rest[1] in facts.get("but", "").split()):
         return f"git {sub} may run other commands", True
     for text in rest[1:]:
         if re.match(r"(?:ext|fd)::", text) or "::" in text.partition("/")[0]:
             return "an address that names a program", True
-        for option in _GIT_RUNS:
-            narrow = _GIT_SHORT.get(option)
-            if narrow is not None and sub not in narrow:
+        for option, only in GIT_RUNS.items():
+            if only and sub not in only.split():
                 continue
-            if (
-                text == option
-                or text.startswith(f"{option}=")
-                or (len(option) == 2 and text.startswith(option) and not text.startswith("--"))
-            ):
-                return f"{option} of git {sub} runs or writes something", True
-            if (
-                option.startswith("--")
-                and len(text) > 4
-                and text.startswith("--")
-                and option.startswith(text.partition("=")[0])
-            ):
+            if is_option(text, option) if option.startswith("--") else text.startswith(option):
                 return f"{option} of git {sub} runs or writes something", True
     return None
 
@@ -264,7 +159,7 @@ def _awk(texts: Sequence[str]) -> tuple[str, bool] | None:
 def _vim(texts: Sequence[str]) -> tuple[str, bool] | None:
     if any(text.startswith("+") for text in texts):
         return "a command for the program", True
-    for option in (*_RUNS["vim"], *_RUNS["less"]):
+    for option in (*known("vim").runs, *known("less").runs):
         if any(is_option(text, option) for text in texts):
             return f"{option} runs or writes something", True
     return None
@@ -273,7 +168,7 @@ def _vim(texts: Sequence[str]) -> tuple[str, bool] | None:
 def _tar(texts: Sequence[str]) -> tuple[str, bool] | None:
     if texts and not texts[0].startswith("-") and ("I" in texts[0] or "F" in texts[0]):
         return "an option of tar that runs something", True
-    for option in _RUNS["tar"]:
+    for option in known("tar").runs:
         if any(is_option(text, option) for text in texts):
             return f"{option} of tar runs something", True
     if any(re.match(r"[^/=]+:", text) for text in texts if not text.startswith("-")):

@@ -7,14 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .programs import program_of, table_of, words_of, wrappers_of
+from .programs import Program, known, program_of
 from .shell import Word
 
 __all__ = ["Inner", "inner_of"]
-
-SHELLS = words_of("""
-    ash bash csh dash fish ksh ksh93 mksh pwsh rbash sh tcsh yash zsh
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,69 +30,6 @@ class Inner:
     line: str | None = None
 
 
-# the number of words before the inner command, and the options that take the next word as their value
-_SAME = wrappers_of("""
-    builtin 0
-    command 0
-    gtimeout 1 --kill-after --signal -k -s
-    nice 0 --adjustment -n
-    nohup 0
-    stdbuf 0 --error --input --output -e -i -o
-    time 0 --format --output -f -o
-    timeout 1 --kill-after --signal -k -s
-""")
-_OTHER = wrappers_of("""
-    busybox 0
-    caffeinate 0 -t -w
-    catchsegv 0
-    chroot 1 --groups --userspec
-    chrt 1 -D -P -T -p
-    doas 0 -C -u
-    eatmydata 0
-    env 0 --argv0 --chdir --unset -C -a -u
-    exec 0 -a
-    fakeroot 0 -f -i -l -s
-    gnice 0 --adjustment -n
-    ionice 0 --class --classdata -P -c -n -p -u
-    ltrace 0 -A -D -F -a -e -l -n -o -p -s -u -x
-    pkexec 0 --user
-    rlwrap 0 -C -H -O -P -S -f -l -q -s -z
-    setsid 0
-    strace 0 -E -I -O -P -S -X -a -b -e -o -p -s -u
-    sudo 0 --chdir --chroot --group --host --prompt --role --type --user -C -D -R -T -U -a -c -g -h -p -r -t -u
-    taskset 1
-    toybox 0
-    unbuffer 0
-    watch 0 --equexit --interval -n -q
-    xargs 0 --arg-file --delimiter --eof --max-args --max-chars --max-lines --max-procs --replace -E -I -L -P -a
-        -d -e -i -l -n -s
-""")
-# run their arguments in ways that are not taken apart: anything denied in their words asks
-_LOOSE = words_of("""
-    at batch bunx bwrap capsh cgexec chpst chronic compgen coproc cpulimit crontab daemonize dbus-run-session
-    dumb-init entr envdir expect faketime firejail flock gdb genv gtime gxargs hyperfine i386 ifne linux32
-    linux64 lldb logsave nocorrect noglob npx nsenter numactl parallel perf pipx pnpx prlimit proot proxychains
-    proxychains4 run-parts run0 runuser screen script sem setarch setpriv setuidgid sg softlimit ssh-agent
-    start-stop-daemon su systemd-run tini tmux torsocks ts tsocks unclutter unshare uvx valgrind x86_64 xdotool
-    xvfb-run
-""")
-# run their arguments for what a project installed: who allows them allows that, but not what a rule forbids
-_LAUNCHERS = table_of("""
-    bundle exec
-    conda run
-    direnv exec
-    hatch run
-    mamba run
-    mise exec x
-    pdm run
-    pipenv run
-    pixi run
-    pnpm dlx exec
-    poetry run
-    rye run
-    uv run
-    yarn dlx exec
-""")
 _SPLIT = re.compile(r"-[iv0]*S|--s[a-z-]*(?:=|\Z)")
 _XARGS_JOINED = re.compile(r"-(?:[adEILnPseil].+|[0rtpxo]+)\Z")
 
@@ -104,12 +37,13 @@ _XARGS_JOINED = re.compile(r"-(?:[adEILnPseil].+|[0rtpxo]+)\Z")
 def inner_of(words: Sequence[Word]) -> Iterator[Inner]:
     """Yield what a command runs besides itself."""
     name = program_of(words[0])
-    if name in _SAME or name in _OTHER:
-        yield from _wrapped(name, words)
-    elif name in SHELLS:
+    program = known(name)
+    if program.wraps:
+        yield from _wrapped(name, program, words)
+    elif "shell" in program.tags:
         yield from _shell(words)
-    elif name in _LAUNCHERS:
-        yield from _launched(words, _LAUNCHERS[name])
+    elif program.launches:
+        yield from _launched(words, program.launches)
     elif name == "eval":
         yield _line_of(words[1:], joined=True) if len(words) > 1 else Inner("unknown")
     elif name == "trap":
@@ -131,14 +65,11 @@ def inner_of(words: Sequence[Word]) -> Iterator[Inner]:
                 yield Inner("other", tuple(words[at + 1 :]))
             elif word.text.startswith(("-x", "-X", "--exec")):
                 yield Inner("unknown")
-    elif (
-        name in ("source", ".", "enable", "hash", "bind", "complete", "mapfile", "readarray") and len(words) > 1
-    ) or name in _LOOSE:
+    elif "loose" in program.tags or ("loads" in program.tags and len(words) > 1):
         yield Inner("unknown")
 
 
-def _wrapped(name: str, words: Sequence[Word]) -> Iterator[Inner]:
-    valued, before = _SAME.get(name) or _OTHER[name]
+def _wrapped(name: str, program: Program, words: Sequence[Word]) -> Iterator[Inner]:
     at = 1
     while at < len(words):
         text = words[at].text
@@ -154,7 +85,7 @@ def _wrapped(name: str, words: Sequence[Word]) -> Iterator[Inner]:
         if text.startswith("-") and len(text) > 1:
             if not words[at].known:
                 break
-            takes = _takes_next(text, valued)
+            takes = _takes_next(text, program.values)
             if name == "xargs" and not takes and not text.startswith("--") and not _XARGS_JOINED.match(text):
                 yield Inner("unknown")
             at += 2 if takes else 1
@@ -162,7 +93,7 @@ def _wrapped(name: str, words: Sequence[Word]) -> Iterator[Inner]:
             at += 1
         else:
             break
-    at += before
+    at += program.before
     rest = tuple(words[at:])
     if not rest:
         # a line behind sudo -s, and what the wrapper does alone
@@ -178,7 +109,7 @@ def _wrapped(name: str, words: Sequence[Word]) -> Iterator[Inner]:
     if name == "watch":
         yield _line_of(rest, joined=True)
         return
-    yield Inner("same" if name in _SAME else "other", rest)
+    yield Inner("same" if program.wraps == "same" else "other", rest)
 
 
 def _launched(words: Sequence[Word], subcommands: frozenset[str]) -> Iterator[Inner]:

@@ -1,0 +1,55 @@
+"""The tables of programs say only what their readers understand."""
+
+import re
+
+import pytest
+from skillkit_permissions import tables
+from skillkit_permissions.decide import decide
+from skillkit_permissions.programs import Program, known, plain_name
+
+KEYS = {"is", "like", "files", "values", "output", "input", "runs", "wraps", "before", "launches"}
+TAGS = set(re.findall(r"- ``([a-z-]+)``: ", Program.__doc__ or ""))
+WORDS = {"files": {"read", "write", "search", "copy", "fetch"}, "wraps": {"same", "other"}}
+
+
+def test_every_row_has_known_keys_and_words():
+    assert len(TAGS) == 13
+    for name, row in tables.PROGRAMS.items():
+        assert set(row) <= KEYS, name
+        assert set(row.get("is", "").split()) <= TAGS, name
+        for key, words in WORDS.items():
+            assert row.get(key, next(iter(words))) in words, name
+    for name, row in tables.GIT.items():
+        assert set(row) <= {"is", "but"} and set(row["is"].split()) <= {"read-only", "runs", "shows", "writes"}, name
+
+
+def test_a_program_is_like_one_whose_options_or_judge_stand_under_its_own_name():
+    for name, row in tables.PROGRAMS.items():
+        if "like" in row:
+            assert "like" not in tables.PROGRAMS.get(row["like"], {}), name
+            assert "runs" not in row, f"{name} is like {row['like']}, so that its options are never read"
+
+
+def test_a_program_that_is_not_in_the_tables_has_no_facts():
+    assert known("nobody-knows-it") == known("nor-this-one") and not known("nobody-knows-it").tags
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("python3.11", "python"),
+        ("pypy3.9", "python"),
+        ("gcc-12", "gcc"),
+        ("clang-15", "gcc"),
+        ("gawk", "awk"),
+        ("ls", "ls"),
+    ],
+)
+def test_a_version_or_another_name_of_a_program_has_its_options(name, plain):
+    assert plain_name(name) == plain
+
+
+def test_a_rule_with_a_star_covers_no_script_of_a_version_of_an_interpreter(tmp_path):
+    request = {"tool": "Bash", "args": {"command": "pypy3.9 -c pass"}, "cwd": str(tmp_path), "root": str(tmp_path),
+               "home": str(tmp_path), "mode": "ask"}  # fmt: skip
+    assert decide({"allow": ["Bash(pypy3.9:*)"]}, request)["decision"] == "ask"
