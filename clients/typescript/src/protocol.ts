@@ -308,6 +308,8 @@ export interface State {
   session: string | null;
   /** Where the session is kept, if that is a place. */
   session_path: string | null;
+  /** The socket at which other processes attach to the session. */
+  endpoint: string | null;
   messages: number;
   model: string | null;
   provider: string | null;

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from . import protocol
     from .client import RpcClient
     from .connection import Connection, RpcError
+    from .door import relay
     from .journal import Client, FellBehind, Message
     from .live import Live
     from .lives import Lives, Waiting
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Client", "Connection", "FellBehind", "Live", "Lives", "Message", "RpcClient", "RpcError", "Server", "Waiting",
-    "protocol",
+    "protocol", "relay",
 ]  # fmt: skip
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "client": "RpcClient",
     "connection": "Connection RpcError",
+    "door": "relay",
     "journal": "Client FellBehind Message",
     "live": "Live",
     "lives": "Lives Waiting",

@@ -155,6 +155,7 @@ def state_of(live: Live) -> p.State:
         state=live.state,
         session=session.id,
         session_path=session.location,
+        endpoint=live.endpoint,
         messages=len(session.messages),
         model=target.model.id if target is not None else named,
         provider=target.model.provider if target is not None else agent.config.provider,

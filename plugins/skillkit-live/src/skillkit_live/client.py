@@ -1,4 +1,4 @@
-"""A client of ``skillkit rpc``: steers an agent in another process.
+"""A client of a live session in another process: one that it starts (``skillkit rpc``), or one that has the session open.
 
 .. code-block:: python
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any, Literal, TypeVar
 
 from . import protocol as p
 from .connection import Connection, RpcError
+from .door import knock
 
 __all__ = ["RpcClient", "RpcError"]
 
@@ -35,13 +37,15 @@ class RpcClient:
 
     Args:
         options: options of ``skillkit rpc``, for example ``["--model", "claude-sonnet-4-5"]``.
-        on_message: called with each message of the session, by number (version 2).
+        on_message: called with each message of the session, by number (version 2); questions among them are answered by
+            :meth:`answer`, where neither of the next two does it.
         on_event: called with each event of the agent, in their order.
         on_approve: decides calls that guards ask about; without it they are denied.
         on_ask: answers a survey by the id of the question, ``None`` declines; without it nobody can be asked.
         on_notify: called with texts for the person, and their level.
         version: the version of the protocol.
         after: the id of the last message that an earlier client of this session got (version 2).
+        endpoint: the socket of a process that has the session open; no process is started then.
         argv: how the server is started; default: this Python's ``skillkit rpc``.
         cwd: its workspace; default: this process's.
         env: its whole environment; default: this process's.
@@ -58,28 +62,37 @@ class RpcClient:
         on_notify: OnNotify | None = None,
         version: Literal[1, 2] = 2,
         after: str | None = None,
+        endpoint: str | None = None,
         argv: Sequence[str] | None = None,
         cwd: Path | str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._argv = [*(argv or [sys.executable, "-m", "skillkit_core", "rpc"]), *options]
-        self._cwd, self._env = cwd, env
+        self._cwd, self._env, self._endpoint = cwd, env, endpoint
+        self._process: subprocess.Popen[bytes] | None = None
+        self._peer: socket.socket | None = None
         self._on_event, self._on_approve, self._on_ask, self._on_notify = on_event, on_approve, on_ask, on_notify
         self._on_message, self._version, self.after = on_message, version, after
         self._asking: dict[str, asyncio.Task[None]] = {}
         self.started: p.InitializeResult | None = None
 
     async def __aenter__(self) -> RpcClient:
-        # A plain process: the connection reads in a thread, so that it works in every loop.
-        self._process = subprocess.Popen(  # noqa: ASYNC220
-            self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self._cwd, env=self._env
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._connection = Connection(self._process.stdout, self._process.stdin, self._handle)
+        if self._endpoint is not None:
+            self._peer = await knock(self._endpoint)
+            self._reader = self._peer.makefile("rb")
+            self._connection = Connection(self._reader, self._peer, self._handle)
+        else:
+            # A plain process: the connection reads in a thread, so that it works in every loop.
+            self._process = subprocess.Popen(  # noqa: ASYNC220
+                self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self._cwd, env=self._env
+            )
+            assert self._process.stdin is not None and self._process.stdout is not None
+            self._connection = Connection(self._process.stdout, self._process.stdin, self._handle)
         try:
+            itself = self._on_message is not None and self._version > 1  # it answers what it reads
             self.started = await self._call(
                 "initialize", p.InitializeResult, version=self._version, client="skillkit_live.client",
-                approvals=self._on_approve is not None, questions=self._on_ask is not None,
+                approvals=itself or self._on_approve is not None, questions=itself or self._on_ask is not None,
             )  # fmt: skip
             if self._version > 1:
                 await self.attach(self.after)
@@ -94,23 +107,41 @@ class RpcClient:
         await self.close()
 
     async def close(self) -> None:
-        """End the run and the server; a server that does not end within 15 seconds is killed."""
-        assert self._process.stdin is not None
+        """Leave the session; end the server that was started here, within 15 seconds, else it is killed."""
         if not self._connection.ended.is_set():
             with contextlib.suppress(RpcError, ConnectionError, TimeoutError):
                 async with asyncio.timeout(15):
                     await self._connection.ask("shutdown", {})
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
-            await asyncio.to_thread(self._process.wait, 15)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            await asyncio.to_thread(self._process.wait)
+        for task in self._asking.values():
+            task.cancel()
+        if self._peer is not None:
+            with contextlib.suppress(OSError):
+                self._peer.shutdown(socket.SHUT_RDWR)
+        if self._process is not None:
+            await self._end(self._process)
         await self._connection.ended.wait()
         self._connection.close()
-        if self._process.stdout is not None:
+        if self._peer is not None:
+            self._reader.close()
+            self._peer.close()
+        if self._process is not None and self._process.stdout is not None:
             self._process.stdout.close()
+
+    @staticmethod
+    async def _end(process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        try:
+            await asyncio.to_thread(process.wait, 15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            await asyncio.to_thread(process.wait)
+
+    @property
+    def ended(self) -> asyncio.Event:
+        """Set once the other side is gone."""
+        return self._connection.ended
 
     async def attach(self, after: str | None = None) -> str:
         """Be told what happened after a message, else a snapshot, and then what happens; return the newest message's id."""

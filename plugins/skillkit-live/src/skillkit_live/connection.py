@@ -10,7 +10,7 @@ import select
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from .protocol import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 
@@ -35,6 +35,13 @@ class RpcError(Exception):
         self.code, self.message, self.data = code, message, data
 
 
+class Writer(Protocol):
+    """What has a file descriptor."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+
+
 Handler = Callable[[str, Any], Awaitable[Any]]
 
 
@@ -47,12 +54,12 @@ class Connection:
 
     Args:
         reader: lines of the other side, a binary file.
-        writer: where lines go, a binary file.
+        writer: where lines go, a file or a socket.
         handle: ``async (method, params) -> result``, called for each request and notification of the other side; what it
             raises as :class:`RpcError` is told.
     """
 
-    def __init__(self, reader: IO[bytes], writer: IO[bytes], handle: Handler) -> None:
+    def __init__(self, reader: IO[bytes], writer: Writer, handle: Handler) -> None:
         self._reader, self._writer, self._handle = reader, writer, handle
         self._loop = asyncio.get_running_loop()
         self._answers: dict[str, asyncio.Future[Any]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -25,6 +25,7 @@ from skillkit_core import (
     event_to_dict,
 )
 
+from .door import Door, address_of
 from .journal import Client, Journal, Message
 from .present import Present, delta_of
 from .questions import APPROVAL, SURVEY, Given, Outcome, Questions, asked
@@ -62,16 +63,24 @@ class Live:
         clock: Clock | None = None,
         patience: float = PATIENCE,
         idle: float = IDLE,
+        door: Callable[[Live], Door] | None = None,
     ) -> None:
 
         from skillkit_core import AgentRunner
 
         self.epoch = os.urandom(4).hex()
+        self.folder_of_sockets = host.data_dir / "sessions"
+        self._make_door = door
+        self._doors: dict[str, Door] = {}  # by the id of the session
         self._journal = Journal(self.epoch)
         self._clients: set[Client] = set()
         self.questions = Questions(self._tell, self._who, self._changed)
         self.agent: AgentRunner = AgentRunner(
-            replace(config, approver=self.questions, ui=self.questions), host=host, session=session, clock=clock
+            replace(config, approver=self.questions, ui=self.questions),
+            host=host,
+            session=session,
+            clock=clock,
+            endpoint=None if door is None else lambda session: str(address_of(session, self.folder_of_sockets)),
         )
         self.folder = self.agent.cwd
         self._patience, self._idle = patience, idle
@@ -87,12 +96,26 @@ class Live:
         """Open the session, or raise as :meth:`AgentRunner.open`."""
         await self.agent.open()
         self.agent.events.observe(self._saw)
+        self._open_door()
         self._changed()
+
+    def _open_door(self) -> None:
+        """Let clients of other processes in, under the id of the session that the agent is in now."""
+        for door in self._doors.values():
+            door.lock()
+        if self._make_door is not None:
+            self._doors[self.id] = self._make_door(self)
 
     @property
     def id(self) -> str:
         """The id of the session."""
         return self.agent.session.id
+
+    @property
+    def endpoint(self) -> str | None:
+        """The socket at which other processes of this user attach to the session; ``None``: there is none."""
+        door = self._doors.get(self.id)
+        return str(door.address) if door is not None else None
 
     @property
     def state(self) -> State:
@@ -282,11 +305,18 @@ class Live:
             if ended is not None:
                 self._journal.merge(ended)
         if event.type in ("session_start", "session_tree"):  # clients begin anew, once the handlers have had their say
-            asyncio.get_running_loop().call_soon(lambda: self._tell("snapshot", self.snapshot().data))
+            asyncio.get_running_loop().call_soon(self._begin_anew)
         if event.type in ("agent_start", "agent_settled", "session_start", "session_tree"):
             self._changed()
             if event.type == "agent_settled":
                 self.agent.scheduler.when_idle(self._changed)
+
+    def _begin_anew(self) -> None:
+        """Tell the clients where the session stands now, and let others in where it is another one."""
+        if not self._journal.closed:
+            if self._make_door is not None and self.id not in self._doors:
+                self._open_door()
+            self._tell("snapshot", self.snapshot().data)
 
     def _changed(self) -> None:
         """Tell the state where it is another one, and begin to wait where nobody is there."""
@@ -344,9 +374,13 @@ class Live:
                 pass
         if self._waiting is not None:
             self._waiting.cancel()
+        for door in self._doors.values():
+            door.lock()
         await self.agent.aclose()
         self._tell("closed", {})
         self._journal.close()
+        for door in self._doors.values():
+            await door.close()
         self.over.set()
 
 

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core import AgentConfig, Clock, Host, Origin, Session
 
+from .connection import Connection
+from .door import Door, address_of
 from .live import IDLE, PATIENCE, Live, waiting_question
+from .server import Server
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -50,6 +53,7 @@ class Lives:
         clock: the clock of agents and waits, which tests replace.
         patience: seconds that a question waits while no client is attached; then the run is suspended.
         idle: seconds that a session stays open while no client is attached and nothing runs.
+        listen: let other processes of this user attach to the sessions of this one.
     """
 
     def __init__(
@@ -60,11 +64,13 @@ class Lives:
         clock: Clock | None = None,
         patience: float = PATIENCE,
         idle: float = IDLE,
+        listen: bool = False,
     ) -> None:
         self._given = host
         self._make_host = make_host or self._another
         self._hosts: dict[Path, Host] = {} if host is None else {host.cwd.resolve(): host}
         self._clock, self._patience, self._idle = clock, patience, idle
+        self._listen = listen
         self._lives: dict[Live, asyncio.Task[None]] = {}
         self._opening = asyncio.Lock()
 
@@ -92,7 +98,7 @@ class Lives:
             config: the configuration of the agent, without approver and user interface, which are the clients.
 
         Raises:
-            SessionLocked: another process has the session.
+            SessionLocked: another process has the session; ``RpcClient(endpoint=error.owner.endpoint)`` attaches to it there.
             SkillKitError: as ``AgentRunner.open``.
         """
         async with self._opening:
@@ -109,6 +115,7 @@ class Lives:
                 clock=self._clock,
                 patience=self._patience,
                 idle=self._idle,
+                door=self._door if self._listen and session is not None else None,
             )
             try:
                 await live.start()
@@ -117,6 +124,19 @@ class Lives:
                 raise
             self._lives[live] = asyncio.get_running_loop().create_task(self._until_over(live))
             return live
+
+    def _door(self, live: Live) -> Door:
+        """Open the door of a session."""
+
+        def serve(connection: Connection) -> Server:
+            async def leave() -> None:
+                connection.ended.set()
+
+            server = Server(self, live, "socket", leave)
+            server.connection = connection
+            return server
+
+        return Door(address_of(live.id, live.folder_of_sockets), serve)
 
     def host(self, folder: Path | None = None) -> Host:
         """Return the host of a folder, made if there is none yet."""

@@ -108,6 +108,7 @@ class State(Result):
     state: Literal["idle", "running", "asking", "suspended", "closed"]
     session: str | None
     session_path: str | None = Field(description="Where the session is kept, if that is a place.")
+    endpoint: str | None = Field(description="The socket at which other processes attach to the session.")
     messages: int
     model: str | None
     provider: str | None

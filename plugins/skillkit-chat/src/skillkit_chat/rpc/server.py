@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from skillkit_live import Connection, Lives, Server
+from skillkit_live import Connection, Lives, Server, relay
 
-from skillkit_core import Origin
+from skillkit_core import Origin, SessionLocked
 
 if TYPE_CHECKING:
+    from skillkit_live import Live
+
     from skillkit_core import AgentConfig, Host
 
 __all__ = ["serve"]
@@ -25,19 +27,29 @@ async def serve(host: Host, config: AgentConfig, session: str | None) -> int:
     sys.stdout.flush()
     os.dup2(2, 1)
     try:
-        async with Lives(host) as lives:
-            live = await lives.open(session, origin=Origin("rpc"), config=config)
+        async with Lives(host, listen=True) as lives:
+            try:
+                live = await lives.open(session, origin=Origin("rpc"), config=config)
+            except SessionLocked as locked:
+                if locked.owner is None or locked.owner.endpoint is None:
+                    raise
+                await relay(locked.owner.endpoint, sys.stdin.buffer, out)
+                return 0
             host.freeze()
-
-            async def leave() -> None:
-                await server.live.abort("the client shut the server down", Origin("rpc"))
-
-            server = Server(lives, live, "rpc", leave)
-            server.connection = connection = Connection(sys.stdin.buffer, out, server.handle)
-            await connection.ended.wait()
-            await connection.drain()
-            server.live.agent.abort("the client is gone")
-            server.close()
+            await _serve(lives, live, out)
     finally:
         await host.aclose()
     return 0
+
+
+async def _serve(lives: Lives, live: Live, out: IO[bytes]) -> None:
+    async def leave() -> None:
+        await server.live.abort("the client shut the server down", Origin("rpc"))
+
+    server = Server(lives, live, "rpc", leave)
+    server.connection = connection = Connection(sys.stdin.buffer, out, server.handle)
+    await connection.ended.wait()
+    await connection.drain()
+    if server.live.state != "asking":  # what waits for an answer waits in the session
+        server.live.agent.abort("the client is gone")
+    server.close()
