@@ -879,6 +879,7 @@ export interface TurnStartEvent {
   seq?: number;
   ts?: number;
   turn_index?: number;
+  inputs?: unknown[];
   messages?: unknown[];
   tools?: unknown[];
   system_prompt?: string;

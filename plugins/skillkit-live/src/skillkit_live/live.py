@@ -359,7 +359,7 @@ class Live:
         found = self.agent.suspension
         if found is None or self.agent.running:
             return []
-        return [call for call in found.calls if call.questions]
+        return [waiting for call in found.calls for waiting in call.waiting if waiting.questions]
 
     async def aclose(self) -> None:
         """Leave the session: what waits for an answer is suspended, everything else is aborted; clients are told."""

@@ -187,9 +187,10 @@ class Lives:
             finally:
                 await session.close()
             for call in suspension.calls if suspension is not None else ():
-                if call.questions:
-                    question = waiting_question(call)
-                    found.append(Waiting(row["id"], row.get("title"), str(row.get("cwd", "")), question, False))
+                for waiting in call.waiting:
+                    if waiting.questions:
+                        question = waiting_question(waiting)
+                        found.append(Waiting(row["id"], row.get("title"), str(row.get("cwd", "")), question, False))
         return found
 
     async def aclose(self) -> None:

@@ -99,14 +99,16 @@ class Questions(Approver, UserInterface):
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask about a tool call."""
-        call = request.tool_call_id
-        args, early = self._early.pop(call, (None, None))
+        question = request.id or request.tool_call_id
+        args, early = self._early.pop(question, (None, None))
         if early is not None and args == thaw(request.args):
             return early
         if self.deaf(APPROVAL):
             return ApprovalDecision("deny", "the client answers no approvals")
-        shown = asked(call, request.tool_name, call, request.args, tuple(request.questions), request.agent_path)
-        decision: ApprovalDecision = await self._ask(Open(call, APPROVAL, shown, _future()))
+        call, path = request.tool_call_id, request.agent_path
+        shown = asked(question, request.tool_name, call, request.args, tuple(request.questions), path)
+        shown["deferrable"] = request.deferrable
+        decision: ApprovalDecision = await self._ask(Open(question, APPROVAL, shown, _future()))
         return decision
 
     async def ask(self, survey: Survey) -> Answers | None:
@@ -166,9 +168,9 @@ class Questions(Approver, UserInterface):
             told["answers"] = None if answer is None else answer.to_dict()
         self._tell("question_answered", told)
 
-    def keep(self, call: str, args: Mapping[str, Any], decision: ApprovalDecision) -> None:
+    def keep(self, question: str, args: Mapping[str, Any], decision: ApprovalDecision) -> None:
         """Keep a decision about a call that will be asked about soon; it counts for these arguments alone."""
-        self._early[call] = thaw(args), decision
+        self._early[question] = thaw(args), decision
 
     def defer(self) -> None:
         """Put every open question off: calls wait in the session, surveys are declined."""
