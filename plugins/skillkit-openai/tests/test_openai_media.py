@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter, chat_table
-from skillkit_openai.chat_state import ChatState
-from skillkit_openai.chat_stream import tag
+from skillkit_openai import ChatReader, OpenAIAdapter, OpenAIResponsesAdapter, chat_table, tag
 
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import (
@@ -164,7 +162,7 @@ def test_compatible_servers_get_images_of_every_type(cls: Any, loopback: Any) ->
 
 
 def converted(*payloads: dict[str, Any]) -> tuple[list[StreamEvent], AssistantMessage]:
-    events, _ = chat_table.replay([*map(tag, payloads), {"type": "done"}], ChatState())
+    events, _ = chat_table.replay([*map(tag, payloads), {"type": "done"}], ChatReader())
     builder = MessageBuilder()
     for event in events:
         builder.add(event)
@@ -210,7 +208,7 @@ def test_a_spoken_answer_is_its_transcript_and_its_sound_however_it_is_cut(
 
     whole_answer = {"choices": [{"message": {"content": None, "audio": whole}, "finish_reason": "stop"}]}
     builder = MessageBuilder()
-    for event in OpenAIAdapter(None, base_url="http://localhost/v1").whole(whole_answer, ChatState())[0]:
+    for event in OpenAIAdapter(None, base_url="http://localhost/v1").whole(whole_answer, ChatReader())[0]:
         builder.add(event)
     assert builder.message().content == message.content
 

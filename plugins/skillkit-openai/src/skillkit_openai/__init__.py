@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .chat import OpenAIAdapter as OpenAIAdapter
-    from .chat_stream import chat_table as chat_table
+    from .chat_stream import ChatReader as ChatReader, chat_table as chat_table, tag as tag
     from .responses import OpenAIResponsesAdapter as OpenAIResponsesAdapter
     from .responses_stream import responses_table as responses_table
 
 _HOME = {
     "OpenAIAdapter": "chat",
     "OpenAIResponsesAdapter": "responses",
+    "ChatReader": "chat_stream",
     "chat_table": "chat_stream",
+    "tag": "chat_stream",
     "responses_table": "responses_stream",
 }
 
-__all__ = ["OpenAIAdapter", "OpenAIResponsesAdapter", "chat_table", "responses_table"]
+__all__ = ["ChatReader", "OpenAIAdapter", "OpenAIResponsesAdapter", "chat_table", "responses_table", "tag"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,7 @@ from skillkit_core.stream import StreamEvent
 from skillkit_core.tools import Tool
 
 from .chat_request import ChatEncoder, check_messages
-from .chat_state import ChatState
-from .chat_stream import broken, chat_table, chunk, tag
+from .chat_stream import ChatReader, tag
 from .dialect import Dialect
 from .handover import Target
 from .history import History, history_of
@@ -141,30 +140,27 @@ class OpenAIAdapter(OpenAIWire):
             return [*problems, str(error)]
         return [*problems, *check_messages(payload["messages"])]
 
-    def start(self) -> ChatState:
-        """The accumulator of a new answer."""
-        return ChatState()
+    def start(self) -> ChatReader:
+        """The reader of a new answer."""
+        return ChatReader()
 
-    def convert(self, payload: Any, acc: ChatState) -> tuple[Iterable[StreamEvent], ChatState]:
+    def convert(self, payload: Any, acc: ChatReader) -> tuple[Iterable[StreamEvent], ChatReader]:
         """The events of one chunk."""
-        if type(payload) is dict and "choices" in payload:  # what the table makes of it, without asking twice
-            return chunk(payload, acc)
-        return chat_table.convert(tag(payload), acc)
+        return acc.chunk(payload if type(payload) is dict and "choices" in payload else tag(payload)), acc
 
-    def whole(self, payload: Any, acc: ChatState) -> tuple[Iterable[StreamEvent], ChatState]:
+    def whole(self, payload: Any, acc: ChatReader) -> tuple[Iterable[StreamEvent], ChatReader]:
         """The events of a body that was not streamed."""
         if isinstance(payload, list) and payload:  # how Google's compatible endpoint reports errors
             payload = payload[0]
-        event = payload if isinstance(payload, dict) else {}
-        return chat_table.convert({**event, "type": "completion"}, acc)
+        return acc.completion(payload if isinstance(payload, dict) else {}), acc
 
-    def end(self, acc: ChatState, marked: bool) -> tuple[Iterable[StreamEvent], ChatState]:
+    def end(self, acc: ChatReader, marked: bool) -> tuple[Iterable[StreamEvent], ChatReader]:
         """The events of ``[DONE]``, or of the end of the connection."""
-        return chat_table.convert({"type": "done" if marked else "eof"}, acc)
+        return acc.done() if marked else acc.eof(), acc
 
-    def broken(self, acc: ChatState, error: ProviderError) -> StreamEvent:
+    def broken(self, acc: ChatReader, error: ProviderError) -> StreamEvent:
         """The terminal event of an answer that a failure cut short."""
-        return broken(acc, error)
+        return acc.broken(error)
 
 
 def _choice(choice: str) -> Any:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from skillkit_core.frozen import freeze
-from skillkit_core.messages import ImageBlock, ProviderBlock, StopReason, TextBlock, ThinkingBlock, ToolCall
+from skillkit_core.messages import ImageBlock, ProviderBlock, StopReason, ThinkingBlock, ToolCall
 from skillkit_core.stream import StreamEvent, parse_tool_args
 
-from .chat_state import Call, Chain, joined, listed, string
-
 __all__ = [
+    "Call",
     "audio_block",
     "call_end",
-    "cited_text",
+    "call_of",
+    "citation",
     "image_block",
     "merged_details",
     "replayed_details",
     "signed",
     "sources_of",
     "stop_reason_of",
+    "string",
     "thinking_block",
 ]
 
@@ -51,6 +54,34 @@ _WORDS = {
     ),
 }
 _OPAQUE = "reasoning_opaque"
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call under way.
+
+    Attributes:
+        key: the wire's index.
+        block: the index of its block; -1 until the name is known, or the answer is over.
+        args: the fragments of its arguments.
+        extra: what else the wire says of it, which goes back with it.
+    """
+
+    key: Any
+    block: int = -1
+    id: str = ""
+    name: str = ""
+    args: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def string(value: Any) -> str:
+    """Text, empty where there is none."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value or ""
+
+
 _STOP = {word: reason for reason, words in _WORDS.items() for word in words}
 
 
@@ -67,32 +98,25 @@ def stop_reason_of(finish: str | None, has_calls: bool, refused: bool = False) -
     return StopReason.refusal if reason is StopReason.stop and refused else reason
 
 
-def cited_text(chain: Chain, citations: Chain) -> TextBlock:
-    """Text with its sources."""
-    return TextBlock(joined(chain), tuple(listed(citations)))
-
-
-def with_citations(chain: Chain, more: Iterable[Any]) -> Chain:
-    """``chain`` with citations behind it.
+def citation(value: Any) -> Any:
+    """A citation as a block keeps it.
 
     Raises:
-        TypeError: one of them is no object.
+        TypeError: it is no object.
     """
-    for citation in more:
-        if not isinstance(citation, Mapping):
-            raise TypeError(f"{citation!r} is no citation")
-        chain = freeze(citation), chain
-    return chain
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{value!r} is no citation")
+    return freeze(value)
 
 
-def thinking_block(chain: Chain, field: str, details: Chain) -> ThinkingBlock:
+def thinking_block(text: str, field: str, details: Sequence[Any]) -> ThinkingBlock:
     """Thinking with the name of the field that it came in, and with the details that go back with it."""
     data: dict[str, Any] = {"field": field}
     merged = merged_details(details)
     if field != "content[].reasoning":  # whose parts are made anew of text and signature
         data |= replayed_details(details)
     signature = next((s for d in merged if (s := d.get("signature")) and isinstance(s, str)), None)
-    return ThinkingBlock(joined(chain), signature=signature, provider_data=freeze(data))
+    return ThinkingBlock(text, signature=signature, provider_data=freeze(data))
 
 
 def signed(opaque: str) -> dict[str, Any]:
@@ -100,10 +124,10 @@ def signed(opaque: str) -> dict[str, Any]:
     return {"type": _OPAQUE, "signature": opaque}
 
 
-def replayed_details(chain: Any) -> dict[str, Any]:
+def replayed_details(details: Sequence[Any]) -> dict[str, Any]:
     """The fields of a message in which its reasoning goes back: OpenRouter's, LiteLLM's for Claude, GitHub Copilot's."""
     out: dict[str, Any] = {}
-    for detail in merged_details(chain):
+    for detail in merged_details(details):
         if detail.get("type") == _OPAQUE:
             out[_OPAQUE] = detail.get("signature")
             continue
@@ -118,14 +142,10 @@ def image_block(url: str) -> ImageBlock:
     return ImageBlock(data, head.removeprefix("data:")) if comma else ImageBlock(url=url)
 
 
-def merged_details(chain: Any) -> list[dict[str, Any]]:
+def merged_details(details: Sequence[Any]) -> list[dict[str, Any]]:
     """The reasoning details as a message that is not streamed has them: the fragments of one detail joined."""
-    found: list[Any] = []
-    while chain is not None:
-        detail, chain = chain
-        found.append(detail)
     out: list[dict[str, Any]] = []
-    for detail in reversed(found):
+    for detail in details:
         last = out[-1] if out else None
         if last is None or not _continues(detail, last):
             out.append(dict(detail))
@@ -148,18 +168,14 @@ def _continues(detail: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
     return detail.get("index") is not None and detail.get("index") == last.get("index")
 
 
-def audio_block(chain: Chain) -> ProviderBlock:
+def audio_block(pieces: Sequence[Any]) -> ProviderBlock:
     """The ``audio`` object of an answer, as one that is not streamed has it: transcripts and sound of the pieces joined.
 
     Each piece of sound is base64 of its own, so its bytes are joined and not its letters.
     """
-    pieces: list[Any] = []
-    while chain is not None:
-        piece, chain = chain
-        pieces.append(piece)
     out: dict[str, Any] = {}
     sound: list[str] = []
-    for piece in reversed(pieces):
+    for piece in pieces:
         out |= {k: v for k, v in piece.items() if k not in ("data", "transcript") and v is not None}
         out["transcript"] = out.get("transcript", "") + string(piece.get("transcript"))
         if piece.get("data"):
@@ -179,9 +195,60 @@ def sources_of(sources: list[Any]) -> Iterable[Any]:
 
 def call_end(call: Call, whole: bool) -> StreamEvent:
     """The end of a call; ``whole``: the answer was not cut off at its longest."""
-    raw = joined(call.args)
+    raw = "".join(call.args)
     custom = call.extra.get("type") == "custom"
     args = None if custom else parse_tool_args(raw)
     cut = args is None and not whole and not custom
     block = ToolCall(call.id, call.name, args, raw, incomplete=cut, provider_data=freeze(call.extra))
     return StreamEvent("tool_call_end", tool_name=call.name, tool_call_id=call.id, index=call.block, block=block)
+
+
+def call_of(raw: Mapping[str, Any], calls: Sequence[Call], numbered: bool = False) -> int:
+    """Which call a fragment belongs to; ``len(calls)``: a new one.
+
+    By the wire's index; servers that leave it out, or give the same to every call, are told apart by id and name. An
+    unknown id is a new call only beside a name: some servers make up an id for every fragment. ``numbered``: the indices of
+    the calls so far are 0, 1, 2, ...
+    """
+    key, id, function = raw.get("index"), raw.get("id"), raw.get("function") or raw.get("custom") or {}
+    name = function.get("name")
+    if numbered and key == len(calls):
+        return len(calls)
+    for at in range(len(calls) - 1, -1, -1):
+        call = calls[at]
+        if key is not None and call.key is not None:
+            if call.key != key:
+                continue
+            if not name:
+                return _with_id(id, calls, at) if id and id != call.id else at
+            return len(calls) if _begins(function, id, call) else at
+        if id and name:
+            if call.id == id:
+                return at
+        elif not name:
+            return _with_id(id, calls, at) if id and id != call.id else at
+    return len(calls)
+
+
+def _with_id(id: str, calls: Sequence[Call], default: int) -> int:
+    return next((at for at, call in enumerate(calls) if call.id == id), default)
+
+
+def _begins(function: Mapping[str, Any], id: Any, call: Call) -> bool:
+    """Whether a fragment that names a function begins another call than ``call``, which has the same index.
+
+    Without an id the same name goes on with the call, unless its arguments are whole and others begin.
+    """
+    if not call.name:
+        return False
+    if id and call.id:
+        return bool(id != call.id)
+    if function["name"] != call.name:
+        return True
+    more = function.get("arguments")
+    if not more or (isinstance(more, str) and not more.startswith("{")):
+        return False
+    try:
+        return isinstance(json.loads("".join(call.args)), dict)
+    except ValueError:
+        return False
