@@ -1,18 +1,20 @@
-/** A client of `skillkit rpc`: steers an agent in another process. JSON-RPC 2.0, a message a line. */
+/** A client of a live session in another process: one that it starts (`skillkit rpc`), or one that has the session open. */
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { existsSync } from "node:fs";
+import { createConnection, type Socket } from "node:net";
 import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 
 import type {
-  ApproveParams, ApproveResult, CommandInfo, CommandResult, CompletionInfo, EntriesResult, Image, InitializeResult,
-  QueuedMessage, RunResult, SkillKitEvent, State, Survey,
+  AnswerParams, AnswerResult, ApproveParams, ApproveResult, CommandInfo, CommandResult, CompletionInfo, EntriesResult, Image, InitializeResult,
+  MessageParams, QueuedMessage, RunResult, SkillKitEvent, State, Survey, WaitingQuestion,
 } from "./protocol.js";
 
 export type * from "./protocol.js";
 
 /** The version of the protocol that this client speaks. */
-export const VERSION = 1;
+export const VERSION = 2;
 
 /** What the server answered instead of a result. A failed run has its response in `data.response`. */
 export class RpcError extends Error {
@@ -31,6 +33,12 @@ export interface ClientOptions {
   cwd?: string;
   /** The server's whole environment; default: that of this process. */
   env?: NodeJS.ProcessEnv;
+  /** The socket of a process that has the session open (`state().endpoint`); no server is started then. */
+  endpoint?: string;
+  /** The id of the last message that an earlier client of this session got. */
+  after?: string;
+  /** Called with each message of the session, by number. Questions among them are answered by `answer`, if not below. */
+  onMessage?: (message: MessageParams & Record<string, any>) => void;
   /** Called with each event of the agent, in their order. */
   onEvent?: (event: SkillKitEvent) => void;
   /** Decides calls that guards ask about; without it they are denied. */
@@ -54,33 +62,73 @@ function explained(error: NodeJS.ErrnoException, program: string, cwd?: string):
   return new Error(`there is no program ${program}; install it (pip install skillkit-default), or ${way}`, { cause: error });
 }
 
-/** An agent in a process of its own. */
+/** An agent in another process. */
 export class RpcClient {
   private readonly waiting = new Map<string, Waiting>();
+  private readonly asking = new Set<string>();
   private asked = 0;
-  private readonly process: ChildProcessWithoutNullStreams;
+  private gone = false;
+  private readonly process?: ChildProcessWithoutNullStreams;
+  private readonly socket?: Socket;
+  private readonly input: Writable;
   private readonly left: Promise<void>;
+  /** The id of the last message of the session: where another client goes on. */
+  after?: string;
 
   private constructor(private readonly options: ClientOptions) {
     const [program, ...first] = options.argv ?? ["skillkit", "rpc"];
-    this.process = spawn(program!, [...first, ...(options.options ?? [])], {
-      cwd: options.cwd, env: options.env, stdio: ["pipe", "pipe", "inherit"],
-    }) as unknown as ChildProcessWithoutNullStreams;
+    let output: Readable;
+    if (options.endpoint !== undefined) {
+      this.socket = createConnection(options.endpoint);
+      this.input = output = this.socket;
+    } else {
+      this.process = spawn(program!, [...first, ...(options.options ?? [])], {
+        cwd: options.cwd, env: options.env, stdio: ["pipe", "pipe", "inherit"],
+      }) as unknown as ChildProcessWithoutNullStreams;
+      this.input = this.process.stdin;
+      output = this.process.stdout;
+      this.input.on("error", () => {}); // the server is gone; `close` tells it
+    }
+    const side = this.process ?? this.socket!;
     this.left = new Promise((resolve) => {
-      this.process.once("error", (error) => { this.end(explained(error, program!, options.cwd)); resolve(); });
-      this.process.once("close", () => { this.end(new Error("the server is gone")); resolve(); });
+      side.once("error", (error: Error) => {
+        this.end(this.process ? explained(error, program!, options.cwd) : error);
+        resolve();
+      });
+      side.once("close", () => { this.end(new Error("the server is gone")); resolve(); });
     });
-    this.process.stdin.on("error", () => {}); // the server is gone; `close` tells it
-    createInterface({ input: this.process.stdout }).on("line", (line) => this.received(line));
+    createInterface({ input: output }).on("line", (line) => this.received(line));
   }
 
-  /** Start a server and greet it. */
+  /** Start a server, or attach to the one at `endpoint`, greet it, and be told what happens. */
   static async start(options: ClientOptions = {}): Promise<RpcClient> {
     const client = new RpcClient(options);
+    const itself = !!options.onMessage;
     await client.call<InitializeResult>("initialize", {
-      version: VERSION, client: "skillkit-rpc-client", approvals: !!options.onApprove, questions: !!options.onAsk,
+      version: VERSION, client: "skillkit-rpc-client", approvals: itself || !!options.onApprove, questions: itself || !!options.onAsk,
     });
+    await client.attach(options.after);
     return client;
+  }
+
+  /** Be told what happened after a message, else a snapshot, and then what happens. */
+  async attach(after?: string): Promise<void> {
+    await this.call("attach", { after: after ?? null });
+  }
+
+  /** Say something without waiting for the answer; gives the id of the queued message, empty where a run began. */
+  async say(text: string, delivery: "auto" | "steer" | "follow_up" = "auto"): Promise<string> {
+    return (await this.call<{ item: string }>("say", { text, delivery })).item;
+  }
+
+  /** Answer a question of a message; the first answer counts. */
+  answer(question: string, given: Omit<Partial<AnswerParams>, "question">): Promise<AnswerResult> {
+    return this.call("answer", { question, ...given });
+  }
+
+  /** The questions that wait, of all sessions. */
+  async inbox(): Promise<WaitingQuestion[]> {
+    return (await this.call<{ waiting: WaitingQuestion[] }>("inbox", {})).waiting;
   }
 
   /** Say something, and wait for the end of the run. */
@@ -178,56 +226,71 @@ export class RpcClient {
     return (await this.call<{ compacted: boolean }>("compact", {})).compacted;
   }
 
-  /** End the run and the server; one that does not end within 15 seconds is killed. */
+  /** Leave the session; end the server that was started here, within 15 seconds, else it is killed. */
   async close(): Promise<void> {
-    const late = setTimeout(() => this.process.kill("SIGKILL"), 15_000);
+    const late = setTimeout(() => this.process?.kill("SIGKILL"), 15_000);
     await this.call("shutdown", {}).catch(() => {}); // a server that is gone needs none
-    this.process.stdin.end();
+    this.input.end();
     await this.left;
     clearTimeout(late);
   }
 
   private call<T>(method: string, params: object): Promise<T> {
-    if (this.process.exitCode !== null) return Promise.reject(new Error("the server is gone"));
+    if (this.gone || (this.process && this.process.exitCode !== null)) return Promise.reject(new Error("the server is gone"));
     const id = String(++this.asked);
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
-      this.send({ id, method, params });
+      this.input.write(JSON.stringify({ jsonrpc: "2.0", id, method, params }) + "\n");
     });
   }
 
-  private send(message: object): void {
-    this.process.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
-  }
-
   private end(error: Error): void {
+    this.gone = true;
     for (const { reject } of this.waiting.values()) reject(error);
     this.waiting.clear();
   }
 
   private received(line: string): void {
     const message = JSON.parse(line);
-    if (message.method !== undefined) {
-      void this.serve(message.id, message.method, message.params);
-      return;
-    }
+    if (message.method === "message") this.got(message.params);
+    if (message.method === "dropped") void this.attach(message.params.after).catch(() => {});
+    if (message.method !== undefined) return;
     const waiting = this.waiting.get(String(message.id));
     this.waiting.delete(String(message.id));
     if (message.error) waiting?.reject(new RpcError(message.error.code, message.error.message, message.error.data));
     else waiting?.resolve(message.result);
   }
 
-  private async serve(id: unknown, method: string, params: any): Promise<void> {
-    const { onEvent, onApprove, onAsk, onNotify } = this.options;
-    if (method === "event") onEvent?.(params);
-    if (method === "notify") onNotify?.(params.text, params.level);
-    if (id === undefined) return;
-    try {
-      if (method === "approve" && onApprove) this.send({ id, result: await onApprove(params) });
-      else if (method === "ask" && onAsk) this.send({ id, result: { answers: await onAsk(params.survey) } });
-      else this.send({ id, error: { code: -32601, message: `there is no method ${method}` } });
-    } catch (error) {
-      this.send({ id, error: { code: -32603, message: String(error) } });
+  /** Take in a message of the session. */
+  private got(message: MessageParams & Record<string, any>): void {
+    const { onMessage, onEvent, onNotify } = this.options;
+    this.after = message.id;
+    onMessage?.(message);
+    if (message.type === "event") onEvent?.(message.event);
+    if (message.type === "notice") onNotify?.(message.text, message.level);
+    if (message.type === "question") void this.decide(message.question);
+    if (message.type === "snapshot") for (const one of message.questions) if (!one.suspended) void this.decide(one);
+    if (message.type === "question_answered" || message.type === "question_withdrawn") this.asking.delete(message.question);
+  }
+
+  /** Answer a question by the functions of the options; a failure of one is a denial, and wrong answers are asked for again. */
+  private async decide(question: any): Promise<void> {
+    const { onApprove, onAsk } = this.options;
+    if (this.asking.has(question.id) || !(question.kind === "approval" ? onApprove : onAsk)) return;
+    this.asking.add(question.id);
+    let survey: Survey = question.survey;
+    while (this.asking.has(question.id)) {
+      try {
+        if (question.kind === "approval") {
+          const { answer, ...decision } = await Promise.resolve(onApprove!(question)).catch((error): ApproveResult => (
+            { decision: "deny", reason: `the client gave no decision: ${error}` }));
+          await this.answer(question.id, { ...decision, answers: answer ?? null });
+        } else await this.answer(question.id, { answers: await onAsk!(survey) });
+        return;
+      } catch (error) {
+        if (!(error instanceof RpcError) || !survey) return;
+        survey = { ...survey, text: `${question.survey.text}\n${error.message}`.trim() };
+      }
     }
   }
 }

@@ -48,6 +48,25 @@ test("a run is aborted while it goes on", async () => {
   await client.close();
 });
 
+test("a second client attaches to the session, and the first decision counts", async () => {
+  let asked;
+  const question = new Promise((resolve) => { asked = resolve; });
+  const first = await start({ onMessage: (message) => message.type === "question" && asked(message.question.id) });
+  const { endpoint } = await first.state();
+  const numbers = [];
+  const second = await RpcClient.start({ endpoint, onMessage: (message) => numbers.push(message.id) });
+  const run = first.prompt("pay 5");
+  assert.equal((await second.answer(await question, { decision: "allow" })).outcome, "taken");
+  assert.equal((await first.answer(await question, { decision: "deny" })).outcome, "late");
+  assert.match((await run).content, /paid 5/);
+  await second.close();
+  await first.prompt("and now?");
+  const third = await RpcClient.start({ endpoint, after: second.after, onMessage: (message) => numbers.push(message.id) });
+  await third.close();
+  assert.equal(new Set(numbers).size, numbers.length, "no message comes twice");
+  await first.close();
+});
+
 test("a program that is not there is an error that says what to do", async () => {
   await assert.rejects(RpcClient.start({ argv: ["skillkit-that-is-not-there"] }), {
     message: "there is no program skillkit-that-is-not-there; install it (pip install skillkit-default), or name it in the "

@@ -301,7 +301,7 @@ def test_the_typescript_client_steers_an_agent(server, tmp_path):
     env = {**server.env, "SKILLKIT_ARGV": json.dumps(server.argv), "SKILLKIT_CWD": str(server.cwd)}
     done = subprocess.run(["npm", "test"], cwd=copy, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "# pass 6" in done.stdout, done.stdout
+    assert "# pass 7" in done.stdout, done.stdout
     _installed_as_the_guide_says(copy, tmp_path / "project", server)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from skillkit_frontend import choosing, going_on, prepare
 
-from skillkit_core.errors import UsageError
+from skillkit_core.errors import SessionLocked, UsageError
 
 from ..options import options_from
 
@@ -43,4 +43,11 @@ def chat(ctx: click.Context, /, **given: Any) -> None:
     prepare(ctx.obj.host)
     from .loop import converse
 
-    ctx.exit(asyncio.run(converse(ctx.obj.host, options)))
+    try:
+        ctx.exit(asyncio.run(converse(ctx.obj.host, options)))
+    except SessionLocked as locked:
+        if locked.owner is None or locked.owner.endpoint is None:
+            raise
+        from ..attaching import attend
+
+        ctx.exit(asyncio.run(attend(locked.owner.endpoint)))

@@ -1,0 +1,202 @@
+"""``skillkit attach``: see and steer, at a terminal or from a program, a session that another process has open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from skillkit_live import RpcClient, RpcError, relay
+
+from skillkit_core import Host, SessionLocked
+from skillkit_core.cli.output import echo, error_line, style
+from skillkit_core.errors import UsageError
+
+__all__ = ["attach", "attend", "endpoint_of"]
+
+_HELP = "Type to speak; y or n answers a question, /abort ends the run, /leave or the end of the input leaves."
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+@click.option("--lines", is_flag=True, help="Speak the protocol of 'skillkit rpc' on stdin and stdout.")
+@click.pass_context
+def attach(ctx: click.Context, /, session: str, lines: bool) -> None:
+    """Attach to a session that another process has open: see what happens there, speak, and decide.
+
+    ID is the session's id, or the start of it.
+    """
+
+    async def work() -> int:
+        endpoint = await endpoint_of(ctx.obj.host, session)
+        if lines:
+            with os.fdopen(os.dup(1), "wb", buffering=0) as out:
+                await relay(endpoint, sys.stdin.buffer, out)
+            return 0
+        return await attend(endpoint)
+
+    ctx.exit(asyncio.run(work()))
+
+
+async def endpoint_of(host: Host, session: str) -> str:
+    """Return where the process that has a session takes clients.
+
+    Raises:
+        UsageError: no process has it open, or that process takes no clients.
+    """
+    store = host.session_store()
+    found = await store.find(session)
+    try:
+        handle = await store.open(found)
+    except SessionLocked as locked:
+        if locked.owner is None or locked.owner.endpoint is None:
+            raise
+        return locked.owner.endpoint
+    await handle.close()
+    raise UsageError(f"no process has session {found} open", hint=f"skillkit chat --session {found}")
+
+
+async def attend(endpoint: str) -> int:
+    """Show what happens in a session, and say there what is typed, until either side leaves; return the exit code."""
+    screen = Screen()
+    async with RpcClient(endpoint=endpoint, on_message=screen.show) as client:
+        typed: asyncio.Queue[str | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=_read, args=(loop, typed), name="typed", daemon=True).start()
+        gone = asyncio.ensure_future(client.ended.wait())
+        while True:
+            line = asyncio.ensure_future(typed.get())
+            await asyncio.wait({line, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not line.done():
+                line.cancel()
+                echo(style("The session was closed there.", dim=True))
+                return 0
+            text = line.result()
+            if text is None or text == "/leave":
+                gone.cancel()
+                return 0
+            try:
+                await _do(client, screen, text)
+            except RpcError as error:
+                error_line(error.message)
+
+
+def _read(loop: asyncio.AbstractEventLoop, typed: asyncio.Queue[str | None]) -> None:
+    """Hand on the lines of stdin; in a thread, because a terminal can not always be waited for."""
+    try:
+        for line in sys.stdin:
+            loop.call_soon_threadsafe(typed.put_nowait, line.strip())
+        loop.call_soon_threadsafe(typed.put_nowait, None)
+    except (RuntimeError, ValueError):
+        pass  # the session has ended first
+
+
+async def _do(client: RpcClient, screen: Screen, text: str) -> None:
+    """Do what a typed line asks."""
+    question = next(iter(screen.questions.values()), None)
+    if not text:
+        return
+    if text == "/abort":
+        await client.abort("the person ended it")
+    elif question is not None and question["kind"] == "approval" and text.lower() in ("y", "yes", "n", "no"):
+        decision = "allow" if text.lower().startswith("y") else "deny"
+        answer = await client.answer(question["id"], decision=decision)
+        if answer.outcome == "late":
+            echo(style("Somebody was faster.", dim=True))
+    elif question is not None and question["kind"] == "survey":
+        names = [one["id"] for one in question["survey"]["questions"]]
+        await client.answer(question["id"], answers=dict(zip(names, map(str.strip, text.split(",")), strict=False)))
+    elif text.startswith("/"):
+        answered = await client.command(text)
+        if answered.text:
+            echo(answered.text)
+    else:
+        await client.say(text)
+
+
+class Screen:
+    """Prints the messages of a session.
+
+    Attributes:
+        questions: what waits for an answer, by id, oldest first.
+    """
+
+    def __init__(self) -> None:
+        self.questions: dict[str, Mapping[str, Any]] = {}
+        self._arriving = False  # an answer that arrives is on the last line
+
+    def show(self, message: Mapping[str, Any]) -> None:
+        """Print what a message says."""
+        match message["type"]:
+            case "snapshot":
+                self._begin(message)
+            case "event":
+                self._event(message["event"])
+            case "question":
+                self._ask(message["question"])
+            case "question_answered":
+                if self.questions.pop(message["question"], None) is not None:
+                    by = message["by"].get("id") or message["by"]["kind"]
+                    self._line(style(f"{message.get('decision', 'answered')}, by {by}", dim=True))
+            case "question_withdrawn":
+                if self.questions.pop(message["question"], None) is not None:
+                    self._line(style("the question was withdrawn", dim=True))
+            case "notice":
+                self._line(message["text"])
+            case _:
+                pass
+
+    def _begin(self, shot: Mapping[str, Any]) -> None:
+        self._line(style(f"Session {shot['session']} in {shot['folder']}: {shot['state']}. {_HELP}", dim=True))
+        for entry in shot["entries"]:
+            if entry["type"] == "message":
+                self._said(entry["data"]["message"])
+        for event in shot["events"]:
+            self._event(event)
+        self.questions.clear()
+        for question in shot["questions"]:
+            self._ask(question)
+
+    def _event(self, event: Mapping[str, Any]) -> None:
+        match event["type"]:
+            case "message_update" if event["event"]["type"] == "text_delta":
+                echo(event["event"]["content"], nl=False)
+                self._arriving = True
+            case "message_end":
+                if self._arriving and event["message"]["role"] == "assistant":
+                    self._line()
+                else:
+                    self._said(event["message"])
+            case "tool_execution_start":
+                self._line(style(f"{event['tool_name']} {json.dumps(event.get('args', {}))[:200]}", dim=True))
+            case "agent_end" if event["outcome"] != "completed":
+                self._line(style(f"The run ended: {event['outcome']} {event['reason']}".rstrip(), dim=True))
+            case _:
+                pass
+
+    def _said(self, message: Mapping[str, Any]) -> None:
+        text = "".join(block.get("text", "") for block in message["content"] if block["type"] == "text")
+        if text and message["role"] in ("user", "assistant"):
+            self._line(f"> {text}" if message["role"] == "user" else text)
+
+    def _ask(self, question: Mapping[str, Any]) -> None:
+        self.questions[question["id"]] = question
+        if question["kind"] == "survey":
+            survey = question["survey"]
+            asked = "; ".join(one["text"] for one in survey["questions"])
+            self._line(f"{survey['title']}: {asked} (answers with commas between)")
+            return
+        texts = " ".join(one["text"] for one in question["questions"])
+        self._line(f"{question['tool']} {json.dumps(question['args'])}\n{texts} [y/n]")
+
+    def _line(self, text: str = "") -> None:
+        if self._arriving:
+            self._arriving = False
+            echo("")
+        if text:
+            echo(text)

@@ -1,0 +1,136 @@
+"""``skillkit attach`` and ``chat --session``: a person at a session that another process has open."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from skillkit_live import RpcClient
+from skillkit_testkit import Terminal
+
+PLUGIN = Path(__file__).parent / "support" / "guarded_plugin.py"
+
+
+@pytest.fixture
+def house(skillkit_cli, install_plugin):
+    """``house(work)`` awaits ``work(client)`` with the client of a process that has a session open."""
+    install_plugin("guarded", PLUGIN)
+    argv = [*skillkit_cli.argv, "-P", "guarded"]
+    env = {**os.environ, "SKILLKIT_PLUGINS__DISABLED": "context", "NO_COLOR": "1"}
+
+    def run(work):
+        async def main():
+            how = {"argv": [*argv, "rpc", "--provider", "obeys"], "cwd": skillkit_cli.home.cwd, "env": env}
+            async with asyncio.timeout(60), RpcClient(on_message=lambda _: None, **how) as client:
+                await work(client, client.started.state.session)
+
+        asyncio.run(main())
+
+    run.argv, run.env, run.cwd = argv, env, skillkit_cli.home.cwd
+    return run
+
+
+class Person:
+    """A process, and what it prints."""
+
+    def __init__(self, house, *words):
+        self.process = subprocess.Popen(
+            [*house.argv, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=house.cwd,
+            env=house.env,
+        )
+
+    async def reads(self, text):
+        """Wait until a line with the text is printed."""
+
+        def work():
+            seen = []
+            while line := self.process.stdout.readline():
+                seen.append(line)
+                if text in line:
+                    return line
+            raise AssertionError(f"{text!r} is not in {seen}")
+
+        return await asyncio.to_thread(work)
+
+    def types(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    async def leaves(self):
+        self.process.stdin.close()
+        code = await asyncio.to_thread(self.process.wait, 30)
+        self.process.stdout.close()
+        return code
+
+
+@pytest.mark.smoke
+def test_a_person_attaches_speaks_decides_and_leaves(house):
+    async def work(client, session):
+        await client.prompt("hello")
+        person = Person(house, "attach", session[:-2])
+        await person.reads(f"Session {session}")
+        await person.reads("> hello")
+        await person.reads("You said: hello")
+        person.types("pay 5")
+        await person.reads("Pay 5 euros? [y/n]")
+        person.types("y")
+        await person.reads("allow, by skillkit_live.client")
+        await person.reads("paid 5")
+        assert await person.leaves() == 0
+        assert (await client.state()).messages == 6
+
+    house(work)
+    assert (house.cwd / "paid").read_text() == "5\n"
+
+
+def test_a_person_is_told_that_the_session_was_closed_there(house):
+    people = []
+
+    async def work(client, session):
+        people.append(Person(house, "attach", session))
+        await people[0].reads(f"Session {session}")
+
+    house(work)
+    asyncio.run(people[0].reads("The session was closed there."))
+    assert asyncio.run(people[0].leaves()) == 0
+
+
+def test_a_program_speaks_the_protocol_through_attach(house):
+    async def work(client, session):
+        argv = [*house.argv, "attach", "--lines", session]
+        async with RpcClient(argv=argv, cwd=house.cwd, env=house.env) as second:
+            assert second.started.state.session == session
+            assert (await second.prompt("hello")).content == "You said: hello"
+
+    house(work)
+
+
+def test_a_conversation_in_an_open_session_attaches_to_it(house):
+    async def work(client, session):
+        with Terminal([*house.argv, "chat", "--session", session], cwd=house.cwd, env=house.env) as terminal:
+            await asyncio.to_thread(terminal.wait_for, f"Session {session}")
+            terminal.send("hello\r")
+            await asyncio.to_thread(terminal.wait_for, "You said: hello")
+            terminal.send("/leave\r")
+            assert await asyncio.to_thread(terminal.wait) == 0
+        assert (await client.state()).messages == 2
+
+    house(work)
+
+
+def test_a_session_that_no_process_has_open_is_not_attached_to(house, skillkit_cli):
+    async def work(client, session):
+        await client.prompt("hello")
+
+    house(work)
+    session = skillkit_cli("sessions", "list", "--json").ok().json[0]["id"]
+    failed = skillkit_cli("attach", session)
+    assert (
+        failed.exit_code == 2
+        and f"no process has session {session} open; skillkit chat --session {session}" in failed.stderr
+    )
