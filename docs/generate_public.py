@@ -108,7 +108,9 @@ def _class(name: str, cls: type, star: str) -> str:
 
 
 def _field(name: str, kind: Any, field: dataclasses.Field[Any]) -> str:
-    default = "" if field.default is dataclasses.MISSING else f" = {field.default!r}"
+    given = field.default
+    shown = f"{{{', '.join(map(repr, sorted(given)))}}}" if isinstance(given, (set, frozenset)) else repr(given)
+    default = "" if given is dataclasses.MISSING else f" = {shown}"
     if field.default_factory is not dataclasses.MISSING:
         default = " = ..."
     return f"`{name}: {_text(kind)}{default}`"

@@ -15,12 +15,22 @@ API_VERSION = 1
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors; a test compares both
     from .abort import *
     from .agent.clock import Clock as Clock
+    from .agent.context import prompt_parts as prompt_parts
+    from .agent.conversation import Conversation as Conversation
     from .agent.input import Delivery as Delivery, QueueItem as QueueItem, Receipt as Receipt
+    from .agent.nesting import Parent as Parent, current_parent as current_parent
+    from .agent.repair import repair as repair
     from .agent.response import *
     from .agent.runner import *
     from .agent.session import ModelChoice as ModelChoice, Session as Session
-    from .agent.suspension import SuspendedCall as SuspendedCall, Suspension as Suspension
-    from .agent.target import Target as Target
+    from .agent.suspension import (
+        SuspendedCall as SuspendedCall,
+        Suspension as Suspension,
+        no_such_call as no_such_call,
+        resumption as resumption,
+    )
+    from .agent.target import Target as Target, resolve_target as resolve_target
+    from .agent.tool_call import IN_PROCESS as IN_PROCESS
     from .config import *
     from .contracts.adapter import *
     from .contracts.approver import *
@@ -43,16 +53,22 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .events.context import *
     from .events.results import *
     from .events.serialize import *
+    from .events.subscriptions import PHASES as PHASES, HandlerRecord as HandlerRecord
     from .events.types import *
     from .frozen import *
     from .hookspecs.markers import Phase as Phase, hookimpl as hookimpl, hookspec as hookspec
     from .host.adapters import AdapterRegistry as AdapterRegistry
     from .host.manager import Host as Host
     from .host.memory import MemorySession as MemorySession, MemoryStore as MemoryStore
+    from .host.plan import Selection as Selection
+    from .host.plugins import check_required as check_required, project_content as project_content
     from .host.registry import *
+    from .host.secrets import Secrets as Secrets
     from .host.skills import SkillRegistry as SkillRegistry
+    from .host.text import redact_headers as redact_headers
     from .messages import *
     from .models import *
+    from .settings.config import Layer as Layer
     from .skills import *
     from .stream import *
     from .tools import *
@@ -60,12 +76,17 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
 _PUBLIC = """
 abort: AbortSignal
 agent.clock: Clock
+agent.context: prompt_parts
+agent.conversation: Conversation
 agent.input: Delivery QueueItem Receipt
+agent.nesting: Parent current_parent
+agent.repair: repair
 agent.response: AgentResponse RunOutcome
 agent.runner: AgentRunner
 agent.session: ModelChoice Session
-agent.suspension: SuspendedCall Suspension
-agent.target: Target
+agent.suspension: SuspendedCall Suspension no_such_call resumption
+agent.target: Target resolve_target
+agent.tool_call: IN_PROCESS
 config: AgentConfig Limits RetryPolicy
 contracts.adapter: LLMAdapter LLMRequest ModelSettings OnRequest OnResponse ThinkingLevel
 contracts.approver: ApprovalDecision ApprovalRequest Approver Question
@@ -88,6 +109,7 @@ events.results: UNSET BeforeAgentEndResult BeforeAgentStartResult BeforeCompactR
     SessionBeforeResult SessionBeforeTreeResult SessionStartResult ToolCallEventResult ToolResultEventResult Transform
     TurnEndResult TurnStartResult Unset
 events.serialize: event_to_dict
+events.subscriptions: PHASES HandlerRecord
 events.types: AfterProviderResponseEvent AgentEndEvent AgentSettledEvent AgentStartEvent ApprovalRequestEvent
     ApprovalResolvedEvent BeforeAgentEndEvent BeforeAgentStartEvent BeforeCompactEvent BeforeModelRequestEvent
     BeforeProviderRequestEvent CompactionEndEvent CompactionStartEvent ContextTransformEvent Event HandlerErrorEvent
@@ -100,12 +122,17 @@ hookspecs.markers: Phase hookimpl hookspec
 host.adapters: AdapterRegistry
 host.manager: Host
 host.memory: MemorySession MemoryStore
+host.plan: Selection
+host.plugins: check_required project_content
 host.registry: Entry ModelRegistry Registry
+host.secrets: Secrets
 host.skills: SkillRegistry
+host.text: redact_headers
 messages: AgentMessage AssistantMessage Block ContextTransformer CustomMessage DocumentBlock ImageBlock LLMMessage
     Origin Outcome ProviderBlock RefusalBlock StopReason TextBlock ThinkingBlock ToolCall ToolResultMessage UserMessage
     blocks_of message_from_dict message_to_dict text_of
 models: ModelCost ModelDefinition TokenUsage
+settings.config: Layer
 skills: ActionArg EngineType Requirements Skill SkillAction SkillProblem
 stream: MessageBuilder StreamEvent StreamTable StreamType parse_tool_args
 tools: NO_PARAMETERS Tool ToolContext ToolFunction ToolOutput ToolSet
@@ -130,6 +157,7 @@ PUBLIC_MODULES = (
     "contracts.session_store", "contracts.skill_loader", "contracts.tool_executor", "contracts.user_interface",
     "hookspecs.host", "hookspecs.lifecycle", "hookspecs.markers", "hookspecs.registration", "hookspecs.resolution",
     "events.context", "events.results", "events.serialize", "events.types",
+    "host.discovery", "host.json_schema", "host.loading", "host.probe", "host.skills",
     "cli", "cli.output", "cli.sessions", "settings.documents", "settings.trust", "testing",
 )  # fmt: skip
 """The modules that plugins import; of every other module the names in ``__all__`` above it. A test reads every import."""

@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
+from .errors import ToolError
 from .fields import Schema, Seconds, check_fields
 from .frozen import EMPTY, FrozenDict, freeze
-from .messages import AgentMessage, AssistantMessage, Block, blocks_of
+from .messages import (
+    AgentMessage,
+    AssistantMessage,
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    ProviderBlock,
+    TextBlock,
+    blocks_of,
+)
 from .models import ModelDefinition, TokenUsage
 
 if TYPE_CHECKING:
@@ -181,3 +191,30 @@ class ToolSet:
 
     def __post_init__(self) -> None:
         check_fields(self, f"tool set {self.name!r}")
+
+
+def checked(tool: Tool, output: Any) -> ToolOutput:
+    """Return the output of a tool or a wrapper, or raise :class:`ToolError` when its type or content is wrong."""
+    if not isinstance(output, ToolOutput):
+        raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
+    content = output.content
+    if isinstance(content, str):
+        return output
+    allowed = (TextBlock, ImageBlock, DocumentBlock, ProviderBlock)
+    if not isinstance(content, Sequence) or not all(isinstance(block, allowed) for block in content):
+        raise ToolError(
+            f"tool {tool.name!r} returned content that is neither text nor blocks of text, images and files"
+        )
+    return output
+
+
+def plain_details(details: Any) -> Any:
+    """Return ``details`` as JSON values, so that they can be persisted."""
+    if details is None:
+        return None
+    import json
+
+    try:
+        return json.loads(json.dumps(details, default=str))
+    except (TypeError, ValueError, RecursionError):
+        return repr(details)[:10_000]

@@ -17,7 +17,7 @@ from ..descriptors import load_object
 from ..errors import NoActiveRun, SkillKitError, Suspended, ToolError, UsageError, close_matches, in_words
 from ..events.results import NO_ANSWER, UNSET, EventResult, ToolResultEventResult
 from ..events.subscriptions import GuardFailed
-from ..events.tool_call import ToolCallDecision, same_json
+from ..events.tool_call import ToolCallDecision
 from ..events.types import (
     ApprovalRequestEvent,
     ApprovalResolvedEvent,
@@ -27,17 +27,14 @@ from ..events.types import (
     ToolExecutionStartEvent,
     ToolResultEvent,
 )
-from ..frozen import EMPTY, copied
+from ..frozen import EMPTY, copied, same_json
 from ..host.json_schema import validate
 from ..host.text import limit_text
 from ..messages import (
     AgentMessage,
     AssistantMessage,
     Block,
-    DocumentBlock,
-    ImageBlock,
     Outcome,
-    ProviderBlock,
     TextBlock,
     ToolCall,
     ToolResultMessage,
@@ -45,7 +42,7 @@ from ..messages import (
     clean,
 )
 from ..models import TokenUsage
-from ..tools import Tool, ToolOutput
+from ..tools import Tool, ToolOutput, checked, plain_details
 from .approval import KeptQuestion, approvers_of, ask_approvers, question_id
 from .around import wrapped
 from .containment import run_in_thread
@@ -57,7 +54,7 @@ if TYPE_CHECKING:
     from .run import Run
     from .runner import AgentRunner
 
-__all__ = ["IN_PROCESS", "CallContext", "FindTool", "InProcessExecutor", "ToolCallRun", "checked", "plain_details"]
+__all__ = ["IN_PROCESS", "CallContext", "FindTool", "InProcessExecutor", "ToolCallRun"]
 
 WITHHELD = "The result was withheld because a guard failed."
 FindTool: TypeAlias = Callable[[str], Tool | None]
@@ -575,37 +572,10 @@ class CallContext:
         return self._nested
 
 
-def checked(tool: Tool, output: Any) -> ToolOutput:
-    """Return the output of a tool or a wrapper, or raise :class:`ToolError` when its type or content is wrong."""
-    if not isinstance(output, ToolOutput):
-        raise ToolError(f"tool {tool.name!r} returned {type(output).__name__} instead of ToolOutput")
-    content = output.content
-    if isinstance(content, str):
-        return output
-    allowed = (TextBlock, ImageBlock, DocumentBlock, ProviderBlock)
-    if not isinstance(content, Sequence) or not all(isinstance(block, allowed) for block in content):
-        raise ToolError(
-            f"tool {tool.name!r} returned content that is neither text nor blocks of text, images and files"
-        )
-    return output
-
-
 def _as_output(value: Any) -> ToolOutput:
     if isinstance(value, ToolOutput):
         return value
     return ToolOutput(value if isinstance(value, str) else blocks_of(value))
-
-
-def plain_details(details: Any) -> Any:
-    """Return ``details`` as JSON values, so that they can be persisted."""
-    if details is None:
-        return None
-    import json
-
-    try:
-        return json.loads(json.dumps(details, default=str))
-    except (TypeError, ValueError, RecursionError):
-        return repr(details)[:10_000]
 
 
 def _besides(reported: TokenUsage, nested: TokenUsage) -> TokenUsage:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import Question
 from ..errors import in_words
-from ..frozen import EMPTY, copied, freeze
+from ..frozen import EMPTY, copied, freeze, same_json
 from .results import UNSET, EventResult, ReplaceArgs, ToolCallEventResult
 from .subscriptions import GUARD, OBSERVER, HandlerRecord
 from .types import ToolCallEvent
@@ -152,15 +152,6 @@ class _Decider:
             terminate=terminate,
             guards=freeze(said) if said else EMPTY,
         )
-
-
-def same_json(a: Any, b: Any) -> bool:
-    """Return whether two JSON values are the same. ``True`` and ``1`` are not, nor are ``1`` and ``1.0``."""
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(same_json(v, b[k]) for k, v in a.items())
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(same_json(x, y) for x, y in zip(a, b, strict=True))
-    return type(a) is type(b) and bool(a == b)
 
 
 async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerRecord, ...]) -> ToolCallDecision:

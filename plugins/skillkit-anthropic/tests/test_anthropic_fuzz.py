@@ -16,7 +16,7 @@ from skillkit_anthropic.decoder import AnswerDecoder
 from skillkit_testkit.streams import problems_of, spoiled
 from skillkit_transport import SSEDecoder
 
-from skillkit_core.agent.repair import repair
+from skillkit_core import repair
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import AssistantMessage, StopReason, UserMessage
 from skillkit_core.models import ModelDefinition

@@ -26,9 +26,9 @@ from skillkit_core import (
     ToolCall,
     ToolResultMessage,
     UserMessage,
+    repair,
 )
 from skillkit_core.agent.compaction import _legal_cut, _legal_swap
-from skillkit_core.agent.repair import repair
 from skillkit_core.estimates import estimate_message
 
 COMPACTORS = {

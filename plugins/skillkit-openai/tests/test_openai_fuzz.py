@@ -18,8 +18,8 @@ from skillkit_openai.wire import OpenAIWire
 from skillkit_testkit.streams import problems_of, spoiled
 from skillkit_transport import SSEDecoder, Watch
 
+from skillkit_core import repair
 from skillkit_core.abort import AbortSignal
-from skillkit_core.agent.repair import repair
 from skillkit_core.contracts.adapter import LLMRequest
 from skillkit_core.messages import AssistantMessage, StopReason, UserMessage
 from skillkit_core.models import ModelDefinition

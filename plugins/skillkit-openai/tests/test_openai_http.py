@@ -13,10 +13,10 @@ import pytest
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
 from skillkit_openai.config import OpenAISection
 
+from skillkit_core import redact_headers
 from skillkit_core.abort import AbortSignal
 from skillkit_core.contracts.adapter import LLMRequest, ModelSettings
 from skillkit_core.errors import ErrorKind, ProviderError
-from skillkit_core.host.text import redact_headers
 from skillkit_core.messages import StopReason, UserMessage
 from skillkit_core.models import ModelCost, ModelDefinition
 from skillkit_core.stream import StreamEvent

@@ -16,10 +16,10 @@ from skillkit_core.hookspecs import host, lifecycle, registration, resolution
 ROOT = Path(skillkit_core.__file__).parent
 INTERNAL = {
     # abbreviations of what the signature says otherwise
-    "Answer", "Converter", "Item", "Kind", "Models", "Names", "Observed", "Schema", "Seconds",
+    "Answer", "Converter", "HandlerFunction", "Item", "Kind", "Models", "Names", "Observed", "Schema", "Seconds",
     # parts of a host, for those who look into it
     "Config", "Decision", "Distribution", "EntryPoint", "FactoryRegistry", "HookProbe",
-    "LoadedPlugin", "Plugins", "Secrets", "Selection",
+    "LoadedPlugin", "Plugins", "Secrets", "Selection", "CallContext", "Resumption",
     # parts of a run, behind methods that the core itself calls
     "ContextView", "HandlerRecord", "Run", "Scheduler", "Target",
 }  # fmt: skip

@@ -71,8 +71,7 @@ async def _look(host: Host, session_id: str) -> Session:
     Raises:
         UsageError: there is nothing to go on with.
     """
-    from skillkit_core import Session
-    from skillkit_core.agent.suspension import resumption
+    from skillkit_core import Session, resumption
 
     session = await Session.open(host.session_store(), session_id, time.time, read_only=True)
     await session.close()

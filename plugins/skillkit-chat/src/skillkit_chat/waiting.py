@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from skillkit_core import ApprovalDecision
-from skillkit_core.agent.suspension import SuspendedCall, Suspension, no_such_call
+from skillkit_core import ApprovalDecision, SuspendedCall, Suspension, no_such_call
 from skillkit_core.cli.output import echo, style
 from skillkit_core.cli.sessions import typed_options
 from skillkit_core.errors import UsageError

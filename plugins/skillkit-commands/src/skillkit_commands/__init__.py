@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .command import Edit, Prompt, SlashCommand, SlashCommandSet
     from .dispatch import Completion, Invocation, SlashCommands
-    from .indicators import Indicator, Indicators
+    from .indicators import USUAL, Indicator, Indicators
     from .usage import context_tokens
 
 __all__ = [
-    "Completion", "Edit", "Indicator", "Indicators", "Invocation", "Prompt", "SlashCommand", "SlashCommandSet",
+    "USUAL", "Completion", "Edit", "Indicator", "Indicators", "Invocation", "Prompt", "SlashCommand", "SlashCommandSet",
     "SlashCommands", "context_tokens",
 ]  # fmt: skip
 
@@ -27,5 +27,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     where = {**dict.fromkeys(("Completion", "Invocation", "SlashCommands"), "dispatch"), "context_tokens": "usage"}
-    where |= dict.fromkeys(("Indicator", "Indicators"), "indicators")
+    where |= dict.fromkeys(("USUAL", "Indicator", "Indicators"), "indicators")
     return getattr(import_module(f"{__name__}.{where.get(name, 'command')}"), name)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillkit_core import AgentRunner
-from skillkit_core.agent.context import prompt_parts
+from skillkit_core import AgentRunner, prompt_parts
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
 from skillkit_core.errors import SkillKitError
 from skillkit_core.estimates import estimator_for

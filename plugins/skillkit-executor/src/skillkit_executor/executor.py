@@ -19,8 +19,7 @@ import mcp_types as types
 import skillkit_process
 from mcp import MCPError
 
-from skillkit_core import SkillKitError, Tool, ToolContext, ToolError, ToolExecutor, ToolOutput, thaw
-from skillkit_core.agent.tool_call import IN_PROCESS
+from skillkit_core import IN_PROCESS, SkillKitError, Tool, ToolContext, ToolError, ToolExecutor, ToolOutput, thaw
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import in_words
 

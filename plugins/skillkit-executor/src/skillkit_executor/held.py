@@ -19,8 +19,7 @@ from skillkit_core.errors import UnknownName
 from .config import ExecutorConfig
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, Host
-    from skillkit_core.settings.config import Layer
+    from skillkit_core import AgentRunner, Host, Layer
 
     # data of a policy hold where they can; a name or a policy must hold
     Rules = Sequence[tuple[str, Any]]

@@ -18,6 +18,7 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from skillkit_core import (
+    IN_PROCESS,
     AbortSignal,
     SkillKitError,
     Tool,
@@ -28,7 +29,6 @@ from skillkit_core import (
     freeze,
     thaw,
 )
-from skillkit_core.agent.tool_call import IN_PROCESS
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import in_words
 

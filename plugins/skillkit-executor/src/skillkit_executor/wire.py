@@ -14,8 +14,8 @@ from typing import Any
 import mcp_types as types
 
 from skillkit_core import Survey, SurveyOption, SurveyQuestion, TokenUsage, ToolOutput, ToolResultMessage
-from skillkit_core.agent.tool_call import plain_details
 from skillkit_core.messages import message_from_dict, message_to_dict
+from skillkit_core.tools import plain_details
 
 __all__ = ["ABORT", "ANSWER", "META", "START", "output_of", "result_of", "survey_of", "survey_to_dict"]
 

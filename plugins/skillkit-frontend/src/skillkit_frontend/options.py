@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from skillkit_core import check_required
 from skillkit_core.cli.output import warning
-from skillkit_core.host.plugins import check_required
 
 if TYPE_CHECKING:
     from skillkit_core import AgentConfig, Host

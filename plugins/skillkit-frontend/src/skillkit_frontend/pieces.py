@@ -10,7 +10,7 @@ from skillkit_core import event_to_dict
 from skillkit_core.events.types import Event
 
 if TYPE_CHECKING:
-    from skillkit_core.host.secrets import Secrets
+    from skillkit_core import Secrets
 
 __all__ = ["EventLines", "Pieces"]
 

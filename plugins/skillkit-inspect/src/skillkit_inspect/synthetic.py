@@ -26,8 +26,8 @@ from skillkit_core import (
     Tool,
     ToolCallEventResult,
     hookimpl,
+    project_content,
 )
-from skillkit_core.host.plugins import project_content
 from skillkit_core.testing import Call, Fail, Reply, ScriptedModel, VirtualClock
 
 from .report import empty_row, in_order, summary

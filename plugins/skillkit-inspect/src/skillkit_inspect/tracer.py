@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core import UNSET, EventResult
-from skillkit_core.events.subscriptions import PHASES
+from skillkit_core import PHASES, UNSET, EventResult
 
 if TYPE_CHECKING:
-    from skillkit_core import EventBus, HandlerErrorEvent, Host
-    from skillkit_core.events.subscriptions import HandlerRecord
+    from skillkit_core import EventBus, HandlerErrorEvent, HandlerRecord, Host
 
 __all__ = ["FAMILIES", "Family", "Traced", "Tracer", "hook_families", "label_of"]
 

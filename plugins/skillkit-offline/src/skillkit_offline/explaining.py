@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillkit_skills.explaining import Explanation, Near
+from skillkit_skills import Explanation, Near
 
 from .choice import Choice, Verdict, is_meant, standing
 from .descriptors import label, skill_of

@@ -12,7 +12,7 @@ from skillkit_core.cli.output import short_path
 from . import activity_of
 
 if TYPE_CHECKING:
-    from skillkit_tui.chords import Front
+    from skillkit_tui import Front
 
     from skillkit_core import AgentRunner, UserInterface
 

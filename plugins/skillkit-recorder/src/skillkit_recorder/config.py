@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from skillkit_core import AgentConfig, AgentRunner, Limits, ModelSettings, RetryPolicy
-from skillkit_core.agent.tool_call import plain_details
+from skillkit_core.tools import plain_details
 
 from .values import build, settings_from_json, settings_to_json, sparse
 

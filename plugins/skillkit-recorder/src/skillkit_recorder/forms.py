@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from skillkit_core import AgentMessage, LLMAdapter, LLMRequest, MessageUpdateEvent, StreamEvent, event_to_dict
-from skillkit_core.agent.tool_call import plain_details
 from skillkit_core.events.types import Event
+from skillkit_core.tools import plain_details
 
 from .values import message_to_json, model_to_json, plain, settings_to_json, stream_to_json, tool_to_json
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillkit_core.events.tool_call import same_json
+from skillkit_core.frozen import same_json
 
 __all__ = ["Packer", "Unpacker"]
 

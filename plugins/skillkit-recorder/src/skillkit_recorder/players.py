@@ -20,8 +20,8 @@ from skillkit_core import (
     ToolContext,
     ToolExecutor,
     ToolOutput,
+    current_parent,
 )
-from skillkit_core.agent.nesting import current_parent
 from skillkit_core.testing import VirtualClock
 
 from .entrances import Key

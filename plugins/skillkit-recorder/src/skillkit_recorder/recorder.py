@@ -12,10 +12,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from skillkit_core import UNSET, AgentRunner, SkillKitError, Target, Tool, UsageError, __version__
-from skillkit_core.agent.tool_call import IN_PROCESS
+from skillkit_core import (
+    IN_PROCESS,
+    UNSET,
+    AgentRunner,
+    HandlerRecord,
+    SkillKitError,
+    Target,
+    Tool,
+    UsageError,
+    __version__,
+)
 from skillkit_core.contracts.session_store import OFF_PATH
-from skillkit_core.events.subscriptions import HandlerRecord
 from skillkit_core.events.types import Event
 
 from .config import config_to_json

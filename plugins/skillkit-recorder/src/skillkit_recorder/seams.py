@@ -23,10 +23,10 @@ from skillkit_core import (
     ToolError,
     ToolExecutor,
     ToolOutput,
+    current_parent,
+    redact_headers,
 )
-from skillkit_core.agent.nesting import current_parent
-from skillkit_core.agent.tool_call import checked
-from skillkit_core.host.text import redact_headers
+from skillkit_core.tools import checked
 
 from .forms import EventForms, MessageForms, RequestForms
 from .values import decision_to_json, error_to_json, output_to_json, plain

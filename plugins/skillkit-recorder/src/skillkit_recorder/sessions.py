@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skillkit_core import AgentRunner, Clock, MemoryStore, Session, SessionError, UnknownSession
-from skillkit_core.agent.conversation import Conversation
+from skillkit_core import AgentRunner, Clock, Conversation, MemoryStore, Session, SessionError, UnknownSession
 from skillkit_core.contracts.session_store import OFF_PATH, SessionEntry, SessionHeader
 from skillkit_core.frozen import freeze
 

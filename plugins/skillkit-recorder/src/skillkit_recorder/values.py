@@ -28,11 +28,11 @@ from skillkit_core import (
     errors,
     message_from_dict,
     message_to_dict,
+    redact_headers,
 )
-from skillkit_core.agent.tool_call import plain_details
-from skillkit_core.host.text import redact_headers
 from skillkit_core.messages import Block
 from skillkit_core.stream import StreamType
+from skillkit_core.tools import plain_details
 
 __all__ = [
     "blocks_from_json",

@@ -14,8 +14,7 @@ from skillkit_core.errors import UnknownName
 from .policy import BUILT_IN, SandboxPolicy, covers, policy_of
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
-    from skillkit_core.settings.config import Layer
+    from skillkit_core import Host, Layer
 
 __all__ = ["SandboxConfig", "Settings", "commands_of", "settings_of"]
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .catalogue import render_catalogue as render_catalogue
     from .digest import files_digest as files_digest
     from .eligibility import reasons as reasons
+    from .explaining import Explanation as Explanation, Near as Near
     from .gates import Request as Request, gate as gate
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
     from .listing import listing as listing
@@ -32,7 +33,9 @@ _WHERE = {
     "render_catalogue": "catalogue",
     "files_digest": "digest",
     "reasons": "eligibility",
+    "Explanation": "explaining",
     "Found": "index",
+    "Near": "explaining",
     "SkillIndex": "index",
     "index_of": "index",
     "Request": "gates",
@@ -50,7 +53,9 @@ _WHERE = {
 }
 __all__ = [
     "ActionResult",
+    "Explanation",
     "Found",
+    "Near",
     "Request",
     "SkillFolderLoader",
     "SkillIndex",

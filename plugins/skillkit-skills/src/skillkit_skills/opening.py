@@ -18,8 +18,8 @@ from skillkit_core import (
     StreamEvent,
     TokenUsage,
     ToolResultMessage,
+    current_parent,
 )
-from skillkit_core.agent.nesting import current_parent
 from skillkit_core.contracts.adapter import ModelSettings
 from skillkit_core.skills import Skill
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillkit_core import AgentConfig, LLMRequest
-from skillkit_core.agent.target import resolve_target
+from skillkit_core import AgentConfig, LLMRequest, resolve_target
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
 from skillkit_core.errors import UsageError
 from skillkit_core.estimates import estimator_for

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skillkit_core import MemorySession, Session
-from skillkit_core.agent.repair import repair
+from skillkit_core import MemorySession, Session, repair
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader, fork_entries
 from skillkit_core.errors import UsageError
 from skillkit_core.estimates import estimate_message

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillkit_commands import Indicators, context_tokens
-from skillkit_commands.indicators import USUAL
+from skillkit_commands import USUAL, Indicators, context_tokens
 
 from skillkit_core import TokenUsage, UsageEvent
 from skillkit_core.cli.output import escaped

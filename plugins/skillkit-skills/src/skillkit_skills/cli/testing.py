@@ -101,7 +101,7 @@ def asked(model: str | None, provider: str | None) -> Any:
 
 def host_options(host: Host) -> dict[str, Any]:
     """Return what makes a host with the plugins of ``host``."""
-    from skillkit_core.host.plan import Selection
+    from skillkit_core import Selection
 
     runs = tuple(decision.name for decision in host.decisions if decision.enabled)
     found = host.distribution
