@@ -6,8 +6,9 @@ import stat
 import urllib.request
 
 import pytest
-from skillkit_mcp.oauth import login, logout, tokens_file
+from skillkit_mcp.login import login, logout
 from skillkit_mcp.servers import configured_servers
+from skillkit_mcp.tokens import tokens_file
 from skillkit_testkit import MCPServer
 
 from skillkit_core import ToolError

@@ -1,13 +1,8 @@
-"""The section ``executor`` of the configuration."""
+"""The settings of the section ``executor``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import BaseModel, ConfigDict, Field
-
-if TYPE_CHECKING:
-    from skillkit_core import Host
 
 __all__ = ["ExecutorConfig"]
 
@@ -30,12 +25,3 @@ class ExecutorConfig(BaseModel):
     plugins: list[str] = Field([], description="Further plugins that the process loads.")
     start_timeout: float = Field(20.0, gt=0, description="Seconds until the process must be ready.")
     restarts: int = Field(5, ge=0, description="How often the process is started again within a minute.")
-
-    @staticmethod
-    def doctor(host: Host) -> None:
-        """Open the sandboxes that the section names. Raise where one does not hold here, or holds nothing."""
-        if host.config.raw("executor") is None:
-            return
-        from .held import Sandboxed
-
-        Sandboxed.check(host)

@@ -21,7 +21,7 @@ from skillkit_core.events.results import UNSET
 from skillkit_core.events.types import ToolCallEvent
 from skillkit_core.messages import message_from_dict
 
-from .held import Held, users
+from .held import Held, Sandboxed, users
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -233,7 +233,6 @@ class _As:
 
 
 async def _executor(agent: AgentRunner) -> RemoteExecutor | None:
-    from .executor import RemoteExecutor
-
-    found = await agent.toolbox.executor()
-    return found if isinstance(found, RemoteExecutor) else None
+    """Return the agent's executor where it is that of this plugin, which alone has a ``Sandboxed``."""
+    found: Any = await agent.toolbox.executor()
+    return found if isinstance(getattr(found, "sandboxed", None), Sandboxed) else None

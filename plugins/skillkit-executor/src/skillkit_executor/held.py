@@ -102,7 +102,7 @@ class Sandboxed:
             UsageError: no sandbox is installed, or the transport does not go with it.
             SkillKitError: no sandbox holds the policy here.
         """
-        maker = self._maker()
+        maker = self.maker()
         rules: Rules = maker.rules(agent) if maker is not None and agent is not None else ()
         if self._config is not self._host.config:
             self._config, self._found = self._host.config, {}
@@ -117,36 +117,13 @@ class Sandboxed:
         Raises:
             SkillKitError: there is no such policy, or no sandbox holds it here.
         """
-        maker = self._maker()
+        maker = self.maker()
         if maker is None:
-            raise self._missing(name, "escalate")
-        policy = self._policy(maker, name, "escalate")
+            raise self.missing(name, "escalate")
+        policy = self.policy(maker, name, "escalate")
         for _, rule in maker.rules(agent):
             policy = policy.narrow(maker.policy(rule, self._host.cwd), self._host.cwd)
         return self._open(maker, name, policy)
-
-    @staticmethod
-    def check(host: Host) -> None:
-        """Open each sandbox that the configuration names.
-
-        Raises:
-            SkillKitError: one of them does not hold here, or there is no process that it could hold.
-        """
-        transport = host.config.get("tools.executor")
-        held = Sandboxed(host, transport or "local")
-        for key in ("sandbox", "escalate"):
-            if (name := users(host, key)) is None:
-                continue
-            if transport is None:
-                raise UsageError(
-                    f"it names the policy {name!r}, and no tool runs in a process of its own that it could hold",
-                    where=held._where(key),
-                    hint="set tools.executor: stdio",
-                )
-            if (maker := held._maker()) is None:
-                raise held._missing(name, key)
-            held._policy(maker, name, key)
-        held.now()
 
     @property
     def wider(self) -> str | None:
@@ -154,18 +131,19 @@ class Sandboxed:
         name: str | None = users(self._host, "escalate")
         return name if name is not None and self._transport != "local" else None
 
-    def _maker(self) -> Any:
+    def maker(self) -> Any:
+        """Return what opens sandboxes; ``None``: no plugin brings it."""
         return self._host.registry("sandboxes").get("sandbox") if "sandboxes" in self._host.kinds else None
 
-    def _policy(self, maker: Any, name: str, key: str) -> Any:
+    def policy(self, maker: Any, name: str, key: str) -> Any:
         """Return the policy that a setting of the section names; an error says where the setting stands."""
         try:
             return maker.policy(name, self._host.cwd)
         except UnknownName as error:
-            error.where = self._where(key)
+            error.where = self.where(key)
             raise
 
-    def _where(self, key: str) -> str:
+    def where(self, key: str) -> str:
         """Return the place of a setting of the section."""
         layer = _users_layer(self._host, key)
         return layer.where(f"executor.{key}") if layer is not None else f"executor.{key}"
@@ -180,12 +158,12 @@ class Sandboxed:
             )
         if maker is None:
             if named is not None:
-                raise self._missing(named, "sandbox")
+                raise self.missing(named, "sandbox")
             return None
         if self._transport == "local":
             return None
         cwd = self._host.cwd
-        given = [] if named is None else [(named, self._policy(maker, named, "sandbox"))]
+        given = [] if named is None else [(named, self.policy(maker, named, "sandbox"))]
         if (commands := maker.commands(cwd)) is not None:
             given.append(("sandbox.commands", commands))
         asked = bool(given or must)
@@ -212,10 +190,11 @@ class Sandboxed:
             )
         return Held(name, data := policy.data(), json.dumps(data, sort_keys=True), box)
 
-    def _missing(self, name: str, key: str) -> UsageError:
+    def missing(self, name: str, key: str) -> UsageError:
+        """Return the error of a setting that names a policy where no plugin brings sandboxes."""
         return UsageError(
             f"it names the policy {name!r}, and no plugin brings sandboxes",
-            where=self._where(key),
+            where=self.where(key),
             hint=f"pip install skillkit-sandbox, or take executor.{key} away",
         )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
     """Offer the section ``executor``."""
-    register(ConfigSection("executor", "skillkit_executor.config:ExecutorConfig"))
+    register(ConfigSection("executor", "skillkit_executor.section:ExecutorSection"))
 
 
 @hookimpl

@@ -15,7 +15,7 @@ from .folder import FileError, Folder
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-    from .remote import AgentStandIn
+    from .stand_in import AgentStandIn
 
 __all__ = ["filters_of", "place_of", "readable", "skill_folders"]
 
@@ -46,7 +46,7 @@ def place_of(agent: AgentRunner | AgentStandIn, path: str) -> tuple[Folder, str]
 
 def skill_folders(agent: AgentRunner | AgentStandIn) -> Iterator[Path]:
     """Yield the folders of the skills that are active: from the start, since a call of ``activate_skill`` or one of a person."""
-    from .remote import AgentStandIn
+    from .stand_in import AgentStandIn
 
     if isinstance(agent, AgentStandIn):
         yield from agent.skills
@@ -77,7 +77,7 @@ def filters_of(agent: AgentRunner, tool: str) -> list[Callable[[str], bool]]:
 
 def readable(agent: AgentRunner | AgentStandIn, root: str, tool: str) -> Callable[[str], bool]:
     """Return whether a file below ``root`` may be read. A filter that fails, fails the search."""
-    from .remote import AgentStandIn
+    from .stand_in import AgentStandIn
 
     if isinstance(agent, AgentStandIn):
         return agent.readable(root, tool)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .config import FilesConfig
     from .folder import Snapshot
-    from .remote import AgentStandIn
+    from .stand_in import AgentStandIn
 
 __all__ = ["NOTE", "kept_of", "note_changes", "write_down"]
 
@@ -35,7 +35,7 @@ async def write_down(
 
     A note about a change that is not made after all does no harm: the file has the content that rewind would give it.
     """
-    from .remote import AgentStandIn
+    from .stand_in import AgentStandIn
 
     if isinstance(agent, AgentStandIn):
         collected = _Collected(agent.host.config.section("files"))

@@ -1,4 +1,4 @@
-"""What stands for the agent when a file tool runs in another process (annotation ``remote``; see skillkit-executor).
+"""What a file tool takes along when it runs in another process (annotation ``remote``; see skillkit-executor).
 
 The process is given the digests that the agent knows and the folders of its skills. What guards searches, and what is kept for
 ``/rewind``, stays with the agent: the tool asks for it. Nothing that the process says reaches beyond the agent's workspace.
@@ -8,51 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import ToolError
 
+from .stand_in import AgentStandIn, seen_of
+
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, Host, ToolContext
+    from skillkit_core import AgentRunner, ToolContext
 
-__all__ = ["CARRIER", "AgentStandIn"]
-
-
-class AgentStandIn:
-    """Stands for the agent in the process that runs the tool.
-
-    Attributes:
-        host: the host of that process.
-        cwd: the workspace.
-        skills: folders of the skills that are active.
-        before: the digests that the agent knew.
-    """
-
-    def __init__(self, packed: Mapping[str, Any], ctx: Any) -> None:
-        self.host: Host = ctx.host
-        self.cwd: Path = ctx.cwd
-        self.skills = [Path(folder) for folder in packed.get("skills", ())]
-        self.before: dict[str, str | None] = dict(packed.get("seen", {}))
-        self._filtered = bool(packed.get("filtered"))
-        self._ctx = ctx
-        self._state: dict[str, Any] = {"seen": dict(self.before)}
-
-    def state(self, name: str) -> dict[str, Any]:
-        """Return what the agent keeps for this plugin."""
-        return self._state
-
-    def readable(self, root: str, tool: str) -> Callable[[str], bool]:
-        """Return whether a file may be read, as the guards in the agent's process say."""
-        if not self._filtered:
-            return lambda path: True
-        return lambda path: bool(self._ctx.ask_from_thread({"readable": path}))
-
-    async def write_down(self, tool: str, files: Sequence[Mapping[str, Any]], contents: Sequence[bytes]) -> None:
-        """Have contents kept and a note written in the agent's process."""
-        kept = [base64.b64encode(data).decode() for data in contents]
-        await self._ctx.ask("carrier", {"tool": tool, "files": [*files], "contents": kept})
+__all__ = ["CARRIER"]
 
 
 class Carrier:
@@ -61,7 +27,6 @@ class Carrier:
     def pack(self, agent: AgentRunner, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the process is given, as JSON."""
         from .places import filters_of, skill_folders
-        from .tools import seen_of
 
         packed: dict[str, Any] = {"seen": dict(seen_of(agent))}
         if str(args.get("path", "")).startswith("/"):
@@ -82,8 +47,6 @@ class Carrier:
 
     def merge(self, agent: AgentRunner, changes: Mapping[str, Any]) -> None:
         """Take what the tool learnt of files."""
-        from .tools import seen_of
-
         seen = seen_of(agent)
         seen.update(changes["learnt"])
         for path in changes["gone"]:

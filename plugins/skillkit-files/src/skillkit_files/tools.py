@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import Tool, ToolOutput
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Block, ToolContext
 
     from .changes import Changes
-    from .remote import AgentStandIn
+    from .stand_in import AgentStandIn
 
 __all__ = ["GUARD", "file_tools"]
 
@@ -142,12 +142,6 @@ _TOOLS = {True: _tools(opt_in=True), False: _tools(opt_in=False)}
 # --- what they share --------------------------------------------------------------------------------------------
 
 
-def seen_of(agent: AgentRunner | AgentStandIn) -> MutableMapping[str, str | None]:
-    """Return the digests of the files that the agent knows, by real path; ``None``: it found none there."""
-    seen: MutableMapping[str, str | None] = agent.state("files").setdefault("seen", {})
-    return seen
-
-
 async def _answer(work: Callable[[], ToolOutput]) -> ToolOutput:
     """Return what ``work`` says in a thread, or its failure with ``details.error``, the class of the failure."""
     from .folder import FileError
@@ -211,6 +205,7 @@ def planned(agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any
     from . import plan
     from .changes import Changes
     from .folder import Folder
+    from .stand_in import seen_of
 
     changes = Changes(Folder(agent.cwd), seen_of(agent))
     return changes, plan.PLANS[tool](changes, args)
@@ -226,6 +221,7 @@ async def read(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         from .folder import FileError
         from .places import place_of
         from .read import LINES, Unreadable, read_file
+        from .stand_in import seen_of
 
         agent, path = ctx.agent, args["path"]
         seen = seen_of(agent)

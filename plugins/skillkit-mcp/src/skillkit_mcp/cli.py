@@ -223,8 +223,8 @@ def login(ctx: click.Context, name: str, browser: bool) -> None:
     async def log_in() -> None:
         import webbrowser
 
+        from .login import login as log_in_to
         from .manager import connections_of
-        from .oauth import login as log_in_to
 
         try:
             await log_in_to(host, connections_of(host).named(name), _Notices(), webbrowser.open if browser else None)
@@ -240,7 +240,7 @@ def login(ctx: click.Context, name: str, browser: bool) -> None:
 @click.pass_context
 def logout(ctx: click.Context, name: str) -> None:
     """Forget the tokens of a server."""
-    from .oauth import logout as log_out
+    from .login import logout as log_out
     from .servers import configured_servers
 
     host: Host = ctx.obj.host

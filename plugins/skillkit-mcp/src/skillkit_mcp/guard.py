@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from skillkit_core import ToolCallEventResult
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, HandlerContext, Host, ToolCallEvent
+    from skillkit_core import HandlerContext, Host, ToolCallEvent
 
-__all__ = ["PermissionRules", "ask"]
+__all__ = ["ask"]
 
 _first: WeakKeyDictionary[Host, dict[str, str]] = WeakKeyDictionary()
 
@@ -33,21 +32,3 @@ def ask(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None
     if about["always_allow"] or "permissions" in host.plugins:
         return None
     return ToolCallEventResult(ask=f"Run {about['tool']} of the MCP server {about['server']}?", ask_key=definition)
-
-
-class PermissionRules:
-    """What ``alwaysAllow`` means in rules of the plugin ``permissions``."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-
-    def __call__(self, agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
-        """Return the tools of each server that run without a question."""
-        from .starting import offered_tools  # without a server that was started nothing is imported
-
-        found: dict[str, list[str]] = {}
-        for tool in offered_tools(agent):
-            about = tool.annotations.get("mcp")
-            if about is not None and about["always_allow"]:
-                found.setdefault(about["server"], []).append(tool.name)
-        return [(f"alwaysAllow of the MCP server {server}", {"allow": names}) for server, names in found.items()]

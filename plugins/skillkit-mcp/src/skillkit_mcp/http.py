@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,8 +20,10 @@ from mcp.shared._httpx_utils import next_request_within_origin
 from skillkit_core import __version__
 from skillkit_core.errors import SkillKitError
 
-from .messages import MessageFilter
 from .text import shortened
+
+if TYPE_CHECKING:
+    from .messages import MessageFilter
 
 __all__ = ["GuardedClient"]
 

@@ -119,7 +119,7 @@ class Connections:
                 raise UsageError("; ".join(one.problems), where=f"MCP server {one.name!r}")
             server = await server_of(self.host, one)
             from .connection import Connection
-            from .oauth import auth_for
+            from .tokens import auth_for
 
             found = self._made.setdefault(one.name, Connection(server, auth_for(self.host)))
             self.version += 1

@@ -46,7 +46,7 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 @hookimpl(optionalhook=True)
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """Tell ``permissions`` which tools the user lets run without a question."""
-    register(Factory("mcp", "skillkit_mcp.guard:PermissionRules"))
+    register(Factory("mcp", "skillkit_mcp.starting:PermissionRules"))
 
 
 @hookimpl

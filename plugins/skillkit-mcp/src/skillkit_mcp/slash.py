@@ -47,7 +47,7 @@ async def mcp(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> s
         await connections.switch(one, does == "on")
         return f"{one.name} is {does} until the session ends."
     if does == "login":
-        from .oauth import login
+        from .login import login
 
         await login(agent.host, one, ui)
     if does in ("reconnect", "login"):

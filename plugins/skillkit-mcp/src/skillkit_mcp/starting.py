@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from logging import getLogger
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -12,7 +13,7 @@ from skillkit_core import UsageError
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host, Tool
 
-__all__ = ["any_server", "close", "kill", "leave_out", "offered_tools", "start"]
+__all__ = ["PermissionRules", "any_server", "close", "kill", "leave_out", "offered_tools", "start"]
 
 _MANAGER = "skillkit_mcp.manager"
 _left_out: WeakSet[Host] = WeakSet()
@@ -30,6 +31,22 @@ def any_server(host: Host) -> bool:
     if host.config.raw("mcp.servers") or (host.config_dir / "mcp.json").exists():
         return True
     return host.trusted and (host.cwd / ".mcp.json").exists()
+
+
+class PermissionRules:
+    """What ``alwaysAllow`` means in rules of the plugin ``permissions``."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def __call__(self, agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
+        """Return the tools of each server that run without a question."""
+        found: dict[str, list[str]] = {}
+        for tool in offered_tools(agent):
+            about = tool.annotations.get("mcp")
+            if about is not None and about["always_allow"]:
+                found.setdefault(about["server"], []).append(tool.name)
+        return [(f"alwaysAllow of the MCP server {server}", {"allow": names}) for server, names in found.items()]
 
 
 async def start(agent: AgentRunner) -> None:

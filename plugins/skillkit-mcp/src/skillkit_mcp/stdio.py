@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from contextvars import Context
+from typing import TYPE_CHECKING
 
 import anyio
 from mcp.client._transport import TransportStreams
@@ -16,8 +17,10 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from skillkit_process import Child, LineReader, LineTooLong, Tail
 
-from .messages import MessageFilter
 from .text import plain
+
+if TYPE_CHECKING:
+    from .messages import MessageFilter
 
 __all__ = ["StdioTransport"]
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import check  # noqa: E402
 import mcp_corpus_adapter  # noqa: E402, F401
 import skillkit_mcp.connection  # noqa: E402
-import skillkit_mcp.oauth  # noqa: E402
+import skillkit_mcp.tokens  # noqa: E402
 import skillkit_mcp.tools  # noqa: E402, F401
 
 import skillkit_core.agent.runner  # noqa: E402, F401

@@ -15,7 +15,7 @@ from skillkit_core.errors import ConfigError, UsageError
 from .guard import sentence
 from .memory import Answer
 from .policy import policy_of
-from .report import answer_row, check as check_call, expiry, rule_rows
+from .report import answer_row, check as check_call, rule_rows
 from .request import MODES
 from .rules import parse_rule
 
@@ -64,7 +64,7 @@ def list_(state: Any, as_json: bool) -> None:
 def _answers(answers: Any) -> None:
     table(
         ["", "rule", "id", "holds for", "until"],
-        [[a.kind, a.rule, a.id, short_path(a.shown_scope), expiry(a)] for a in answers],
+        [[a.kind, a.rule, a.id, short_path(a.shown_scope), a.shown_expiry] for a in answers],
         styles=_styles,
     )
 

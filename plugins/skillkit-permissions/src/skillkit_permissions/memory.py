@@ -49,8 +49,13 @@ class Answer:
 
     @property
     def shown_scope(self) -> str:
-        """Return the scope in words."""
+        """The scope in words."""
         return self.scope if self.scope == "ever" else f"{self.scope} {self.where}"
+
+    @property
+    def shown_expiry(self) -> str:
+        """When it is forgotten, in words."""
+        return "never" if self.expires is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(self.expires))
 
 
 class Memory:

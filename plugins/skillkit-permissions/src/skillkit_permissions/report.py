@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from .rules import EDITS, NAMES, READS, canonical
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["answer_row", "arguments_of", "check", "expiry", "rule_rows"]
+__all__ = ["answer_row", "arguments_of", "check", "rule_rows"]
 
 
 def rule_rows(policy: Policy) -> list[dict[str, Any]]:
@@ -37,11 +36,6 @@ def answer_row(answer: Answer) -> dict[str, Any]:
         "id": answer.id, "kind": answer.kind, "rule": answer.rule, "scope": answer.scope, "where": answer.where,
         "created": answer.created, "expires": answer.expires, "origin": answer.origin,
     }  # fmt: skip
-
-
-def expiry(answer: Answer) -> str:
-    """Return when an answer is forgotten, in words."""
-    return "never" if answer.expires is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(answer.expires))
 
 
 def arguments_of(tool: str, text: str | None, annotations: Mapping[str, Any]) -> dict[str, Any]:

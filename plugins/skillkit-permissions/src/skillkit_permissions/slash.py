@@ -18,7 +18,6 @@ __all__ = ["COMMAND", "complete", "permissions"]
 async def permissions(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
     """Show what counts, forget an answer, or choose the mode for this session."""
     from .policy import mode_of, policy_of, rules_of, set_mode
-    from .report import expiry
     from .request import MODES
 
     policy = policy_of(agent.host)
@@ -36,7 +35,9 @@ async def permissions(agent: AgentRunner, arguments: str, ui: UserInterface | No
     rules = rules_of(agent, policy)
     lines = [f"Mode: {mode_of(agent, policy)}"]
     lines += [f"{r.kind} {r.text} ({r.origin})" for r in (*rules.deny, *rules.ask, *rules.allow)]
-    lines += [f"remembered {a.id}: {a.kind} {a.rule}, {a.shown_scope}, until {expiry(a)}" for a in policy.memory.all()]
+    lines += [
+        f"remembered {a.id}: {a.kind} {a.rule}, {a.shown_scope}, until {a.shown_expiry}" for a in policy.memory.all()
+    ]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The configuration section ``sandbox``, and what of it counts: a project only narrows."""
+"""What counts of the configuration section ``sandbox``: a project only narrows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from skillkit_core.errors import UnknownName
 
 from .policy import BUILT_IN, SandboxPolicy, covers, policy_of
@@ -16,36 +14,7 @@ from .policy import BUILT_IN, SandboxPolicy, covers, policy_of
 if TYPE_CHECKING:
     from skillkit_core import Host, Layer
 
-__all__ = ["SandboxConfig", "Settings", "commands_of", "settings_of"]
-
-
-class SandboxConfig(BaseModel):
-    """Which policies there are, and what runs inside them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    commands: str | None = Field(
-        default=None, description="policy that every command of a runtime runs in: bash, skill actions"
-    )
-    policies: dict[str, SandboxPolicy] = Field(
-        default={}, description="policies by name; project and read-only are always there"
-    )
-    backend: str = Field(default="auto", description="backend that is used; auto: the first that holds the policy")
-    accept_degraded: bool = Field(
-        default=False,
-        description="use a backend that does not hold all of a policy; only your own configuration can say so",
-    )
-
-    @staticmethod
-    def doctor(host: Host) -> None:
-        """Open the sandbox of commands. Raise where it does not hold here."""
-        if host.config.raw("sandbox") is None:
-            return
-        from .box import Sandboxes
-
-        maker = Sandboxes(host)
-        if (commands := maker.commands(host.cwd)) is not None:
-            maker.open(commands)
+__all__ = ["Settings", "commands_of", "settings_of"]
 
 
 @dataclass(frozen=True, slots=True)

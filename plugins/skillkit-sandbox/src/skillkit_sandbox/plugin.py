@@ -133,7 +133,7 @@ async def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
     """Offer the section ``sandbox``."""
-    register(ConfigSection("sandbox", "skillkit_sandbox.config:SandboxConfig"))
+    register(ConfigSection("sandbox", "skillkit_sandbox.section:SandboxConfig"))
 
 
 @hookimpl
