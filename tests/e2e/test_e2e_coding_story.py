@@ -11,7 +11,7 @@ import pyte
 import pytest
 from e2e_git import git
 from skillkit_chat.client import RpcClient
-from skillkit_testkit import Call, Reply, Terminal
+from skillkit_testkit import Call, Reply
 
 NOTING = Path(__file__).parent / "support" / "noting_plugin.py"
 # where somebody can be asked, a conversation offers the tools of the web, too
@@ -103,9 +103,8 @@ class Desk:
 
     def chat(self):
         """Give the screen of a conversation, so high that nothing leaves it."""
-        argv = [*self.cli.argv, "chat", *self.wire, REQUEST]
         self.monkeypatch.setenv("SETTLED", str(self.settled))
-        with Terminal(argv, cwd=self.cwd, columns=120, rows=150) as terminal:
+        with self.cli.terminal("chat", *self.wire, REQUEST, cwd=self.cwd, columns=120, rows=150) as terminal:
             terminal.wait_for("and the tests pass.")
             self.settled.read_text()
             terminal.send("\x04")

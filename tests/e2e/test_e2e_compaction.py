@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from skillkit_testkit import Fail, Reply, Terminal
+from skillkit_testkit import Fail, Reply
 
 LONG = "A parser reads tokens and builds a tree. " * 150
 SUMMARY = "Parsers were explained. Next step: the last question."
@@ -26,8 +26,7 @@ def test_a_conversation_is_compacted_by_hand_and_goes_on(
     llm_server.script(Reply(text=LONG), Reply(text=LONG), Reply(text=SUMMARY), Reply(text="It ends here."))
     skillkit_cli("run", *asked, "What does a parser do?").ok()
     skillkit_cli("run", *asked, "--continue", "And a lexer?").ok()
-    argv = [*skillkit_cli.argv, "chat", *asked, "--continue"]
-    with Terminal(argv, cwd=skillkit_cli.home.cwd, columns=120, rows=50) as chat:
+    with skillkit_cli.terminal("chat", *asked, "--continue", columns=120, rows=50) as chat:
         chat.wait_for("/help shows commands")
         chat.send("/compact\r")
         chat.wait_for("Shortened from about")

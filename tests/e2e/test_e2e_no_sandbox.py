@@ -1,6 +1,6 @@
 """The configuration asks for a sandbox and there is none: the plugin does not run, or no backend holds the policy."""
 
-from skillkit_testkit import Call, Reply, Terminal
+from skillkit_testkit import Call, Reply
 
 CONFIG = "model: null\nsandbox:\n  commands: project\nplugins:\n  disabled: [sandbox]\n"
 
@@ -25,7 +25,7 @@ def test_run_and_the_doctor_say_once_that_no_sandbox_holds_commands(skillkit_cli
 
 def test_a_conversation_says_it_once(skillkit_cli, skillkit_home):
     line = warned(skillkit_home)
-    with Terminal([*skillkit_cli.argv, "chat"], cwd=skillkit_home.cwd, columns=400) as chat:
+    with skillkit_cli.terminal("chat", columns=400) as chat:
         chat.wait_for("/help shows commands")
         chat.send("what is 15% of 80\r")
         chat.wait_for("15% of 80 = 12")

@@ -128,13 +128,10 @@ def test_an_active_skill_approves_its_tools_and_forbids_others(ask, workspace, t
 
 
 def test_a_person_is_asked_at_the_terminal_and_always_holds_until_it_is_revoked(workspace, skillkit_cli, llm_server):
-    from skillkit_testkit import Terminal
-
     calls = [Call("bash", {"command": line}) for line in ("git log --oneline", "git log -1", "git status")]
-    env = {**os.environ, "OPENAI_API_KEY": "sk-x", "SKILLKIT_TOOLS__ALLOW": "bash"}
+    env = {"OPENAI_API_KEY": "sk-x", "SKILLKIT_TOOLS__ALLOW": "bash"}
     llm_server.script(*(Reply(tool_calls=[call]) for call in calls), Reply(text="done"))
-    argv = [*skillkit_cli.argv, "run", *WIRE(llm_server), "go on"]
-    with Terminal(argv, cwd=workspace, env=env) as terminal:
+    with skillkit_cli.terminal("run", *WIRE(llm_server), "go on", cwd=workspace, env=env) as terminal:
         terminal.wait_for("no rule allows git. What would allow it: Bash(git log:*)")
         terminal.wait_for("[a]lways")
         terminal.send("a\r")

@@ -203,7 +203,6 @@ def test_a_session_without_keys_reads_as_it_was_said(vault, skillkit_cli, llm_se
 
 async def test_no_key_reaches_a_client_or_the_screen_of_a_conversation(vault, skillkit_cli, llm_server, monkeypatch):
     from skillkit_chat.client import RpcClient
-    from skillkit_testkit import Terminal
     from skillkit_testkit.turns import Reply
 
     configure(vault, "jsonl")
@@ -224,8 +223,7 @@ async def test_no_key_reaches_a_client_or_the_screen_of_a_conversation(vault, sk
     first = hostile({})
     # nobody is asked about what is left: who is asked sees what would run
     llm_server.script(replace(first, tool_calls=first.tool_calls[:-1]), Reply(text=f"Done: {KEY} {TOKEN}", pieces=3))
-    argv = [*skillkit_cli.argv, "chat", *target, "look into the vault"]
-    with Terminal(argv, cwd=vault.cwd, columns=2_000) as terminal:
+    with skillkit_cli.terminal("chat", *target, "look into the vault", cwd=vault.cwd, columns=2_000) as terminal:
         terminal.wait_for("Done: *** ***")
         terminal.send("\x04")
         assert terminal.wait() == 0

@@ -63,12 +63,11 @@ def open_chat(skillkit_cli, llm_server, install_plugin):
     """``open_chat("--continue", ...)`` opens a conversation with the scripted server and the plugin of ``support``."""
     install_plugin("talking", PLUGIN)
 
-    def open_(*args, columns=100, bare=False):
-        env = {**os.environ, "NO_COLOR": "1"}
-        env |= {} if bare else {"OPENAI_API_KEY": "key-of-the-tests"}
+    def open_(*args, columns=100, bare=False, fresh=False):
+        env = {"NO_COLOR": "1", **({} if bare else {"OPENAI_API_KEY": "key-of-the-tests"})}
         asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
         words = () if bare else ("chat", *asked, *args)
-        return Chat([*skillkit_cli.argv, "-P", "talking", *words], cwd=skillkit_cli.home.cwd, env=env, columns=columns)
+        return skillkit_cli.terminal("-P", "talking", *words, kind=Chat, env=env, columns=columns, fresh=fresh)
 
     open_.home = skillkit_cli.home
     return open_
@@ -114,7 +113,7 @@ def test_the_sdk_of_the_provider_is_imported_while_the_person_types(open_chat, l
     os.mkfifo(pipe := tmp_path / "pipe")
     (plugin := tmp_path / "telling.py").write_text(TELLS.format(pipe=str(pipe)))
     install_plugin("telling", plugin)
-    with open_chat() as chat:
+    with open_chat(fresh=True) as chat:
         chat.ready()
         assert pipe.read_text() == "jiter"
         assert not llm_server.requests
@@ -431,14 +430,14 @@ def test_help_is_a_line_a_command_an_unknown_one_comes_back_and_nothing_said_lea
 def test_a_compaction_that_a_person_asks_for_is_told_in_one_line(open_chat, llm_server):
     llm_server.script(Reply(text="hi"))
     with open_chat("hello") as chat:
-        chat.expect("hi")
+        chat.expect("hi", "↓5")
         assert chat.leave() == 0
     with open_chat("--continue") as chat:
         chat.ready()
         chat.say("/compact")
         chat.expect("Nothing was shortened: it would free too little.")
         chat.say("/session")
-        chat.expect("2 messages, about ")
+        chat.expect("3 messages, about ")
         assert chat.screen.count("shorten") == 1
         assert chat.leave() == 0
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillkit_testkit import Terminal
 
 PLUGIN = Path(__file__).parent / "support" / "guarded_plugin.py"
 
@@ -57,8 +56,7 @@ class Desk:
 
         Keys of ``before`` are typed as soon as the program starts. Give what was seen, and the exit code.
         """
-        argv = [*self.cli.argv, "-P", "guarded", *args]
-        with Terminal(argv, cwd=self.cli.home.cwd, columns=columns) as terminal:
+        with self.cli.terminal("-P", "guarded", *args, columns=columns) as terminal:
             terminal.send(before)
             for text, answer in steps:
                 terminal.wait_for(text)

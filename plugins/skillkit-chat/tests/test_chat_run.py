@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from skillkit_testkit import Call, Reply, Terminal
+from skillkit_testkit import Call, Reply
 
 from skillkit_core import TokenUsage
 
@@ -215,8 +215,7 @@ def _processes_with(text):
 
 
 def test_on_a_terminal_the_answer_is_live_and_tool_output_is_seen(echoes, skillkit_cli):
-    argv = [*skillkit_cli.argv, "run", "--skill", "echoes", "say", "shown live"]
-    with Terminal(argv, cwd=skillkit_cli.home.cwd, columns=80) as terminal:
+    with skillkit_cli.terminal("run", "--skill", "echoes", "say", "shown live", columns=80) as terminal:
         assert terminal.wait() == 0
         assert "shown live" in terminal.text
 
@@ -231,7 +230,7 @@ def test_a_person_at_a_terminal_is_asked_and_a_no_is_a_no(echoes, skillkit_cli):
 
 
 def _at_a_terminal(skillkit_cli, argv, until, answer):
-    with Terminal([*skillkit_cli.argv, *argv], cwd=skillkit_cli.home.cwd) as terminal:
+    with skillkit_cli.terminal(*argv) as terminal:
         terminal.wait_for(until)
         terminal.send(answer)
         code = terminal.wait()

@@ -129,7 +129,7 @@ def at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path, *more, asks=Tru
     (tmp_path / "editor.py").write_text(EDITOR)
     env["EDITOR"] = f"{sys.executable} {tmp_path / 'editor.py'}"
     cwd = skillkit_cli.home.cwd
-    with Screen([*skillkit_cli.argv, "plan", *argv, "paint the wall"], cwd=cwd, env=env) as chat:
+    with skillkit_cli.terminal("plan", *argv, "paint the wall", kind=Screen, cwd=cwd, env=env) as chat:
         chat.expect("Which colour?", "red", "blue", "Something else")
         chat.send("\x1b[B")
         chat.send("\r")
@@ -196,7 +196,7 @@ def test_an_option_that_there_is_not_leads_to_the_help_of_the_command_that_was_t
     assert piped.exit_code == 2
     assert piped.stderr == "Error: no such option --edit; see 'skillkit plan --help'; a request goes in quotes\n"
     assert "see 'skillkit run --help'" in skillkit_cli("run", "--edit").stderr
-    with Screen([*skillkit_cli.argv, "plan", "--edit"], cwd=skillkit_cli.home.cwd, env=env) as chat:
+    with skillkit_cli.terminal("plan", "--edit", kind=Screen, env=env) as chat:
         chat.expect("No such option '--edit'.", "(see 'skillkit plan --help')")
         assert chat.wait() == 2
 
@@ -247,7 +247,7 @@ def test_what_is_carried_out_is_said_and_the_plan_of_another_session_is_refused(
 def test_a_conversation_says_where_it_plans_and_which_plan_it_carries_out(skillkit_cli, llm_server, argv, env):
     llm_server.script(Reply(text="I plan it."), Reply(text="And so on."), Reply(text="Done."))
     cwd = skillkit_cli.home.cwd
-    with Screen([*skillkit_cli.argv, "chat", *argv], cwd=cwd, env=env) as chat:
+    with skillkit_cli.terminal("chat", *argv, kind=Screen, cwd=cwd, env=env) as chat:
         chat.expect("/help shows commands and keys", "\n›")
         chat.send("/plan paint the wall\r")
         chat.expect(

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 from skillkit_skills.cli.commands import skills
-from skillkit_testkit import Terminal
 
 from skillkit_core.errors import UnknownName
 
@@ -231,7 +230,7 @@ def test_a_directory_in_the_users_configuration_is_not_one_of_the_current_folder
 def test_a_person_at_a_terminal_sees_what_a_folder_brings_before_it_is_trusted(skillkit_cli, skillkit_home):
     skill(skillkit_home.cwd / ".skillkit/skills", "deploy")
     for answer, code, trusted in ((b"n\n", 1, False), (b"y\n", 0, True)):
-        with Terminal([*skillkit_cli.argv, "config", "trust"], cwd=skillkit_home.cwd) as terminal:
+        with skillkit_cli.terminal("config", "trust") as terminal:
             terminal.wait_for(b"Let this count in")
             assert b"skill deploy" in terminal.seen
             terminal.send(answer)

@@ -1,7 +1,7 @@
 """The whole way: ``skillkit run`` with a scripted server, and what ``skillkit sessions tree`` draws of it."""
 
 import pytest
-from skillkit_testkit import Call, Reply, Terminal
+from skillkit_testkit import Call, Reply
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_person_at_a_terminal_answers_one_agent_after_the_other_and_sees_who_a
         },
     )
     where = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
-    with Terminal([*skillkit_cli.argv, "run", *where, "main: go"], cwd=skillkit_cli.home.cwd) as terminal:
+    with skillkit_cli.terminal("run", *where, "main: go") as terminal:
         terminal.wait_for("Run it?")
         first = terminal.text
         terminal.send("y\n")

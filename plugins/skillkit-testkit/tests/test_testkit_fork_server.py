@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,22 +144,29 @@ def test_what_python_reads_as_it_starts_needs_a_python_of_its_own(
     assert not forked("-P", "look", "look", env=env).ok().json["imported"]
 
 
-def test_a_command_beside_another_needs_a_python_of_its_own(forked: CommandLine, site: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "words"
-    os.mkfifo(pipe)
-    env, seen = {"PYTHONPATH": str(site)}, []
+def test_commands_run_beside_each_other(forked: CommandLine, site: Path, tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "words")
+    env, server = {"PYTHONPATH": str(site)}, forked.server
+    assert server is not None
+    holder = os.open(pipe, os.O_RDWR)  # the first command reads until this is closed
+    with pipe.open("rb") as words, (tmp_path / "out").open("wb") as out:
+        files = [words.fileno(), out.fileno(), out.fileno()]
+        first = server.start([forked.argv[0], "-P", "look", "look"], files, {**os.environ, **env}, tmp_path)
+    assert first is not None
+    assert forked("-P", "look", "look", env=env).ok().json["imported"] and first.poll() is None
+    os.close(holder)
+    assert first.wait(60) == 0
 
-    def first() -> None:
-        with pipe.open("rb") as words, (tmp_path / "out").open("wb") as out:
-            argv = [forked.argv[0], "-P", "look", "look"]
-            assert forked.server is not None
-            seen.append(forked.server.run(argv, (words, out, out), {**os.environ, **env}, tmp_path, 60))
 
-    thread = threading.Thread(target=first)
-    thread.start()
-    with pipe.open("w"):  # the first command reads until this is closed
-        while thread.is_alive() and not forked.server._busy.locked():  # type: ignore[union-attr]
-            os.sched_yield()
-        assert not forked("-P", "look", "look", env=env).ok().json["imported"]
-    thread.join()
-    assert seen == [0]
+def test_a_command_at_a_terminal_is_forked_and_leads_its_session(forked: CommandLine, site: Path) -> None:
+    with forked.terminal("-P", "look", "look", env={"PYTHONPATH": str(site)}, columns=500) as terminal:
+        terminal.send("words\n\x04")
+        assert terminal.wait() == 0
+        seen = json.loads(terminal.text.splitlines()[-2])
+        assert seen["terminal"] == [True] * 3 and seen["imported"] and os.getpgid(0) != terminal.process.pid
+    with forked.terminal("-P", "look", "wait", env={"PYTHONPATH": str(site)}) as terminal:
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.wait() == -signal.SIGTERM
+    with forked.terminal("-P", "look", "wait", env={"PYTHONPATH": str(site)}) as terminal:
+        pass
+    assert terminal.process.returncode == -signal.SIGKILL, "who leaves the block ends it"

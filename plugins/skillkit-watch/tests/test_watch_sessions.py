@@ -12,7 +12,6 @@ import skillkit_bash.plugin
 import skillkit_skills.plugin
 import skillkit_watch.plugin
 import yaml
-from skillkit_testkit import Terminal
 from skillkit_watch import reload_skills
 
 from skillkit_core import AgentConfig, AgentRunner, Tool, UserInterface
@@ -284,7 +283,7 @@ def test_a_person_at_the_terminal_reads_the_line(skillkit_cli, skillkit_home):
     pytest.importorskip("skillkit_chat")
     pytest.importorskip("skillkit_offline")
     put(skillkit_home.config_dir / "skills", "one")
-    with Terminal([*skillkit_cli.argv, "chat", "--provider", "offline"], cwd=skillkit_home.cwd) as terminal:
+    with skillkit_cli.terminal("chat", "--provider", "offline") as terminal:
         terminal.wait_for("offline")
         terminal.send("what is 1+1\r")  # opens the session
         terminal.wait_for("1+1 = 2")

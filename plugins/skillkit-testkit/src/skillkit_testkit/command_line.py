@@ -10,13 +10,15 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from .fork_server import ForkServer
 from .home import Home
+from .terminal import Terminal
 
 __all__ = ["CommandLine", "CommandResult"]
 
+T = TypeVar("T", bound=Terminal)
 _ENTRY = "import sys; from skillkit_core.cli.main import entry; sys.exit(entry())"
 
 
@@ -115,6 +117,29 @@ class CommandLine:
             check=False,
         )
         return CommandResult(given, done.returncode, done.stdout, done.stderr)
+
+    def terminal(
+        self,
+        *args: str | Path,
+        kind: type[T] = Terminal,  # type: ignore[assignment] - the default of a type variable comes with Python 3.13
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        fresh: bool = False,
+        **options: Any,
+    ) -> T:
+        """Start ``skillkit *args`` at a terminal of its own; use it in a ``with`` block.
+
+        Args:
+            kind: the class, :class:`~skillkit_testkit.Terminal` or one below it.
+            env: further variables.
+            cwd: default: the home's project.
+            fresh: in a Python of its own, although there is what forks processes.
+            options: those of ``kind``: ``columns``, ``rows``, ``timeout``.
+        """
+        server = None if fresh or len(self.argv) > 1 else self.server
+        environ = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+        argv = [*self.argv, *map(str, args)]
+        return kind(argv, cwd=cwd or self.home.cwd, env=environ, server=server, **options)
 
     def start(self, *args: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """Start ``skillkit *args`` with pipes, in a session of its own, for conversations and signals.

@@ -8,24 +8,77 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
 import sys
-import threading
+import termios
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["ForkServer"]
+__all__ = ["ForkServer", "Forked"]
 
 # Variables that Python reads as it starts; a forked process can take over PYTHONPATH alone.
 _READ_AT_START = re.compile(r"PYTHON(?!PATH\Z|_KEYRING_BACKEND\Z)|LANG|LC_|TZ\Z")
+
+
+class Forked:
+    """A process that the server has forked, with what of :class:`subprocess.Popen` a test needs.
+
+    Attributes:
+        pid: its process id.
+        returncode: its exit status as :mod:`subprocess` gives it; ``None``: it runs.
+    """
+
+    def __init__(self, answers: socket.socket) -> None:
+        self._answers = answers
+        self.returncode: int | None = None
+        self.pid = self._answer(None)
+
+    def poll(self) -> int | None:
+        """Return the exit status if the process has ended."""
+        with contextlib.suppress(TimeoutError, BlockingIOError):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit status.
+
+        Raises:
+            TimeoutError: the process goes on after ``timeout`` seconds.
+        """
+        if self.returncode is None:
+            self.returncode = self._answer(timeout)
+            self._answers.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the process has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send ``SIGTERM``."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send ``SIGKILL``."""
+        self.send_signal(signal.SIGKILL)
+
+    def _answer(self, timeout: float | None) -> int:
+        """Return the next number that the server sends: the pid, then the exit status."""
+        self._answers.settimeout(timeout)
+        answer = self._answers.recv(64)
+        assert answer, "the fork server has ended"
+        return int(answer)
 
 
 class ForkServer:
@@ -37,7 +90,6 @@ class ForkServer:
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._environ = _read_at_start(os.environ)
-        self._busy = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             argv = [sys.executable, "-P", "-m", __name__, str(theirs.fileno()), *modules]
@@ -48,54 +100,62 @@ class ForkServer:
         """Return whether this system forks safely and has the sockets for it."""
         return sys.platform == "linux"
 
-    def run(
-        self, argv: Sequence[str], files: Sequence[IO[bytes]], env: Mapping[str, str], cwd: Path, timeout: float
-    ) -> int | None:
-        """Run ``skillkit`` to its end.
+    def start(
+        self,
+        argv: Sequence[str],
+        files: Sequence[int],
+        env: Mapping[str, str],
+        cwd: Path | str,
+        *,
+        terminal: bool = False,
+    ) -> Forked | None:
+        """Start ``skillkit``.
 
         Args:
             argv: its ``sys.argv``.
-            files: its standard input, output and error.
+            files: descriptors of its standard input, output and error.
             env: its whole environment.
             cwd: its current directory.
-            timeout: seconds.
+            terminal: it leads a session of its own, whose terminal is its standard input.
 
         Returns:
-            The exit status as :mod:`subprocess` gives it. None where only a Python of its own will do: another command is
-            running, or a variable that Python reads as it starts has another value.
+            The process. None where only a Python of its own will do: a variable that Python reads as it starts has another
+            value than in this process.
+        """
+        if _read_at_start(env) != self._environ:
+            return None
+        job = json.dumps({"argv": argv, "env": dict(env), "cwd": str(cwd), "terminal": terminal}).encode()
+        answers, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                socket.send_fds(self._socket, [job], [theirs.fileno(), *files])
+            except OSError:  # it is too long for one message
+                answers.close()
+                return None
+        return Forked(answers)
+
+    def run(
+        self, argv: Sequence[str], files: Sequence[IO[bytes]], env: Mapping[str, str], cwd: Path, timeout: float
+    ) -> int | None:
+        """Run ``skillkit`` to its end, as :meth:`start` starts it, and return its exit status.
 
         Raises:
-            subprocess.TimeoutExpired: the command did not end; it has been killed.
+            subprocess.TimeoutExpired: the command did not end within ``timeout`` seconds; it has been killed.
         """
-        if _read_at_start(env) != self._environ or not self._busy.acquire(blocking=False):
+        process = self.start(argv, [file.fileno() for file in files], env, cwd)
+        if process is None:
             return None
         try:
-            job = json.dumps({"argv": argv, "env": dict(env), "cwd": str(cwd)}).encode()
-            try:
-                socket.send_fds(self._socket, [job], [file.fileno() for file in files])
-            except OSError:  # it is too long for one message
-                return None
-            pid = self._answer(None)
-            try:
-                return self._answer(timeout)
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                self._answer(None)
-                raise subprocess.TimeoutExpired(list(argv), timeout) from None
-        finally:
-            self._busy.release()
+            return process.wait(timeout)
+        except TimeoutError:
+            process.kill()
+            process.wait()
+            raise subprocess.TimeoutExpired(list(argv), timeout) from None
 
     def close(self) -> None:
         """End the server."""
         self._socket.close()
         self._process.wait()
-
-    def _answer(self, timeout: float | None) -> int:
-        """Return the next number that the server sends: a pid, then the exit status."""
-        self._socket.settimeout(timeout)
-        answer = self._socket.recv(64)
-        assert answer, f"the fork server ended with status {self._process.wait()}"
-        return int(answer)
 
 
 def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
@@ -105,25 +165,43 @@ def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
 
 def _serve(jobs: socket.socket) -> dict[str, Any] | None:
     """Fork for each job; return the job in the process that was forked for it, and None in the server at the end."""
+    running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process: its pid, and who waits for it
     while True:
-        data, files, _, _ = socket.recv_fds(jobs, 1 << 20, 3)
+        ready, _, _ = select.select([jobs, *running], [], [])
+        for handle in set(ready) - {jobs}:
+            pid, answers = running.pop(handle)
+            os.close(handle)
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            with answers, contextlib.suppress(OSError):  # nobody waits for it any more
+                answers.send(str(status).encode())
+        if jobs not in ready:
+            continue
+        data, files, _, _ = socket.recv_fds(jobs, 1 << 20, 4)
         if not data:
             return None
         pid = os.fork()
         if not pid:
-            for number, file in enumerate(files):
+            for number, file in enumerate(files[1:]):
                 os.dup2(file, number)
-        for file in files:
-            os.close(file)
-        if not pid:
+            for file in (*files, *running):
+                os.close(file)
+            for _, answers in running.values():
+                answers.close()
             job: dict[str, Any] = json.loads(data)
             return job
-        jobs.send(str(pid).encode())
-        jobs.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+        for file in files[1:]:
+            os.close(file)
+        answers = socket.socket(fileno=files[0])
+        with contextlib.suppress(OSError):
+            answers.send(str(pid).encode())
+        running[os.pidfd_open(pid)] = pid, answers
 
 
-def _become(path: Sequence[str], *, argv: list[str], env: dict[str, str], cwd: str) -> None:
+def _become(path: Sequence[str], *, argv: list[str], env: dict[str, str], cwd: str, terminal: bool) -> None:
     """Make this process what a Python that was started so would be."""
+    if terminal:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)

@@ -13,6 +13,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .fork_server import Forked, ForkServer
 
 __all__ = ["Terminal"]
 
@@ -39,6 +43,7 @@ class Terminal:
         columns: int = 100,
         rows: int = 40,
         timeout: float = 60.0,
+        server: ForkServer | None = None,
     ) -> None:
         """Start the program.
 
@@ -50,6 +55,7 @@ class Terminal:
             columns: width of the screen in characters.
             rows: height of the screen in lines.
             timeout: seconds of silence after which ``wait_for`` and ``wait`` give up.
+            server: what forks the process, of which ``argv`` is ``skillkit`` with its arguments; none: it is started.
         """
         self._timeout = timeout
         self._place = 0
@@ -58,7 +64,9 @@ class Terminal:
         self._leader, self._follower = pty.openpty()
         fcntl.ioctl(self._follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         whole = {"TERM": "xterm-256color", **env} if env is not None else {**os.environ, "TERM": "xterm-256color"}
-        self.process = subprocess.Popen(
+        screen = (self._follower, self._follower, self._follower)
+        forked = server and server.start(argv, screen, whole, cwd or Path.cwd(), terminal=True)
+        self.process: subprocess.Popen[bytes] | Forked = forked or subprocess.Popen(
             list(argv), stdin=self._follower, stdout=self._follower, stderr=self._follower, cwd=cwd, env=whole,
             start_new_session=True, preexec_fn=_take_terminal,
         )  # fmt: skip
