@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import random
 import traceback
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -152,6 +151,8 @@ class ModelCall:
         if error.retry_after:
             return error.retry_after if error.retry_after <= policy.max_server_delay else None
         wait: float = min(policy.max_delay, policy.base_delay * 2.0 ** (attempt - 1))
+        import random  # most runs retry nothing
+
         return wait * (0.75 + random.random() / 2)  # noqa: S311 - the random part only spreads retries
 
     async def _attempt(self, turn: Turn) -> MessageBuilder:

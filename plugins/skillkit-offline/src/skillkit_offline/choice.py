@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from skillkit_core.tools import Tool
 
@@ -24,8 +24,7 @@ _LOOKED_AT = 16
 Verdict = StrEnum("Verdict", ["run", "no_fit", "tie", "incomplete"])
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What to do with a request.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillkit_core.tools import Tool
 
@@ -110,8 +110,7 @@ def prominence(tool: Tool) -> int:
     return order if isinstance(order, int) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """The words of an action, as stems where nothing else is said.
 
     Attributes:

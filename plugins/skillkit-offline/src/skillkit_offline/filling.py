@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillkit_core.frozen import freeze
 from skillkit_core.tools import Tool
@@ -32,8 +32,7 @@ _MOST_EXAMPLES = 40
 AFTER, _TOLD = object(), object()  # values of occurrences: of words that follow a number, of telling words
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(NamedTuple):
     """What a request states for an action.
 
     Attributes:
@@ -60,8 +59,7 @@ class Filled:
         return not self.missing and not self.problems
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """An occurrence of declared words in a request; ``argument`` is None for the action's own words."""
 
     start: int

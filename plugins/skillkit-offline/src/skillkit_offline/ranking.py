@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from skillkit_skills import WordIndex
 
@@ -38,8 +38,7 @@ _NAMED = 0.5  # share of what is left to 1 that the skill's name adds
 _LONGEST_FIELD = 30_000
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One skill action that a request may mean, with a score from 0 to 1, comparable within one ranking.
 
     ``named``: the request says the skill's name. ``alike``: it does, or it is much like an example; ``exact``: all but its data.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from .words import normal, stem
 
@@ -20,8 +20,7 @@ _LONGEST_NUMBER = 300
 Kind = StrEnum("Kind", ["word", "number", "quoted", "option", "assignment", "file", "glob", "date", "symbol"])
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One piece of a request.
 
     Attributes:
@@ -44,8 +43,7 @@ class Piece:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A request: its text without control characters, and its pieces in order."""
 
     text: str
