@@ -40,7 +40,7 @@ def setting(default: Any, description: str, **bounds: int) -> Any:
 class Limits:
     """Limits of one run, checked before each request; ``None``: no limit. A run that reaches one ends with outcome ``limit``.
 
-    The usage of nested runs (agents that a tool or a handler asks) counts against ``tokens`` and ``cost`` of all their
+    What nested runs (agents that a tool or a handler asks) use counts against ``requests``, ``tokens`` and ``cost`` of all their
     ancestors. The ``depth`` of the outermost run counts for all nested runs. Under a limit of ``cost`` a model without a known
     price is not asked, unless ``unpriced`` is true; then only what is known counts.
 
@@ -49,7 +49,7 @@ class Limits:
     """
 
     turns: _Count = setting(200, "most rounds with the model", ge=1)
-    requests: _Count = setting(None, "most requests, retries included", ge=1)
+    requests: _Count = setting(None, "most requests, retries and those of nested agents included", ge=1)
     tool_calls: _Count = setting(None, "most tool calls", ge=0)
     tokens: _Count = setting(None, "most tokens, all buckets together, those of nested agents included", ge=1)
     cost: _Dollars = setting(None, "most US dollars, those of nested agents included", ge=0)
@@ -96,6 +96,8 @@ class AgentConfig:
         base_url: endpoint; default: the provider's.
         api_key: credential; default: the provider's.
         system_prompt: first part of the system prompt, to which context providers add.
+        bare: no context provider adds to the system prompt, and no handler of ``session_start`` or ``before_agent_start`` adds
+            a message: an agent inside a run that works on its instructions alone.
         settings: settings of the model's answers.
         stream: ask the wire for streams. The events are the same either way.
         tools: tools of this agent alone, besides those of the plugins.
@@ -144,6 +146,7 @@ class AgentConfig:
     ui: UserInterface | None = None
     executor: ToolExecutor | None = None
     options: Mapping[str, Any] = EMPTY
+    bare: bool = False
     fallbacks: Annotated[tuple[Any, ...], "a tuple of models"] = ()
 
     def __post_init__(self) -> None:

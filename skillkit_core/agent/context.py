@@ -25,7 +25,7 @@ __all__ = ["ContextView", "joined", "prompt_parts"]
 def prompt_parts(agent: AgentRunner, providers: Registry[Any]) -> Mapping[str, str]:
     """Return the configured prompt (``system_prompt``) and the texts of the context providers, by name, secrets redacted."""
     parts = {"system_prompt": agent.config.system_prompt or agent.host.config.get("system_prompt", "")}
-    for entry in sorted(providers.entries(), key=lambda e: e.item.order):
+    for entry in () if agent.config.bare else sorted(providers.entries(), key=lambda e: e.item.order):
         try:
             name = entry.name if entry.name not in parts else entry.address
             parts[name] = load_object(entry.item.provide)(agent)

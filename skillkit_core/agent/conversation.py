@@ -111,7 +111,7 @@ class Conversation(Part):
         """Emit ``session_start``, and persist the messages that its handlers add to the context."""
         bus, session = self._agent.events, self.required
         answer = await bus.fire(SessionStartEvent, reason=reason, previous=previous, path=session.location)
-        if isinstance(answer, SessionStartResult) and answer.context is not UNSET:
+        if isinstance(answer, SessionStartResult) and answer.context is not UNSET and not self._agent.config.bare:
             for message in answer.context:  # type: ignore[union-attr]
                 await session.append_message(message)
 

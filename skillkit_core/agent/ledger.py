@@ -34,7 +34,7 @@ class UsageLedger:
         cost: US dollars so far; ``None``: a price is unknown.
         known_cost: US dollars of the requests whose price is known.
         turns: the number of turns that have begun.
-        requests: the number of requests to the model for answers.
+        requests: the number of requests to models, those of nested runs included, those of compactions not.
         tool_calls: the number of tool calls of all answers.
         limits: the limits of the run.
     """
@@ -134,6 +134,14 @@ class UsageLedger:
         self._open[request] = (purpose, target, name, role)
         if purpose != "compaction":
             self.requests += 1
+            parent = self._parent
+            while parent is not None:
+                parent.run.ledger.count_request()
+                parent = parent.run.parent
+
+    def count_request(self) -> None:
+        """Count a request of a nested run."""
+        self.requests += 1
 
     async def close(self, request: MessageBuilder, error: str | None = None) -> None:
         """Write the entry of a request, with its usage as far as the adapter has reported it."""
@@ -218,17 +226,15 @@ class UsageLedger:
         self.limits = self.limits.lowered(limits)
 
     def require_room(self) -> None:
-        """Raise :class:`LimitReached` when a limit of this run, or tokens or cost of an ancestor, forbid another request."""
+        """Raise :class:`LimitReached` when a limit of this run, or requests, tokens or cost of an ancestor, forbid a request."""
         limits = self.limits
-        for bound, used, unit in (
-            (limits.requests, self.requests, "requests"),
-            (limits.tool_calls, self.tool_calls, "tool calls"),
-        ):
-            if bound is not None and used >= bound:
-                raise LimitReached(f"the limit of {bound:g} {unit} is reached")
+        if limits.tool_calls is not None and self.tool_calls >= limits.tool_calls:
+            raise LimitReached(f"the limit of {limits.tool_calls:g} tool calls is reached")
         ledger, where = self, ""
         while True:
             limits = ledger.limits
+            if limits.requests is not None and ledger.requests >= limits.requests:
+                raise LimitReached(f"the limit of {limits.requests:g} requests is reached{where}")
             if limits.tokens is not None:
                 _check(limits.tokens, ledger.usage.total, "tokens", where)
             if limits.cost is not None:

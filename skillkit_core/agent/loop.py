@@ -217,7 +217,7 @@ class Loop:
         await self._use_target(answer.adapter or None, answer.model or None)
         if isinstance(answer.driver, Driver):
             self.driver = Drive(self, answer.driver, said.text, resumed and run.session.driven is not None)
-        return tuple(answer.messages or ())
+        return () if run.config.bare else tuple(answer.messages or ())
 
     async def _use_target(self, adapter: str | LLMAdapter | None, model: str | ModelDefinition | None) -> None:
         """Use the adapter and model that ``before_agent_start`` names for the run; report names that are unknown."""

@@ -147,6 +147,12 @@ def _output(value: Any, name: str) -> None:
         _blocks(value, name)
 
 
+def _parts(value: Any, name: str) -> None:
+    _mapping(value, name)
+    for key, part in value.items():
+        _text(part, f"{name}[{key!r}]")
+
+
 def _tools(value: Any, name: str) -> None:
     _is(list, tuple)(value, name)
     for tool in value:
@@ -233,7 +239,9 @@ class BeforeAgentStartResult(EventResult):
 
     Attributes:
         messages: messages that join the session before the run.
-        system_prompt: the system prompt of the run.
+        system_prompt: the system prompt of the run, as a whole.
+        parts: parts of the system prompt by name, which replace or extend those of the event; an empty text leaves a part out.
+            ``{"system_prompt": "You route mail."}`` replaces the base and keeps what context providers add (AGENTS.md).
         adapter: name of the provider, or the adapter, that answers this run. ``set_adapter`` during the run counts more.
         model: name or definition of the model that answers this run. ``set_model`` during the run counts more.
         driver: code that drives this run in the place of the model. The first one given counts.
@@ -242,6 +250,7 @@ class BeforeAgentStartResult(EventResult):
 
     messages: Sequence[AgentMessage] | Unset = _merged(Merge.concat, _messages)
     system_prompt: str | Unset = _merged(Merge.chain, _text)
+    parts: Mapping[str, str] | Unset = _merged(Merge.patch, _parts)
     adapter: str | LLMAdapter | Unset = _merged(Merge.last, _is(str, LLMAdapter))
     model: str | ModelDefinition | Unset = _merged(Merge.last, _is(str, ModelDefinition))
     driver: Driver | Unset = _merged(Merge.first, _is(Driver, words="a Driver, with async drive(run)"))
@@ -456,6 +465,10 @@ class Fold:
             values[name] = value
             if hasattr(self.event, name):
                 self.event = replace(self.event, **{name: value})
+            if name == "parts":  # the prompt is made of them, the configured part first
+                first = value.get("system_prompt", "")
+                parts = [first, *(part for key, part in value.items() if key != "system_prompt")]
+                self._merge("system_prompt", Merge.chain, "\n\n".join(part for part in parts if part))
 
     def result(self) -> EventResult:
         """Return all answers as one."""

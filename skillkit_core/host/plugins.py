@@ -158,6 +158,12 @@ class Plugins:
     def _specs_of(self, loaded: LoadedPlugin) -> Callable[..., None]:
         def add(space: Any, kinds: Mapping[str, Any] | None = None) -> None:
             before = self.pm.defined()
+            if twice := sorted(name for name in before & set(dir(space)) if self.pm.parse_hookspec_opts(space, name)):
+                # pluggy would replace the first spec, or keep it, without a word
+                where = f"hook {twice[0]!r}"
+                raise PluginError(
+                    "there is such a hook already", where=where, hint="implement it, or define another name"
+                )
             try:
                 self.pm.add_hookspecs(space)
             finally:

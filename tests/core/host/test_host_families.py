@@ -210,3 +210,29 @@ def test_a_required_plugin_that_fails_in_a_family_keeps_runs_from_starting(make:
 def test_a_typo_in_the_kind_of_a_registry_is_told(make: Any) -> None:
     with pytest.raises(UnknownName, match=r"unknown kind of registry 'tool'; did you mean 'tools'"):
         make().registry("tool")
+
+
+def test_a_second_spec_for_a_hook_is_told_and_the_first_one_counts(make: Any) -> None:
+    class Again:
+        @hookspec
+        def register_engines(self, register: Any, fuel: Any) -> None: ...
+
+    class Core:
+        @hookspec
+        def turn_start(self, event: Any, fuel: Any) -> None: ...
+
+    class Second:
+        def __init__(self, space: Any) -> None:
+            self.space = space
+
+        @hookimpl
+        def register_hookspecs(self, add: Any) -> None:
+            add(self.space)
+
+    host = make(
+        ("family", Family()), ("again", Second(Again)), ("core", Second(Core)), ("acme", Maker(Engine("steam")))
+    )
+    assert list(host.plugins) == ["family", "acme"]
+    assert [p.plugin for p in host.problems] == ["again", "core"]
+    assert "there is such a hook already" in host.problems[0].message and "turn_start" in str(host.problems[1])
+    assert host.registry("engines").list() == ["built-in", "steam"]
