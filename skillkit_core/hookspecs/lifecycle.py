@@ -144,8 +144,8 @@ def before_agent_start(event: e.BeforeAgentStartEvent, ctx: HandlerContext) -> A
     Returns: ``BeforeAgentStartResult`` or ``None``. ``messages`` of all answers are added; ``system_prompt`` chains, and
     ``parts`` replace parts of it by name, so that the others stay: the later of both counts. The first ``driver`` takes the
     place of the model. The last ``adapter`` and the last ``model`` answer this run alone, until somebody calls ``set_adapter``
-    or ``set_model``. An unknown one is reported, and the run keeps its own. Each of the ``limits`` counts for this run where it is lower than the
-    configured one (``Limits()`` has 200 turns; ``turns=None`` keeps the configured ones).
+    or ``set_model``. An unknown one is reported, and the run keeps its own. Each of the ``limits`` counts for this run where it
+    is lower than the configured one (``Limits()`` has 200 turns; ``turns=None`` keeps the configured ones).
 
     Example::
 
