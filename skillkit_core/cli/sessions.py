@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from pathlib import Path
 
 import click
 
@@ -12,15 +13,21 @@ from .output import warning
 _LOOKED_AT = 20  # sessions at first: a listing of all takes longer
 
 
-async def latest_session(store: SessionStore) -> str | None:
-    """Return the id of the session that a person talked in last. Broken ones are passed over, and named on stderr."""
+async def latest_session(store: SessionStore, folder: Path | None = None) -> str | None:
+    """Return the id of the session that a person talked in last, in ``folder`` if there was one.
+
+    Broken ones are passed over, and named on stderr.
+    """
+    elsewhere: str | None = None
     for known, limit in ((0, _LOOKED_AT), (_LOOKED_AT, None)):
         for row in (await store.list(limit=limit))[known:]:
             if row.get("error"):
                 warning(f"session {row['id']} is not taken for the latest: {row['error']}")
             elif row.get("messages", 1) and not row.get("nested"):
-                return str(row["id"])
-    return None
+                if folder is None or row.get("cwd") == str(folder):
+                    return str(row["id"])
+                elsewhere = elsewhere or str(row["id"])
+    return elsewhere
 
 
 def typed_options(ctx: click.Context, without: Container[str] = ()) -> Iterator[str]:

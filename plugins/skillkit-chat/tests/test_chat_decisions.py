@@ -350,7 +350,7 @@ def noting(desk, args, **options):
 @pytest.mark.parametrize("columns", [80, 100])
 def test_long_arguments_are_shown_head_and_tail_and_as_a_whole_on_request(desk, columns):
     args = {"path": "notes.txt", "text": "HEAD" + "x" * 5_000 + "MIDDLE" + "y" * 5_000 + "TAIL", "mode": "append"}
-    steps = [(b"[y]es, [N]o, [s]how all, [l]ater, [a]lways: ", b"s\n"), (b"[y]es, [N]o, [l]ater, [a]lways: ", b"y\n")]
+    steps = [(b"[y]es, [N]o, [a]lways, [s]how all, [l]ater: ", b"s\n"), (b"[y]es, [N]o, [a]lways, [l]ater: ", b"y\n")]
     seen, noted = noting(desk, args, steps=steps, columns=columns)
     assert noted == args
     first, _, rest = seen.partition("[s]how all")
@@ -372,7 +372,7 @@ def test_many_arguments_are_shown_first_and_last(desk):
 
 
 def test_an_answer_that_shows_all_is_a_no_where_all_was_shown(desk):
-    seen, noted = noting(desk, {"text": "short"}, steps=[(b"Run it? [y]es, [N]o, [l]ater", b"s\n")])
+    seen, noted = noting(desk, {"text": "short"}, steps=[(b"Run it? [y]es, [N]o, [a]lways, [l]ater", b"s\n")])
     assert noted is None and ' {"text": "short"}\n' in seen and "Denied: a person said no" in seen
 
 

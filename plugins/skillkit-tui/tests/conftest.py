@@ -109,7 +109,6 @@ def stage(skillkit_home):
         agent.set_adapter(script)
         await agent.open()
         ui = TerminalUI(agent, kept=kept, theme=theme)
-        agent.configure(approver=ui.person, ui=ui.person)
         try:
             async with ui.run_test(size=size) as pilot:
                 yield Stage(ui, pilot, script)

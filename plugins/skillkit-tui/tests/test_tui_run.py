@@ -247,7 +247,7 @@ def test_agents_below_are_a_tree_whose_work_can_be_read(stage, play, snapshot):
             await on.type("send one\n")
             await on.idle()
             assert kinds(on) == ["user", "tool", "text"], "what a child says does not stand in the conversation"
-            assert on.ui.status.total.total == 7 + 3 + 15 + 15, "the books hold what children use"
+            assert on.ui.talk.books.total.total == 7 + 3 + 15 + 15, "the books hold what children use"
             await on.press("escape", "space", "a")
             await on.until("└ ● scout")
             assert "look around" in on.screen and "10 tokens" in on.screen
@@ -294,7 +294,7 @@ def test_an_agent_in_the_background_goes_on_being_shown_when_the_run_that_asked_
             assert [(b.kind, b.text) for b in scout.blocks if b.kind != "note"] == [
                 ("user", "look around"), ("text", "first"), ("tool", "waited"), ("text", "at last"),
             ]  # fmt: skip
-            assert on.ui.status.total.total == 4 * 15, "the books go on"
+            assert on.ui.talk.books.total.total == 4 * 15, "the books go on"
             await tasks[0]
 
     play(story())
@@ -333,7 +333,7 @@ def test_a_session_is_shown_again_with_its_calls_and_what_was_compacted(stage, p
             await on.type("change it\n")
             await on.idle()
             before = [(b.kind, b.text, b.good) for b in on.ui.record.main.blocks if b.kind != "note"]
-            on.ui.begin_session()
+            on.ui.talk.show_session()
             await on.pilot.pause(0.1)
             assert [(b.kind, b.text, b.good) for b in on.ui.record.main.blocks] == before
             assert "● change a.txt — 2 lines" in on.screen

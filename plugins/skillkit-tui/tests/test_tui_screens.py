@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from skillkit_frontend import Block, Log
-from skillkit_tui.status import counted, short
+from skillkit_frontend import Block, Log, short
+from skillkit_tui.status import counted
 
 from skillkit_core import Survey, SurveyOption, SurveyQuestion, TokenUsage, Tool, ToolCallEventResult, hookimpl
 from skillkit_core.models import ModelCost, ModelDefinition

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillkit_frontend import SCOPES, Approvals, Remember, always_question, rememberable, rules_kept
+from skillkit_frontend import NOT_KEPT, Approvals, Defers, KeyQuestion, decide, question_text
 
 from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
 from skillkit_core.cli.output import columns, echo, escaped, style
@@ -17,7 +17,7 @@ from skillkit_core.contracts.approver import Question
 from skillkit_core.errors import UsageError
 
 __all__ = [
-    "DeferringApprover", "TerminalApprover", "approver_for", "call_lines", "confirm", "ends", "hidden_line",
+    "TerminalApprover", "approver_for", "call_lines", "confirm", "ends", "hidden_line",
     "question_lines", "show_call",
 ]  # fmt: skip
 
@@ -52,51 +52,22 @@ class TerminalApprover(Approver):
         async with self._turn:
             if len(request.agent_path) > 1:
                 echo(f"\n{escaped(request.agent_path[-1])} asks", err=True, nl=False)
-            return await self.ask(request.tool_name, request.args, request.questions)
+            later = self.later and request.deferrable
+            return await self.ask(request.tool_name, request.args, request.questions, later=later)
 
-    async def ask(self, tool: str, args: Mapping[str, Any], questions: Sequence[Question]) -> ApprovalDecision:
-        """Ask whether a call with these arguments may run."""
+    async def ask(
+        self, tool: str, args: Mapping[str, Any], questions: Sequence[Question], *, later: bool
+    ) -> ApprovalDecision:
+        """Ask whether a call with these arguments may run; ``later``: the decision can be put off."""
         echo(err=True)
-        hidden = show_call(tool, args, questions)
-        sticky = rememberable(questions)
-        others = [*(["[l]ater"] if self.later else []), *(["[a]lways"] if sticky else [])]
-        remember: Remember | None = None
-        while True:
-            choices = ["[y]es", "[N]o", *(["[s]how all"] if hidden else []), *others]
-            answer = await _answer_to(f"Run it? {', '.join(choices)}: ")
-            if hidden and answer in ("s", "show", "show all"):
-                hidden = show_call(tool, args, questions, whole=True)
-            elif sticky and answer in ("a", "always"):
-                if (remember := await _how_long(questions)) is not None:
-                    break
-            else:
-                break
-        if answer in ("y", "yes"):
-            return ApprovalDecision("allow", "a person agreed")
-        if remember is not None:
-            return ApprovalDecision("allow", "a person agreed", remember=remember)
-        if self.later and answer in ("l", "later"):
-            return ApprovalDecision("defer", "a person decides later")
-        return ApprovalDecision("deny", "a person said no")
+        shown = False
 
+        def show() -> bool:
+            nonlocal shown
+            whole, shown = shown, True
+            return show_call(tool, args, questions, whole=whole)
 
-class DeferringApprover(Approver):
-    """Puts decisions off, which suspends the run.
-
-    Args:
-        calls: the ids of the calls that it puts off; ``None``: every call. others: who is asked about the other ones;
-            ``None``: nobody, so that they are put off too.
-    """
-
-    def __init__(self, calls: frozenset[str] | None = None, others: Approver | None = None) -> None:
-        self._calls, self._others = calls, others
-
-    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Defer."""
-        mine = self._calls is None or request.tool_call_id in self._calls
-        if mine or self._others is None:
-            return ApprovalDecision("defer", "put off")
-        return await self._others.approve(request)
+        return await decide(_typed, "Run it?", questions, later=later, show=show)
 
 
 def approver_for(approvals: Approvals, *, kept: bool) -> Approver | None:
@@ -113,11 +84,8 @@ def approver_for(approvals: Approvals, *, kept: bool) -> Approver | None:
         return TerminalApprover(later=kept)
     if approvals == "defer":
         if not kept:
-            raise UsageError(
-                "--approvals defer needs a session that is kept",
-                hint="leave --no-session out, and install a plugin that keeps sessions",
-            )
-        return DeferringApprover()
+            raise UsageError(NOT_KEPT, hint="leave --no-session out, and install a plugin that keeps sessions")
+        return Defers()
     return None
 
 
@@ -151,8 +119,7 @@ def call_lines(tool: str, args: Mapping[str, Any], call_id: str = "", *, whole: 
 
 def question_lines(questions: Sequence[Question]) -> list[str]:
     """Return what guards ask, with the plugin of each."""
-    texts = [question.text + (f" ({question.plugin})" if question.plugin else "") for question in questions]
-    return [f"  {escaped(line)}" for text in texts for line in text.split("\n")]
+    return [f"  {escaped(line)}" for question in questions for line in question_text(question).split("\n")]
 
 
 def _argument_lines(args: Mapping[str, Any], cut: bool, whole: bool) -> tuple[list[str], bool]:
@@ -193,13 +160,11 @@ def _wrapped(text: str, whole: bool) -> list[str]:
     return [f"{'    ' if place else '  '}{row}" for place, row in enumerate(rows)]
 
 
-async def _how_long(questions: Sequence[Question]) -> Remember | None:
-    """Return how long an answer is to hold; ``None``: the person would rather not say."""
-    if not rules_kept(questions):
-        return "session"
-    choices = ", ".join(f"[{word[0]}]{word[1:]}" for word in SCOPES)
-    answer = await _answer_to(f"{escaped(always_question(questions))} {choices}, [B]ack: ")
-    return next((scope for word, scope in SCOPES.items() if answer in (word, word[0])), None)
+async def _typed(question: KeyQuestion) -> str:
+    """Ask a question that a line answers: a key, or the word that the key stands for. All else is a no."""
+    shown = [f"[{key.upper() if word in ('no', 'back') else key}]{word[1:]}" for key, word in question.choices.items()]
+    answer = await _answer_to(f"{escaped(question.text)} {', '.join(shown)}: ")
+    return next((word for key, word in question.choices.items() if answer in (key, word, word.split()[0])), "no")
 
 
 async def confirm(question: str) -> bool:

@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillkit_frontend import (
+    Defers,
     as_before,
+    check_workspace,
     config_for,
     keep_folders,
     keeps_sessions,
@@ -20,9 +22,9 @@ from skillkit_frontend import (
 from skillkit_core.cli.output import error_line, print_json
 from skillkit_core.errors import UsageError
 
-from .approval import DeferringApprover, approver_for
+from .approval import approver_for
 from .options import Options
-from .waiting import Decided, ask_about, check_tools, check_workspace, show_waiting, waiting_json
+from .waiting import Decided, ask_about, check_tools, show_waiting, waiting_json
 
 if TYPE_CHECKING:
     from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host, Session, Suspension
@@ -56,10 +58,10 @@ async def _go_on(host: Host, options: Options, decided: Decided) -> Callable[[],
             raise UsageError("no call waits for a decision", hint="leave --allow and --deny out to go on")
     else:
         if any(c.id not in decisions or decisions[c.id].decision == "allow" for c in waiting.calls):
-            check_workspace(waiting, host.cwd)
+            check_workspace(waiting.cwd, host.cwd)
         if approvals == "ask":
             decisions, later = await ask_about(waiting, decisions)
-            approver = DeferringApprover(later, approver)
+            approver = Defers(later, approver)
         if not decisions and approvals != "deny":
             return functools.partial(_undecided, host, options, waiting, asked=approvals == "ask")
     return await _resume(_agent(host, options, seen, approver), options, waiting, decisions)

@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -21,7 +20,7 @@ from .approval import TerminalApprover, show_call
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["ALL", "Again", "Decided", "ask_about", "check_tools", "check_workspace", "show_waiting", "waiting_json"]
+__all__ = ["ALL", "Again", "Decided", "ask_about", "check_tools", "show_waiting", "waiting_json"]
 
 ALL = "all"
 NOT_REPEATED = frozenset(
@@ -103,26 +102,12 @@ async def ask_about(
             call.id in known or not call.questions
         ):  # the latter waits for a call before it, and is asked about in its turn
             continue
-        answer = await person.ask(call.name, call.args, call.questions)
+        answer = await person.ask(call.name, call.args, call.questions, later=True)
         if answer.decision == "defer":
             later.add(call.id)
         else:
             decisions[call.id] = answer
     return decisions, frozenset(later)
-
-
-def check_workspace(suspension: Suspension, workspace: Path) -> None:
-    """Refuse to allow calls elsewhere: what they would do depends on the folder as much as on their arguments.
-
-    Raises:
-        UsageError: the calls were made in another folder.
-    """
-    made_in = suspension.cwd
-    if made_in is not None and Path(made_in).resolve() != workspace.resolve():
-        raise UsageError(
-            f"the calls that wait were made in {made_in}, and would run in {workspace}",
-            hint=f"cd {shlex.quote(made_in)}",
-        )
 
 
 def check_tools(agent: AgentRunner, calls: Iterable[SuspendedCall]) -> None:

@@ -8,25 +8,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .approvals import SCOPES, Remember, always_question, preview_of, rememberable, rules_kept
-    from .blocks import Block, Kind, one_line, prose
+    from .approvals import Remember, decide, preview_of, question_text
+    from .blocks import About, Block, Kind, one_line, prose
+    from .books import Books, short
     from .colours import THEME, WIDEST, markdown
+    from .completion import propose
+    from .conversation import Conversation
+    from .editor import run_editor
     from .images import image_from_file
     from .mentions import TYPED, as_mention, images_in, pasted_file, paths_for
     from .opening import (
+        NOT_KEPT,
         TITLE,
         as_before,
+        check_workspace,
         get_ready,
         keep_folders,
         keeps_sessions,
         last_answer,
-        offer_what_asks,
+        opened,
         say_missing,
         session_for,
     )
     from .options import Approvals, Choices, choosing, config_for, configure, going_on, prepare
+    from .person import Defers, Person
     from .pieces import EventLines, Pieces
     from .questions import (
+        PAUSE,
         Fragments,
         KeyQuestion,
         ListQuestion,
@@ -37,29 +45,90 @@ if TYPE_CHECKING:
         shown_answer,
     )
     from .recorder import Log, Recorder, call_head, replay
+    from .view import View
 
 __all__ = [
-    "SCOPES", "THEME", "TITLE", "TYPED", "WIDEST", "Approvals", "Block", "Choices", "EventLines", "Fragments",
-    "KeyQuestion", "Kind", "ListQuestion", "Log", "Look", "Pieces", "Question", "Recorder", "Remember",
-    "TextQuestion", "always_question", "as_before", "as_mention", "call_head", "choosing", "config_for",
-    "configure", "get_ready", "going_on", "image_from_file", "images_in", "keep_folders", "keeps_sessions",
-    "last_answer", "markdown", "offer_what_asks", "one_line", "pasted_file", "paths_for", "prepare", "preview_of",
-    "prose", "question_for", "rememberable", "replay", "rules_kept", "say_missing", "session_for", "shown_answer",
+    "NOT_KEPT",
+    "PAUSE",
+    "THEME",
+    "TITLE",
+    "TYPED",
+    "WIDEST",
+    "About",
+    "Approvals",
+    "Block",
+    "Books",
+    "Choices",
+    "Conversation",
+    "Defers",
+    "EventLines",
+    "Fragments",
+    "KeyQuestion",
+    "Kind",
+    "ListQuestion",
+    "Log",
+    "Look",
+    "Person",
+    "Pieces",
+    "Question",
+    "Recorder",
+    "Remember",
+    "TextQuestion",
+    "View",
+    "as_before",
+    "as_mention",
+    "call_head",
+    "check_workspace",
+    "choosing",
+    "config_for",
+    "configure",
+    "decide",
+    "get_ready",
+    "going_on",
+    "image_from_file",
+    "images_in",
+    "keep_folders",
+    "keeps_sessions",
+    "last_answer",
+    "markdown",
+    "one_line",
+    "opened",
+    "pasted_file",
+    "paths_for",
+    "prepare",
+    "preview_of",
+    "propose",
+    "prose",
+    "question_for",
+    "question_text",
+    "replay",
+    "run_editor",
+    "say_missing",
+    "session_for",
+    "short",
+    "shown_answer",
 ]  # fmt: skip
 
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "approvals": "SCOPES Remember always_question preview_of rememberable rules_kept",
-    "blocks": "Block Kind one_line prose",
+    "approvals": "Remember decide preview_of question_text",
+    "blocks": "About Block Kind one_line prose",
+    "books": "Books short",
     "colours": "THEME WIDEST markdown",
+    "completion": "propose",
+    "conversation": "Conversation",
+    "editor": "run_editor",
     "images": "image_from_file",
     "mentions": "TYPED as_mention images_in pasted_file paths_for",
-    "opening": "TITLE as_before get_ready keep_folders keeps_sessions last_answer offer_what_asks say_missing session_for",
+    "opening": "NOT_KEPT TITLE as_before check_workspace get_ready "
+    "keep_folders keeps_sessions last_answer opened say_missing session_for",
     "options": "Approvals Choices choosing config_for configure going_on prepare",
+    "person": "Defers Person",
     "pieces": "EventLines Pieces",
-    "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
+    "questions": "PAUSE Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
     "recorder": "Log Recorder call_head replay",
+    "view": "View",
 }
 
 

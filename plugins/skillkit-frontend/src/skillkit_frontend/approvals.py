@@ -1,34 +1,75 @@
-"""The words of approvals: how long an answer holds, which rules it makes, and what a call would do."""
+"""Approvals: what a person may answer, how long an answer holds, which rules it makes, and what a call would do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from skillkit_core import ApprovalDecision
+
+from .questions import Fragments, KeyQuestion
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, ApprovalRequest
     from skillkit_core.contracts.approver import Question
 
-__all__ = ["SCOPES", "Remember", "always_question", "preview_of", "rememberable", "rules_kept"]
+__all__ = ["Remember", "decide", "preview_of", "question_text"]
 
 Remember = Literal["session", "project", "ever"]
-SCOPES: Mapping[str, Remember] = {"session": "session", "project": "project", "everywhere": "ever"}
+_SCOPES: Mapping[str, Remember] = {"session": "session", "project": "project", "everywhere": "ever"}
 """How long an answer holds, in the words that a person reads."""
 
 
-def rememberable(questions: Sequence[Question]) -> bool:
-    """Return whether an answer to these questions can hold for later calls."""
-    return bool(questions) and all(question.key is not None for question in questions)
+def question_text(question: Question) -> str:
+    """Return what a guard asks, with the plugin."""
+    return question.text + (f" ({question.plugin})" if question.plugin else "")
 
 
-def rules_kept(questions: Sequence[Question]) -> tuple[str, ...]:
-    """Return the rules that guards would keep of an answer; none: it holds for the session at most."""
-    return tuple(question.rule for question in questions if question.rule is not None)
+async def decide(
+    put: Callable[[KeyQuestion], Awaitable[Any]],
+    ask: str,
+    questions: Sequence[Question],
+    *,
+    later: bool,
+    show: Callable[[], bool],
+) -> ApprovalDecision:
+    """Ask a person about a call until the answer is clear.
+
+    Args:
+        put: puts a question, and returns its answer.
+        ask: the question: ``Run bash?``
+        questions: what guards ask; where they keep answers, an answer may hold for later calls, too.
+        later: the decision can be put off.
+        show: shows the call, the second time all of it; returns whether something is hidden.
+    """
+    lead: Fragments = [("", question_text(question)) for question in questions]
+    hidden = show()
+    while True:
+        choices = {"y": "yes", "n": "no"}
+        choices |= {"a": "always"} if questions and all(question.key is not None for question in questions) else {}
+        choices |= {"s": "show all"} if hidden else {}
+        choices |= {"l": "later"} if later else {}
+        answer = await put(KeyQuestion(ask, choices, lead, declinable=False))
+        if answer == "show all":
+            hidden = show()
+        elif answer != "always":
+            break
+        elif (remember := await _how_long(put, questions)) is not None:
+            return ApprovalDecision("allow", "a person agreed", remember=remember)
+    if answer == "yes":
+        return ApprovalDecision("allow", "a person agreed")
+    if answer == "later":
+        return ApprovalDecision("defer", "a person decides later")
+    return ApprovalDecision("deny", "a person said no")
 
 
-def always_question(questions: Sequence[Question]) -> str:
-    """Return the question where these rules are to hold."""
-    return f"Always allow {' and '.join(rules_kept(questions))}, where?"
+async def _how_long(put: Callable[[KeyQuestion], Awaitable[Any]], questions: Sequence[Question]) -> Remember | None:
+    """Return how long an answer is to hold; ``None``: the person would rather not say."""
+    rules = [question.rule for question in questions if question.rule is not None]
+    if not rules:
+        return "session"
+    choices = {word[0]: word for word in (*_SCOPES, "back")}
+    return _SCOPES.get(await put(KeyQuestion(f"Always allow {' and '.join(rules)}, where?", choices)))
 
 
 async def preview_of(agent: AgentRunner, request: ApprovalRequest) -> str | None:

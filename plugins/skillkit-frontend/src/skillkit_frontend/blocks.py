@@ -1,4 +1,4 @@
-"""Blocks: what a transcript consists of. Each has a line that sums it up, and a whole."""
+"""Blocks: what a transcript consists of, whatever draws it. Each has a line that sums it up, and a whole."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from skillkit_core.cli.output import escaped, printable
 
-__all__ = ["Block", "Kind", "one_line", "prose"]
+__all__ = ["About", "Block", "Kind", "one_line", "prose"]
 
 Kind: TypeAlias = Literal["user", "thinking", "text", "tool", "error", "note", "asked"]
+About: TypeAlias = Literal["", "notice", "warning", "retry", "model", "compaction", "plugin", "message", "end"]
 OPEN: frozenset[Kind] = frozenset({"user", "text", "error", "note", "asked"})
 """Kinds that are open at first."""
 
@@ -32,17 +33,25 @@ class Block:
     """A part of a transcript.
 
     Attributes:
-        kind: what it is.
+        kind: what it is. A ``tool`` is a call with its output, ``asked`` a call or a survey that a person is asked about.
+        about: what a ``note`` is about: a ``notice`` or ``warning`` of a plugin, a ``retry``, another ``model``, a
+            ``compaction``, a ``plugin`` that failed, a ``message`` that a plugin shows, or how a run came to its ``end``.
         head: a tool call's name and what it is called with, on one line.
         args: a tool call's arguments.
         done: nothing more comes.
         good: it went well; ``None``: that is not known yet, or no question.
         result: a few words about how it ended.
         diff: what the call would do, which stands before its output.
+        command: the shell command that would run, of a call that a person is asked about.
+        cut: the front end says here that it shows only a part of what would run, so that a person may ask for all of it.
+        whole: a person asked for all of it.
         version: grows with every change.
     """
 
-    __slots__ = ("_open", "_parts", "args", "diff", "done", "good", "head", "kind", "result", "version")
+    __slots__ = (
+        "_open", "_parts", "about", "args", "command", "cut", "diff", "done", "good", "head", "kind", "result", "version",
+        "whole",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -55,7 +64,9 @@ class Block:
         diff: str = "",
         good: bool | None = None,
         result: str = "",
+        about: About = "",
     ) -> None:
+        self.about, self.command, self.cut, self.whole = about, "", False, False
         self.kind, self.head, self.args, self.done, self.diff = kind, head, args, done, diff
         self.good, self.result = good, result
         self._parts = [text] if text else []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -14,24 +14,57 @@ from skillkit_core.cli.sessions import latest_session
 from skillkit_core.errors import UsageError
 from skillkit_core.host.skills import TYPE, kept_folders, unused_folders
 
-from .options import Choices
+from .options import Choices, config_for
 
 if TYPE_CHECKING:
-    from skillkit_core import AssistantMessage, Host, Session
+    from skillkit_core import AgentRunner, AssistantMessage, Host, Session
     from skillkit_core.contracts.adapter import LLMAdapter
 
 __all__ = [
-    "TITLE", "as_before", "get_ready", "keep_folders", "keeps_sessions", "last_answer", "offer_what_asks", "say_missing",
-    "session_for",
+    "NOT_KEPT", "TITLE", "as_before", "check_workspace", "get_ready", "keep_folders", "keeps_sessions", "last_answer",
+    "opened", "say_missing", "session_for",
 ]  # fmt: skip
 
 TITLE = 80
 """Characters of a request that name its session."""
+NOT_KEPT = "--approvals defer needs a session that is kept"
 _ASKS = ("bash", "web_fetch", "web_search")
 _GUARD = "permissions"
 
 
-def offer_what_asks(host: Host) -> None:
+@asynccontextmanager
+async def opened(host: Host, options: Choices) -> AsyncIterator[tuple[AgentRunner, bool]]:
+    """Make the agent of a conversation, with its session open where it goes on; the agent and the host end with the context.
+
+    Yields: the agent, and whether its session outlives this process.
+
+    Raises:
+        UsageError: there is no such session, or a decision that is put off could never be taken.
+    """
+    from skillkit_core import AgentRunner
+
+    kept = keeps_sessions(host, options)
+    session = await session_for(host, options) if kept or options.session or options.resume else None
+    asked = options.approvals or "ask"
+    if asked == "defer" and not kept:
+        raise UsageError(NOT_KEPT, hint="leave --no-session out, and install a plugin that keeps sessions")
+    if asked == "ask":
+        _offer_what_asks(host)
+    agent = AgentRunner(config_for(host, options), host=host, session=session)
+    try:
+        if session not in ("new", None):
+            going_on = await agent.open()
+            say_missing(host, going_on)
+            if before := as_before(host, options, last_answer(going_on)):
+                agent.configure(**before)
+        host.freeze()
+        yield agent, kept
+    finally:
+        await agent.aclose()
+        await host.aclose()
+
+
+def _offer_what_asks(host: Host) -> None:
     """Offer the opt-in tools about which a guard asks before each call: here a person answers."""
     guard = host.plugins.get(_GUARD)
     if guard is not None and "before_tool_call" in guard.hooks:
@@ -50,7 +83,7 @@ async def session_for(host: Host, options: Choices) -> str | None:
     if options.session:
         return await host.session_store().find(options.session)
     if options.resume:
-        found = await latest_session(host.session_store())
+        found = await latest_session(host.session_store(), host.cwd)
         if found is None:
             raise UsageError("there is no session to continue")
         return found
@@ -96,3 +129,19 @@ def say_missing(host: Host, session: Session) -> None:
         there = Path(folder).is_dir()
         hint = f"add --skills-dir {shlex.quote(folder)}" if there else "the folder is gone"
         warning(f"session {session.id} was given the skills in {folder}, which are not used now; {hint}")
+
+
+def check_workspace(made_in: str | None, workspace: Path) -> None:
+    """Refuse to allow calls elsewhere: what they would do depends on the folder as much as on their arguments.
+
+    Args:
+        made_in: the folder in which the calls were made; ``None``: it is not known.
+
+    Raises:
+        UsageError: the calls were made in another folder.
+    """
+    if made_in is not None and Path(made_in).resolve() != workspace.resolve():
+        raise UsageError(
+            f"the calls that wait were made in {made_in}, and would run in {workspace}",
+            hint=f"cd {shlex.quote(made_in)}",
+        )

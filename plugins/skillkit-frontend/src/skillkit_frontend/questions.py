@@ -11,6 +11,7 @@ from skillkit_core import SurveyOption, SurveyQuestion
 from skillkit_core.cli.output import escaped, shorten
 
 __all__ = [
+    "PAUSE",
     "Fragments",
     "KeyQuestion",
     "ListQuestion",
@@ -21,9 +22,11 @@ __all__ = [
     "shown_answer",
 ]
 
-Look: TypeAlias = Literal["", "question", "key", "chosen", "hint"]
+Look: TypeAlias = Literal["", "question", "key", "chosen", "hint", "warning"]
 Fragments: TypeAlias = list[tuple[Look, str]]
 """Parts of what is shown, each with how it looks; a part that begins a row begins with a newline."""
+PAUSE = 0.5
+"""Seconds without a key before a question takes one: what a person was typing answers nothing."""
 _SHOWN = 10  # options of a list at a time
 
 
@@ -32,14 +35,15 @@ class Question(ABC):
 
     Attributes:
         text: the question.
+        lead: what stands above it; a front end that shows it elsewhere takes it away.
         declinable: Esc declines it.
         answer: what a person answered; ``None``: nothing, on purpose.
     """
 
     declinable = True
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, lead: Fragments | None = None) -> None:
+        self.text, self.lead = text, lead or []
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def say(self, value: Any) -> None:
@@ -59,7 +63,12 @@ class Question(ABC):
         return False
 
     def _asked(self) -> Fragments:
-        return [("question", "\n".join(map(escaped, self.text.split("\n"))))]
+        above: Fragments = [(look, f"{_plain(text)}\n") for look, text in self.lead]
+        return [*above, ("question", _plain(self.text))]
+
+
+def _plain(text: str) -> str:
+    return "\n".join(map(escaped, text.split("\n")))
 
 
 class KeyQuestion(Question):
@@ -68,26 +77,29 @@ class KeyQuestion(Question):
     Args:
         text: the question.
         choices: what each key means, ``{"y": "yes"}``; the value is the answer.
+        lead: what stands above the question.
         declinable: Esc declines it.
     """
 
-    def __init__(self, text: str, choices: Mapping[str, str], *, declinable: bool = True) -> None:
-        super().__init__(text)
-        self._choices, self.declinable = choices, declinable
+    def __init__(
+        self, text: str, choices: Mapping[str, str], lead: Fragments | None = None, *, declinable: bool = True
+    ) -> None:
+        super().__init__(text, lead)
+        self.choices, self.declinable = choices, declinable
 
     def lines(self, width: int) -> Fragments:
         """Return the choices behind the question where they fit, else below it."""
         shown = self._asked()
-        last = shown[0][1].rpartition("\n")[2]
-        long = len(last) + sum(len(word) + 4 for word in self._choices.values()) > width
-        for place, (key, word) in enumerate(self._choices.items()):
+        last = shown[-1][1].rpartition("\n")[2]
+        long = len(last) + sum(len(word) + 4 for word in self.choices.values()) > width
+        for place, (key, word) in enumerate(self.choices.items()):
             between = "\n" if long and not place else "  "
             shown += [("", between), ("key", f"[{key}]"), ("", word.removeprefix(key))]
         return shown
 
     def press(self, key: str, typed: str) -> bool:
         """Answer with what the key means."""
-        word = self._choices.get(typed.lower())
+        word = self.choices.get(typed.lower())
         if word is not None:
             self.say(word)
         return word is not None
@@ -99,14 +111,21 @@ class ListQuestion(Question):
     Args:
         text: the question.
         options: what there is.
+        lead: what stands above the question.
         several: any number of them may be chosen; space chooses.
         chosen: values that are chosen at first.
     """
 
     def __init__(
-        self, text: str, options: Sequence[SurveyOption], *, several: bool = False, chosen: Sequence[str] = ()
+        self,
+        text: str,
+        options: Sequence[SurveyOption],
+        lead: Fragments | None = None,
+        *,
+        several: bool = False,
+        chosen: Sequence[str] = (),
     ) -> None:
-        super().__init__(text)
+        super().__init__(text, lead)
         self._options, self._several = options, several
         self._chosen = set(chosen) if several else set()
         self._typed = ""
@@ -167,8 +186,8 @@ class ListQuestion(Question):
 class TextQuestion(Question):
     """A text to type, which the front end reads, unseen where it is ``secret``."""
 
-    def __init__(self, text: str, *, secret: bool = False, default: str = "") -> None:
-        super().__init__(text)
+    def __init__(self, text: str, lead: Fragments | None = None, *, secret: bool = False, default: str = "") -> None:
+        super().__init__(text, lead)
         self.secret, self.default = secret, default
 
     def lines(self, width: int) -> Fragments:
@@ -177,15 +196,16 @@ class TextQuestion(Question):
         return [*self._asked(), ("hint", hint)]
 
 
-def question_for(question: SurveyQuestion, text: str) -> Question:
-    """Return how a question of a survey is asked, with ``text`` for its text."""
-    default = question.default
+def question_for(question: SurveyQuestion, lead: Fragments | None = None) -> Question:
+    """Return how a question of a survey is asked."""
+    text, default = question.text, question.default
     if question.kind == "confirm":
-        return KeyQuestion(text, {"y": "yes", "n": "no"})
+        return KeyQuestion(text, {"y": "yes", "n": "no"}, lead)
     if question.kind in ("text", "secret"):
-        return TextQuestion(text, secret=question.kind == "secret", default=default if isinstance(default, str) else "")
+        typed = default if isinstance(default, str) else ""
+        return TextQuestion(text, lead, secret=question.kind == "secret", default=typed)
     chosen = default if isinstance(default, tuple) else (str(default),) if default is not None else ()
-    return ListQuestion(text, question.options, several=question.kind == "choices", chosen=chosen)
+    return ListQuestion(text, question.options, lead, several=question.kind == "choices", chosen=chosen)
 
 
 def shown_answer(question: SurveyQuestion, answer: Any) -> str:

@@ -16,7 +16,7 @@ from skillkit_core.messages import (
     message_from_dict,
 )
 
-from .blocks import Block, one_line
+from .blocks import About, Block, one_line
 from .pieces import Pieces
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Log:
         session_id: its session.
         task: what it was asked.
         tokens: tokens of its requests.
+        doing: what it does now, in a few words.
+        answered: the model said something since the run began.
     """
 
     path: tuple[str, ...]
@@ -47,6 +49,7 @@ class Log:
     task: str = ""
     tokens: int = 0
     doing: str = ""
+    answered: bool = False
     last: dict[str, Block] = field(default_factory=dict)  # text and thinking that arrive
     streamed: bool = False  # pieces of the message that goes on were shown
     calls: dict[str, Block] = field(default_factory=dict)
@@ -70,7 +73,8 @@ class Recorder:
 
     Args:
         agent: the outermost one.
-        changed: called with the log that changed.
+        changed: called with a log and the block of it that came, grew or ended; ``None``: something else about the agent, or
+            what waits for it.
 
     Attributes:
         main: the log of the outermost agent.
@@ -79,7 +83,7 @@ class Recorder:
         asked: blocks in which a person was asked about a call of the outermost agent, by its id, until it begins or ends.
     """
 
-    def __init__(self, agent: AgentRunner, changed: Callable[[Log], None]) -> None:
+    def __init__(self, agent: AgentRunner, changed: Callable[[Log, Block | None], None]) -> None:
         self._agent, self._changed = agent, changed
         self._pieces = Pieces(agent.host.secrets)
         self.main = Log(agent.events.agent_path)
@@ -88,7 +92,7 @@ class Recorder:
         self.asked: dict[str, Block] = {}
         self._waiting: set[str] = set()
         self._waited: set[str] = set()
-        self._known: dict[str, Callable[[Any, Log], None]] = {
+        self._known: dict[str, Callable[[Any, Log], Block | None]] = {
             name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")
         }
         agent.events.observe(self._event)
@@ -98,19 +102,29 @@ class Recorder:
     def say(self, text: str) -> None:
         """Add what a person said."""
         self._finish(self.main)
-        self.main.add(Block("user", self._agent.host.redact(text)))
-        self._changed(self.main)
+        self._changed(self.main, self.main.add(Block("user", self._agent.host.redact(text))))
 
-    def note(self, text: str, *, error: bool = False) -> None:
+    def note(self, text: str, about: About = "", *, error: bool = False) -> None:
         """Add a line about what happens."""
-        self.main.add_beside(Block("error" if error else "note", text))
-        self._changed(self.main)
+        self.put(Block("error" if error else "note", text, about=about))
 
     def put(self, block: Block) -> Block:
-        """Add a block of the front end."""
-        self.main.add_beside(block)
-        self._changed(self.main)
+        """Add a block of the front end, or show it again."""
+        if block not in self.main.blocks:
+            self.main.add_beside(block)
+        self._changed(self.main, block)
         return block
+
+    def end(self, block: Block, *, good: bool | None, result: str) -> None:
+        """Close a block of the front end."""
+        block.end(good=good, result=result)
+        block.open = False
+        self._changed(self.main, block)
+
+    def begin_run(self) -> None:
+        """Note that a run begins, which has not said anything yet."""
+        self.main.answered, self.main.doing = False, "thinking"
+        self._changed(self.main, None)
 
     def finish(self) -> None:
         """End what is left open: the run is over. Agents in the background go on."""
@@ -118,8 +132,10 @@ class Recorder:
             self._finish(log)
             for block in log.calls.values():
                 block.end(good=False, result="no result")
+                self._changed(log, block)
             log.calls.clear()
-        self._changed(self.main)
+        self.main.doing = ""
+        self._changed(self.main, None)
 
     def begin(self, session: Session) -> None:
         """Show a session from its beginning."""
@@ -127,14 +143,14 @@ class Recorder:
         self.main.blocks.extend(replay(session, self._agent.host.redact))
         for path in [path for path in self.logs if len(path) > 1]:
             del self.logs[path]
-        self._changed(self.main)
+        self._changed(self.main, None)
 
     def clear(self) -> None:
         """Forget what is shown of the outermost agent."""
         self.main.blocks = []
         self.main.last.clear()
         self.asked.clear()
-        self._changed(self.main)
+        self._changed(self.main, None)
 
     def wait(self, item: str, text: str) -> None:
         """Show a text that waits until the model reads it."""
@@ -142,14 +158,14 @@ class Recorder:
             self.queued[item] = text
         else:
             self.say(text)
-        self._changed(self.main)
+        self._changed(self.main, None)
 
     def take_back(self) -> dict[str, str]:
         """Return the texts that wait, which nobody reads any more."""
         queued, self.queued = self.queued, {}
         return queued
 
-    # --- events -----------------------------------------------------------------------------------------------
+    # --- events: each handler returns the block that changed --------------------------------------------------
 
     def _event(self, event: Any) -> None:
         handler = self._known.get(event.type)
@@ -160,57 +176,61 @@ class Recorder:
             log = self.logs[event.agent_path] = Log(event.agent_path)
         if event.session_id is not None:
             log.session_id = event.session_id
-        handler(event, log)
-        self._changed(log)
+        self._changed(log, handler(event, log))
 
     def _on_agent_start(self, event: Any, log: Log) -> None:
         log.state, log.doing = "running", "thinking"
 
-    def _on_agent_end(self, event: Any, log: Log) -> None:
+    def _on_agent_end(self, event: Any, log: Log) -> Block | None:
         self._finish(log)
         log.state, log.doing = event.outcome, ""
-        if len(log.path) > 1 and event.error is not None:
-            log.add(Block("error", str(event.error)))
+        return log.add(Block("error", str(event.error))) if len(log.path) > 1 and event.error is not None else None
 
-    def _on_input(self, event: Any, log: Log) -> None:
-        if len(log.path) > 1:
-            text = self._agent.host.redact(event.text)
-            log.task = log.task or one_line(text, 60)
-            log.add(Block("user", text))
+    def _on_input(self, event: Any, log: Log) -> Block | None:
+        if len(log.path) == 1:
+            return None
+        text = self._agent.host.redact(event.text)
+        log.task = log.task or one_line(text, 60)
+        return log.add(Block("user", text))
 
     def _on_message_start(self, event: Any, log: Log) -> None:
         log.streamed = False
 
-    def _on_message_update(self, event: Any, log: Log) -> None:
+    def _on_message_update(self, event: Any, log: Log) -> Block | None:
         update = event.event
         if update.type == "text_delta":
-            self._grow(log, "text", update.content)
-        elif update.type == "thinking_delta":
-            self._grow(log, "thinking", update.content)
-        elif update.type == "tool_call_start":
+            return self._grow(log, "text", update.content)
+        if update.type == "thinking_delta":
+            return self._grow(log, "thinking", update.content)
+        if update.type == "tool_call_start":
             log.doing = f"preparing {update.tool_name}"
+        return None
 
     def _on_message_end(self, event: Any, log: Log) -> None:
-        message = event.message
+        for block in self._ended(event.message, log):
+            log.answered = log.answered or block.kind == "text"
+            self._changed(log, log.add(block))
+
+    def _ended(self, message: Any, log: Log) -> Iterable[Block]:
+        """Return the blocks of a message that were not shown while it arrived."""
         if isinstance(message, AssistantMessage):
             self._finish(log)
-            if not log.streamed:  # an answer that came whole
-                log.blocks.extend(
-                    b for b in _answer(message, self._agent.host.redact) if b.kind in ("text", "thinking")
-                )
-        elif isinstance(message, CustomMessage) and message.display:
-            log.blocks.extend(_custom(message))
+            whole = () if log.streamed else _answer(message, self._agent.host.redact)
+            return [block for block in whole if block.kind in ("text", "thinking")]
+        return _custom(message) if isinstance(message, CustomMessage) and message.display else ()
 
-    def _on_tool_execution_start(self, event: Any, log: Log) -> None:
+    def _on_tool_execution_start(self, event: Any, log: Log) -> Block:
         self._finish(log)
         log.doing = f"running {event.tool_name}"
-        log.calls[event.tool_call_id] = self._called(event, log)
+        log.calls[event.tool_call_id] = block = self._called(event, log)
+        return block
 
-    def _on_tool_execution_update(self, event: Any, log: Log) -> None:
+    def _on_tool_execution_update(self, event: Any, log: Log) -> Block | None:
         if (block := log.calls.get(event.tool_call_id)) is not None:
             block.add(self._pieces.add((log.path, event.tool_call_id, event.stream), event.output))
+        return block
 
-    def _on_tool_execution_end(self, event: Any, log: Log) -> None:
+    def _on_tool_execution_end(self, event: Any, log: Log) -> Block:
         for stream in ("stdout", "stderr"):
             self._pieces.rest((log.path, event.tool_call_id, stream))  # the whole output follows
         block = log.calls.pop(event.tool_call_id, None)
@@ -220,31 +240,33 @@ class Recorder:
         block.text = self._agent.host.redact(text)
         _end(block, event.outcome.value, event.duration)
         log.doing = "thinking"
+        return block
 
-    def _on_retry_scheduled(self, event: Any, log: Log) -> None:
+    def _on_retry_scheduled(self, event: Any, log: Log) -> Block:
         self._finish(log)
-        log.add(Block("note", f"{event.error}; trying again in {event.delay:.1f} s"))
         log.doing = "waiting to try again"
+        return log.add(Block("note", f"{event.error}; trying again in {event.delay:.1f} s", about="retry"))
 
     def _on_retry_start(self, event: Any, log: Log) -> None:
         log.doing = f"trying again ({event.attempt})"
 
-    def _on_model_select(self, event: Any, log: Log) -> None:
-        if log.state == "running" and event.model is not None:
-            because = f"{event.reason}; " if event.reason else ""
-            log.add(Block("note", f"{because}now answering: {event.provider}/{event.model.id}"))
+    def _on_model_select(self, event: Any, log: Log) -> Block | None:
+        if log.state != "running" or event.model is None:
+            return None
+        because = f"{event.reason}; " if event.reason else ""
+        return log.add(Block("note", f"{because}now answering: {event.provider}/{event.model.id}", about="model"))
 
     def _on_compaction_start(self, event: Any, log: Log) -> None:
         log.doing = "shortening the conversation"
 
-    def _on_compaction_end(self, event: Any, log: Log) -> None:
+    def _on_compaction_end(self, event: Any, log: Log) -> Block | None:
+        log.doing = "thinking" if log.state == "running" else ""
         if event.reason == "manual" and event.outcome in ("completed", "no_progress"):
-            return  # the command that asked for it says so
-        if event.outcome == "completed":
-            said = f"from about {event.before_tokens:,} to {event.after_tokens:,} tokens"
-            log.add(Block("note", f"the conversation was shortened {said}"))
-        else:
-            log.add(Block("note", f"the conversation was not shortened: {event.outcome.replace('_', ' ')}"))
+            return None  # the command that asked for it says so
+        said = f"shortened from about {event.before_tokens:,} to {event.after_tokens:,} tokens"
+        if event.outcome != "completed":
+            said = f"not shortened: {event.outcome.replace('_', ' ')}"
+        return log.add(Block("note", f"the conversation was {said}", about="compaction"))
 
     def _on_usage(self, event: Any, log: Log) -> None:
         log.tokens += event.usage.total
@@ -257,9 +279,10 @@ class Recorder:
         for name in [name for name in self.queued if name not in self._waiting]:
             self.say(self.queued.pop(name))
 
-    def _on_handler_error(self, event: Any, log: Log) -> None:
+    def _on_handler_error(self, event: Any, log: Log) -> Block:
         owner = f"plugin {event.plugin!r}" if event.plugin else event.source
-        log.add(Block("note", " ".join(f"{owner} failed on {event.event}: {event.error}".split())))
+        text = " ".join(f"{owner} failed on {event.event}: {event.error}".split())
+        return log.add_beside(Block("note", text, about="plugin"))
 
     # --- parts ------------------------------------------------------------------------------------------------
 
@@ -270,28 +293,34 @@ class Recorder:
         block = self.asked.pop(event.tool_call_id, None) if log is self.main else None
         if block is None:
             return log.add(Block("tool", head=head, args=args, done=False))
-        block.result = block.result if block.good else ""  # a no is part of the outcome
+        if not block.good or block.result == "allowed":  # a no is part of the outcome, and a plain yes is no news
+            block.result = ""
         block.kind, block.head, block.done, block.good = "tool", head, False, None
         block.version += 1
         return block
 
-    def _grow(self, log: Log, kind: Literal["text", "thinking"], piece: str) -> None:
+    def _grow(self, log: Log, kind: Literal["text", "thinking"], piece: str) -> Block | None:
         block = log.last.get(kind)
         if block is None:
             if not piece:
-                return
+                return None
             self._finish(log)
             block = log.last[kind] = log.add(Block(kind, done=False))
             log.streamed = True
+        log.answered = log.answered or kind == "text"
         block.add(self._pieces.add((log.path, kind), piece))
+        return block
 
     def _finish(self, log: Log) -> None:
-        for kind, block in log.last.items():
+        """End the text and the thinking that arrive."""
+        arrived = dict(log.last)
+        log.last.clear()
+        for kind, block in arrived.items():
             block.add(self._pieces.rest((log.path, kind)))
             block.end()
-        if log.last and not log.blocks[-1].text.strip() and log.blocks[-1].kind in log.last:
-            log.blocks.pop()  # only white space came
-        log.last.clear()
+            if not block.text.strip():  # only white space came
+                log.blocks.remove(block)
+            self._changed(log, block)
 
 
 def call_head(agent: AgentRunner, name: str, args: Mapping[str, Any]) -> str:
@@ -361,7 +390,7 @@ def _answer(message: AssistantMessage, redact: Callable[[Any], Any]) -> Sequence
 
 def _custom(message: CustomMessage) -> Iterable[Block]:
     if message.text.strip():
-        yield Block("note", message.text)
+        yield Block("note", message.text, about="message")
 
 
 def _end(block: Block, outcome: str, seconds: float) -> None:

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
-from skillkit_frontend import Block, Choices, Log, Question, Recorder, get_ready
+from skillkit_frontend import PAUSE, Block, Choices, Conversation, Log, Question, propose
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import OptionList, Static
 
-from skillkit_core import (
-    AgentRunner,
-    SkillKitError,
-    UserInterface,
-)
+from skillkit_core import AgentRunner, UserInterface
 from skillkit_core.cli.output import escaped
 
 from .agents import Agents, read_session
-from .asking import Box, Person
+from .asking import Box
 from .chords import TIMEOUT
 from .editor import edit
 from .help import OWN, help_text
 from .leading import Leading
-from .line import Completions, Line, propose
+from .line import Completions, Line
 from .status import Status
-from .talk import Talk
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -43,7 +38,6 @@ __all__ = ["TerminalUI"]
 
 FRAMES = 30
 """Repaints a second, at most."""
-_OFFLINE = "offline"
 _LIGHT = TerminalTheme(  # the terminal's colours in the themes "light" and "dark": all of them can be read there
     (255, 255, 255), (30, 30, 30),
     [(0, 0, 0), (176, 32, 32), (28, 105, 28), (122, 84, 0), (34, 68, 170), (120, 40, 130), (0, 100, 115), (90, 90, 90)],
@@ -61,12 +55,10 @@ class TerminalUI(App[int]):
 
     Attributes:
         agent: the agent.
+        talk: the conversation.
         record: what happened, as blocks.
-        status: the status line's numbers.
-        person: how the person is asked.
-        talk: what the person's words do.
+        status: the status line.
         last_key: when a key was pressed last, on the monotonic clock.
-        hint: a few words in the status line.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -91,13 +83,13 @@ class TerminalUI(App[int]):
         self, agent: AgentRunner, *, kept: bool, options: Choices | None = None, theme: str = "terminal"
     ) -> None:
         super().__init__()
-        self.agent, self._kept, self._options = agent, kept, options or Choices()
+        self.agent, self._options = agent, options or Choices()
         self._theme = _THEMES.get(theme, theme)
         self.ansi_theme_light, self.ansi_theme_dark = _LIGHT, _DARK
-        self.record = Recorder(agent, self._log_changed)
-        self.status = Status(agent)
-        self.person = Person(self, later=kept)
-        self.talk = Talk(self, kept=kept, skills_dirs=self._options.skills_dirs)
+        approvals, skills_dirs = self._options.approvals or "ask", self._options.skills_dirs
+        self.talk = Conversation(agent, self, kept=kept, skills_dirs=skills_dirs, approvals=approvals)
+        self.record = self.talk.record
+        self.status = Status(self.talk.books)
         self.transcript = Transcript(self._pressed, id="transcript")
         self.agents = Agents()
         self.box = Box()
@@ -112,10 +104,9 @@ class TerminalUI(App[int]):
         section = agent.host.config.section("tui")
         self.leading = Leading(self, getattr(section, "leader_timeout", TIMEOUT))
         self.last_key = 0.0
-        self.hint = ""
+        self._hint = ""
         self._hint_until = 0.0
         self._shown: Log | None = self.record.main  # None: a kept session
-        self._leaving = False
         self._draft = ""  # what was typed before the mode COMMAND
         self._dirty = True
         self._drawn: Any = None
@@ -152,37 +143,18 @@ class TerminalUI(App[int]):
             self.theme = self._theme
         except Exception as error:  # noqa: BLE001 - Textual names no narrower one
             self.record.note(f"tui.theme: {error}", error=True)
-        self.begin_session()
         self.screen.set_focus(self.line)  # at once: keys that were typed before wait behind this event
         self.set_interval(1 / FRAMES, self._frame)
-        loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and not self.is_headless:
-                loop.add_signal_handler(number, self._leave, 128 + number)
-        self.talk.spawn(self._choose_model())
+        if not self.is_headless:
+            self.talk.leave_on_signals()
         self.talk.begin(" ".join(self._options.words).strip())
+        self.talk.spawn(self.talk.choose_model())
 
-    async def _choose_model(self) -> None:
-        """Find the model that answers, so that the status line names it; say how a person gets one where none does."""
-        try:
-            target = self.agent.target or await self.agent.find_target()
-        except SkillKitError:
-            return  # said when it is asked
-        get_ready(target.adapter)
-        if target.provider == _OFFLINE:
-            way_out = self.agent.host.adapters.way_out()
-            self.record.note(f"No model is asked: skills answer. For a model {way_out}, or name a --provider.")
-
-    def begin_session(self) -> None:
+    def show_session(self) -> None:
         """Show the session that is open now."""
-        session = self.agent.open_session
-        if session is not None:
-            self.record.begin(session)
-            for block in self.record.main.blocks:
-                if block.kind == "user":
-                    self.line.remember(block.text)
-        self.status.begin()
+        for block in self.record.main.blocks:
+            if block.kind == "user":
+                self.line.remember(block.text)
         self.show_log(self.record.main)
 
     # --- what is drawn ----------------------------------------------------------------------------------------
@@ -205,17 +177,24 @@ class TerminalUI(App[int]):
         self._dirty = True
         self.transcript.changed()
 
-    def _log_changed(self, log: Log) -> None:
+    def status_changed(self) -> None:
+        """Draw the status with the next frame."""
+        self._dirty = True
+
+    def changed(self, log: Log, block: Block | None) -> None:
+        """Draw a log with the next frame, and go where a person is asked something, or something went wrong."""
         self._dirty = True
         if log is self._shown:
             self.transcript.changed()
+        if log is self.record.main and block is not None and self.is_running and _needs_a_look(block):
+            self.follow()
 
     def _frame(self) -> None:
         """Draw what changed since the last frame."""
         now = time.monotonic()
         self.leading.pass_time(now)
-        if self.hint and self._hint_until and now > self._hint_until:
-            self.hint = ""
+        if self._hint and now > self._hint_until:
+            self._hint = ""
         if self._shown is self.record.main and self.transcript._blocks is not self.record.main.blocks:
             self.transcript.show(self.record.main.blocks)
         self.transcript.flush()
@@ -227,7 +206,7 @@ class TerminalUI(App[int]):
                 self.agents.draw(self.record.logs.values())
 
     def _draw_status(self) -> None:
-        hint = self.hint
+        hint = self._hint
         if not hint and self.talk.busy and not self.box.display:
             hint = f"{'◐◓◑◒'[int(time.monotonic() * 4) % 4]} {escaped(self.record.main.doing or 'working')}"
         if not hint and not self.transcript.at_end and self.record.main.state == "running":
@@ -246,9 +225,9 @@ class TerminalUI(App[int]):
         width = max(20, self.size.width - 2)
         self._queued.update(Text("\n".join(row if len(row) <= width else f"{row[: width - 1]}…" for row in rows[:4])))
 
-    def say(self, hint: str) -> None:
+    def hint(self, text: str) -> None:
         """Show a few words in the status line for a while."""
-        self.hint, self._hint_until = hint, time.monotonic() + 3
+        self._hint, self._hint_until = text, time.monotonic() + 3
 
     def tell(self, text: str, *, error: bool = False) -> None:
         """Add a line to the conversation, and go there."""
@@ -265,11 +244,29 @@ class TerminalUI(App[int]):
         self._shown = log
         self.transcript.show(log.blocks)
 
-    def put_back(self, texts: list[str]) -> None:
+    def put_back(self, texts: Sequence[str]) -> None:
         """Put texts that nobody read back into the line."""
         self.line.put_back(texts)
 
-    def ask(self, question: Question | None) -> None:
+    def keep_line(self) -> bool:
+        """Move what is typed into the history; return whether there was something."""
+        typed = bool(self.line.text) and self.line.has_focus
+        if typed:
+            self.line.remember(self.line.text)
+            self.line.put("")
+        return typed
+
+    async def ask(self, question: Question) -> Any:
+        """Put a question once nobody types."""
+        while (wait := self.last_key + PAUSE - time.monotonic()) > 0:  # noqa: ASYNC110 - keys set it
+            await asyncio.sleep(wait)
+        try:
+            self._put(question)
+            return await question.answer
+        finally:
+            self._put(None)
+
+    def _put(self, question: Question | None) -> None:
         """Show a question, ``None`` for none."""
         self.leading.cancel()
         if not self.is_running or not self.box.is_attached:
@@ -284,7 +281,7 @@ class TerminalUI(App[int]):
     @property
     def ui(self) -> UserInterface:
         """How a person is asked and told."""
-        return self.person
+        return self.talk.person
 
     async def command(self, line: str) -> None:
         """Run a line that a person could have typed."""
@@ -294,10 +291,9 @@ class TerminalUI(App[int]):
         """Open a file in the editor of the environment, and return when it has ended. Agents go on meanwhile.
 
         Raises:
-            UsageError: there is no editor, or it does not start.
+            UsageError: the editor does not start, or fails.
         """
-        if problem := await edit(self, self.agent.host.environ, path):
-            self.record.note(problem)
+        await edit(self, self.agent.host.environ, path)
 
     def own(self, text: str) -> bool:
         """Do what a command of the UI itself says; return whether ``text`` is one."""
@@ -307,7 +303,7 @@ class TerminalUI(App[int]):
         elif name == "clear":
             self.record.clear()
         elif name in ("quit", "exit", "q"):
-            self._leave()
+            self.leave()
         elif name == "agents":
             self.talk.spawn(self.open_agents())
         else:
@@ -362,7 +358,7 @@ class TerminalUI(App[int]):
         elif key == "escape" or (replaying and key == "q"):
             self._back(replaying)
         elif replaying:
-            self.say("this is only read; Esc goes back")
+            self.hint("this is only read; Esc goes back")
         elif character in ("i", "a", "o"):
             self._insert()
         elif character == ":":
@@ -370,7 +366,7 @@ class TerminalUI(App[int]):
         elif character == "/":
             self._insert("/" if not self.line.text else "")
         elif key == "ctrl+d":
-            self._leave()
+            self.leave()
 
     def _back(self, replaying: bool) -> None:
         if self.transcript.chosen is not None:
@@ -418,9 +414,9 @@ class TerminalUI(App[int]):
     async def _takes(self, key: events.Key, widget: Widget) -> bool:
         """Do what a key means wherever it is pressed; return whether it means something there."""
         if key.key != "ctrl+c":
-            self._leaving = False
+            self.talk.typed()
         if key.key == "ctrl+d" and widget is self.line and not self.line.text:
-            self._leave()
+            self.leave()
             return True
         return await self._check_bindings(key.key, priority=True)
 
@@ -457,26 +453,21 @@ class TerminalUI(App[int]):
 
     def action_interrupt(self) -> None:
         """Interrupt what goes on; the second time, or where nothing goes on, leave."""
-        if self.talk.interrupt():
-            self.say("interrupting; Ctrl-C again leaves")
-        elif self.talk.busy or self._leaving:
-            self._leave()
-        elif self.line.text and self.line.has_focus:
-            self.line.remember(self.line.text)
-            self.line.put("")
-            self.say("the line is in the history (Up)")
-        else:
-            self._leaving = True
-            self.say("Ctrl-C again leaves")
+        self.talk.stop()
 
     def action_leave(self) -> None:
         """Leave."""
-        self._leave()
+        self.leave()
 
-    def _leave(self, code: int = 0) -> None:
+    def leave(self, code: int = 0) -> None:
+        """Leave with an exit code."""
         if self.is_running:
             self.talk.spawn(self._end(code))
 
     async def _end(self, code: int) -> None:
         await self.talk.close()
         self.exit(code)
+
+
+def _needs_a_look(block: Block) -> bool:
+    return block.kind == "error" or (block.kind == "asked" and not block.done)

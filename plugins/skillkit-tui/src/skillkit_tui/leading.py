@@ -63,7 +63,7 @@ class Leading(Static):
     def pass_time(self, now: float) -> None:
         """Show the keys, or forget that the leader key was pressed."""
         if self._leader.expired(now):
-            self._front.say("no key followed Space")
+            self._front.hint("no key followed Space")
         overlay = self._leader.overlay(now)
         if self.display != overlay:
             self.display = overlay
@@ -76,7 +76,7 @@ class Leading(Static):
         """Do what the key that follows means."""
         found = self._leader.press(character or key, self._keys)
         if found is None:
-            self._front.say("" if key == "escape" else f"Space {escaped(character or key)} does nothing")
+            self._front.hint("" if key == "escape" else f"Space {escaped(character or key)} does nothing")
         elif isinstance(found, Missing):
             self._front.tell(found.text)
         else:

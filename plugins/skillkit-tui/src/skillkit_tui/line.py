@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
-from skillkit_commands import SlashCommands
-from skillkit_frontend import TYPED, as_mention, pasted_file, paths_for
+from skillkit_frontend import pasted_file
 from textual import events
 from textual.widgets import Static, TextArea
 
 from skillkit_core.cli.output import escaped, shorten
 
-__all__ = ["Completions", "Line", "propose"]
+__all__ = ["Completions", "Line"]
 
 _SHOWN = 8
-
-
-def propose(
-    text: str, commands: SlashCommands, own: Iterable[tuple[str, str]], cwd: Path
-) -> list[tuple[str, str, str]]:
-    """Return what may stand in place of the text before the cursor: ``(text, label, help)``."""
-    if match := TYPED.search(text):
-        typed = match[1] if match[1] is not None else match[2] or ""
-        paths = islice(paths_for(typed, cwd), 50)
-        return [(text[: match.start()] + as_mention(path), path, "") for path in paths]
-    if not text.startswith("/") or "\n" in text:
-        return []
-    rows = [(f"/{name}", f"/{name}", told) for name, told in own if name.startswith(text[1:])]
-    taken = {label for _, label, _ in rows}
-    rows += [(found.text, found.label, found.help) for found in commands.complete(text) if found.label not in taken]
-    return sorted(rows, key=lambda row: row[1]) if " " not in text else rows
 
 
 class Completions(Static):

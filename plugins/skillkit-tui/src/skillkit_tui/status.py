@@ -6,20 +6,15 @@ Where the terminal is too narrow for both parts, the second one stands in the ru
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from skillkit_commands import Indicators, context_tokens
+from skillkit_frontend import Books, short
 from textual.content import Content
 
 from skillkit_core import TokenUsage
 from skillkit_core.cli.output import escaped, shorten
-from skillkit_core.models import BUCKETS
 
-if TYPE_CHECKING:
-    from skillkit_core import AgentRunner
-
-__all__ = ["Status", "counted", "short"]
+__all__ = ["Status", "counted"]
 
 WIDE = 120
 """Columns from which on all of it may stand in one line."""
@@ -34,14 +29,6 @@ _MODES = {
 }
 
 
-def short(number: int) -> str:
-    """Return a number in at most five characters: ``987``, ``1.2k``, ``123k``, ``4.5M``."""
-    for unit, size in (("M", 1_000_000), ("k", 1_000)):
-        if number >= size - size // 2_000:  # what would be rounded to 1000k is 1.0M
-            return f"{number / size:.1f}{unit}" if number < 99.95 * size else f"{number / size:.0f}{unit}"
-    return str(number)
-
-
 def counted(used: TokenUsage, number: Callable[[int], str] = str) -> str:
     """Return tokens as ``i:1234(c:800) o:567``: in with those that came from a cache, and out."""
     cached = f"(c:{number(used.cache_read)})" if used.cache_read else ""
@@ -50,71 +37,23 @@ def counted(used: TokenUsage, number: Callable[[int], str] = str) -> str:
     )
 
 
-def _less(all_: TokenUsage, before: TokenUsage) -> TokenUsage:
-    """Return what was used since ``before``."""
-    return TokenUsage(**{name: getattr(all_, name) - getattr(before, name) for name in BUCKETS})
-
-
 class Status:
-    """Reads the books of an agent's session.
+    """Draws the books of a session."""
 
-    Attributes:
-        title: what the session is called.
-    """
-
-    def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
-        self.title = ""
-        self._before = TokenUsage()
-        self._context = (-1, 0)
-        self._indicators = Indicators(agent)
-
-    def begin(self) -> None:
-        """Take over another session."""
-        session = self._agent.open_session
-        entries = session.entries if session is not None else ()
-        titles = [e.data.get("title") for e in entries if e.type == "session_info"]
-        self.title = next((str(title) for title in reversed(titles) if title), "")
-        self.begin_turn()
-
-    def begin_turn(self) -> None:
-        """Count from here what the turn uses."""
-        self._before = self.total
-
-    @property
-    def total(self) -> TokenUsage:
-        """What the session used."""
-        session = self._agent.open_session
-        return session.usage if session is not None else TokenUsage()
-
-    @property
-    def turn(self) -> TokenUsage:
-        """What was used since the person said something last."""
-        return _less(self.total, self._before)
-
-    def _context_part(self) -> str:
-        session, target = self._agent.open_session, self._agent.target
-        if session is None:
-            return ""
-        entries = len(session.entries)
-        if self._context[0] != entries:
-            self._context = (entries, context_tokens(self._agent))
-        window, used = (target.model.context_window if target is not None else 0), self._context[1]
-        if not used:
-            return ""
-        return f"{used / window:.0%} of {window // 1000}k" if window else f"context {used:,}"
+    def __init__(self, books: Books) -> None:
+        self._books = books
 
     def draw(self, mode: str, hint: str, width: int) -> tuple[Content, Content]:
         """Return the rule above the input line, with the hint, and the status line below it, which is indented."""
         whole, width = width, width - 2
-        told = self._indicators.read()
+        told = self._books.indicators()
         activity, network = told.pop("activity"), told.pop("network")
         facts = self._facts(list(told.values()))
         room = width - len(f"[{activity}] [{network}]") - _LONGEST - 3  # what the mode is called moves nothing
-        books, one_row = self._books(room, len(_joined(facts[:3], width)) if width >= WIDE else width)
+        tokens, one_row = self._tokens(room, len(_joined(facts[:3], width)) if width >= WIDE else width)
         line = Content.assemble(
             (f"[{mode}]", f"bold {_MODES.get(mode, '$text-secondary')}"), " ", (f"[{activity}]", "bold"), " ",
-            *([f"[{books}]", " "] if books else []),
+            *([f"[{tokens}]", " "] if tokens else []),
             (f"[{network}]", "$text-error" if network.endswith("off") else "$text-success"),
         )  # fmt: skip
         if one_row:
@@ -126,9 +65,9 @@ class Status:
         rule = Content.assemble("─", (left, "bold $text-warning"), fill, (right, "$foreground"), "─")
         return rule, line.truncate(width, ellipsis=True)
 
-    def _books(self, room: int, facts: int) -> tuple[str, bool]:
+    def _tokens(self, room: int, facts: int) -> tuple[str, bool]:
         """Return the tokens as fully as they fit, and whether the facts have room behind them."""
-        turn, total = self.turn, self.total
+        turn, total = self._books.turn, self._books.total
         forms = (f"{counted(turn)} | {counted(total)}", f"{counted(turn, short)} | {counted(total, short)}")
         for form in forms:
             if len(form) + 3 + 2 + facts <= room:
@@ -139,14 +78,11 @@ class Status:
 
     def _facts(self, indicators: Sequence[str]) -> list[str]:
         """Return what is said about the session, the most important first; an empty text is nothing."""
-        agent = self._agent
-        session, choice = agent.open_session, agent.config
-        named: Any = choice.model if isinstance(choice.model, str) or choice.model is None else choice.model.id
-        model = agent.target.model.id if agent.target is not None else named or choice.provider or "no model yet"
-        cost = session.cost if session is not None else 0.0
-        return [
-            escaped(str(model)), f"${cost:.4f}" if cost else "", self._context_part(), *indicators, escaped(self.title)
-        ]  # fmt: skip
+        books = self._books
+        context, window = books.context, books.window
+        full = f"{context / window:.0%} of {window // 1000}k" if window else f"context {context:,}"
+        cost = f"${books.cost:.4f}" if books.cost else ""
+        return [escaped(books.model), cost, full if context else "", *indicators, escaped(books.title)]
 
 
 def _joined(facts: Sequence[str], room: int) -> str:

@@ -41,7 +41,7 @@ def chat(ctx: click.Context, /, **given: Any) -> None:
         )
     options = options_from(ctx, verbose=False, as_json=False, events=False, **given)
     prepare(ctx.obj.host)
-    from .loop import converse
+    from .chat import converse
 
     try:
         ctx.exit(asyncio.run(converse(ctx.obj.host, options)))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from skillkit_commands import SlashCommands
-from skillkit_frontend import TYPED, as_mention, paths_for
+from skillkit_frontend import TYPED, propose
 
 from skillkit_core.cli.output import escaped, shorten
 
 __all__ = ["ChatCompleter"]
 
-_SHOWN = 50
 _HELP = 60  # characters
 
 
@@ -34,14 +32,8 @@ class ChatCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Yield what may stand there."""
         text = document.text_before_cursor
-        if match := TYPED.search(text):
-            typed = match[1] if match[1] is not None else match[2] or ""
-            start = match.start() - len(text)
-            for path in islice(paths_for(typed, self._cwd), _SHOWN):
-                yield Completion(as_mention(path), start, display=escaped(path))
-        elif text.startswith("/") and "\n" not in text:
-            name = text[1:]
-            rows = [(f"/{own}", f"/{own}", told) for own, told in self._own.items() if own.startswith(name)]
-            rows += [(found.text, found.label, found.help) for found in self._commands.complete(text)]
-            for whole, label, told in sorted(rows, key=lambda row: row[1]) if " " not in text else rows:
-                yield Completion(whole, -len(text), display=escaped(label), display_meta=shorten(escaped(told), _HELP))
+        mention = TYPED.search(text)
+        start = mention.start() if mention is not None else 0
+        for whole, label, told in propose(text, self._commands, self._own.items(), self._cwd):
+            help_ = shorten(escaped(told), _HELP)
+            yield Completion(whole[start:], start - len(text), display=escaped(label), display_meta=help_)

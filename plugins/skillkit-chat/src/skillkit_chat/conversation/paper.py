@@ -16,7 +16,7 @@ from skillkit_frontend import THEME, WIDEST, markdown as formatted
 
 from skillkit_core.cli.output import colourful, escaped, printable
 
-__all__ = ["WIDEST", "ansi", "command", "diff", "fold", "hanging", "markdown", "note", "one_line", "split"]
+__all__ = ["WIDEST", "ansi", "command", "diff", "fold", "hanging", "markdown", "note", "split"]
 
 _FILL = re.compile(r"(?:\s|\x1b\[[0-9;]*m)+\Z")
 _BLOCKS = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -99,12 +99,6 @@ def hanging(text: str, width: int, indent: str = "    ", style: str = "") -> Ite
 def note(text: str, style: str = "dim") -> Text:
     """Return a line about what happens."""
     return Text(printable(text), style)
-
-
-def one_line(text: str, width: int) -> str:
-    """Return a text on one line of at most ``width`` characters, with what nobody sees escaped."""
-    line = escaped(" ".join(text.split()))
-    return line if len(line) <= width else line[: max(1, width - 1)] + "…"
 
 
 def fold(text: str, width: int, head: int = 2, tail: int = 3) -> Iterator[Text]:

@@ -30,11 +30,11 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
-from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from rich.console import RenderableType
-from skillkit_frontend import Question, TextQuestion
+from skillkit_frontend import PAUSE, Question, TextQuestion
 
 from skillkit_core.cli.output import colourful
 
@@ -43,8 +43,6 @@ from .paper import ansi
 
 __all__ = ["Screen"]
 
-PAUSE = 0.5
-"""Seconds without a key before a question takes one: what a person was typing answers nothing."""
 _STYLE = Style.from_dict(
     {
         "prompt": "bold",
@@ -83,6 +81,7 @@ class Screen:
         live: returns what goes on, for a number of columns and rows.
         status: returns the status line for a number of columns.
         keys: keys of the conversation.
+        output: the terminal; default: that of the program.
     """
 
     def __init__(
@@ -91,17 +90,18 @@ class Screen:
         live: Callable[[int, int], str],
         status: Callable[[int], str],
         keys: KeyBindings,
+        output: Output | None = None,
     ) -> None:
         self.line = line
         self.hint = ""
         self._panel: Question | None = None
         self._armed = False
-        self._turn = asyncio.Lock()
         self._pressed = 0.0
         self._text = Buffer(multiline=False, name="answer")
         self._live, self._status = live, status
-        output = Vt100_Output.from_pty(sys.__stdout__ or sys.stdout)
-        output.enable_cpr = False
+        if output is None:
+            output = Vt100_Output.from_pty(sys.__stdout__ or sys.stdout)
+            output.enable_cpr = False
         self.app: Application[int] = Application(
             layout=self._layout(),
             key_bindings=merge_key_bindings([line.keys, keys, self._keys()]),
@@ -141,22 +141,21 @@ class Screen:
         self.app.invalidate()
 
     async def ask(self, panel: Question) -> Any:
-        """Ask one question after the other; return the answer, ``None`` for none. A question that is cancelled goes away."""
-        async with self._turn:
-            self._panel, self._armed = panel, False
+        """Ask; return the answer, ``None`` for none. A question that is cancelled goes away."""
+        self._panel, self._armed = panel, False
+        self._text.reset()
+        if isinstance(panel, TextQuestion):
+            self._text.text = panel.default
+        self.app.layout.focus(self._question)
+        arming = asyncio.create_task(self._arm(panel))
+        try:
+            return await panel.answer
+        finally:
+            arming.cancel()
+            self._panel = None
             self._text.reset()
-            if isinstance(panel, TextQuestion):
-                self._text.text = panel.default
-            self.app.layout.focus(self._question)
-            arming = asyncio.create_task(self._arm(panel))
-            try:
-                return await panel.answer
-            finally:
-                arming.cancel()
-                self._panel = None
-                self._text.reset()
-                self.app.layout.focus(self.line.buffer)
-                self.refresh()
+            self.app.layout.focus(self.line.buffer)
+            self.refresh()
 
     @property
     def asking(self) -> bool:

@@ -1,0 +1,156 @@
+"""The person at a front end: asked about calls and surveys, one question after the other, and told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import (
+    Answers,
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
+    Survey,
+    SurveyQuestion,
+    UserInterface,
+)
+from skillkit_core.contracts.user_interface import NoticeLevel
+
+from .approvals import decide, preview_of
+from .blocks import Block
+from .questions import Fragments, Question, question_for, shown_answer
+from .recorder import Recorder, call_head
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+
+__all__ = ["Defers", "Person"]
+
+_DECLINED = object()
+_RESULTS = {"allow": (True, "allowed"), "deny": (False, "denied"), "defer": (None, "put off")}
+_WHERE = {"session": ", in this session", "project": ", in this project", "ever": ", everywhere"}
+
+
+class Person(Approver, UserInterface):
+    """Shows what a call would do as a block, and takes an answer; asks surveys; tells.
+
+    Args:
+        agent: the agent that asks.
+        record: where blocks go.
+        ask: puts one question, and returns its answer; ``None``: the person declined it.
+        later: the session is kept, so that a decision can be put off.
+    """
+
+    def __init__(
+        self, agent: AgentRunner, record: Recorder, ask: Callable[[Question], Awaitable[Any]], *, later: bool
+    ) -> None:
+        self._agent, self._record, self._ask, self._later = agent, record, ask, later
+        self._turn = asyncio.Lock()
+
+    async def put(self, question: Question) -> Any:
+        """Put a question, after those that are put already."""
+        async with self._turn:
+            return await self._ask(question)
+
+    # --- approvals --------------------------------------------------------------------------------------------
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Ask about one call: yes, no, always where guards allow it, later where the decision can be put off."""
+        block = await self._block(request)
+
+        def show() -> bool:
+            block.whole, block.cut = block.cut, False
+            self._record.put(block)
+            return block.cut
+
+        ask, questions = f"Run {request.tool_name}?", request.questions
+        later = self._later and request.deferrable
+        try:
+            decision = await decide(self.put, ask, questions, later=later, show=show)
+        except asyncio.CancelledError:
+            self._record.end(block, good=False, result="not decided")
+            raise
+        good, result = _RESULTS[decision.decision]
+        self._record.end(block, good=good, result=result + _WHERE.get(str(decision.remember), ""))
+        return decision
+
+    async def _block(self, request: ApprovalRequest) -> Block:
+        """Add the block of a call: what the tool says that the call would do, else the arguments."""
+        tool = self._agent.offered(request.tool_name)
+        named = (tool.annotations if tool is not None else {}).get("command")
+        command = request.args.get(named) if named is not None else None
+        try:
+            preview = await preview_of(self._agent, request)
+        except Exception as error:  # noqa: BLE001 - a tool's preview: the arguments are shown in its place
+            preview = None
+            self._record.note(f"no preview: {type(error).__name__}: {' '.join(str(error).split())}", "warning")
+        below = len(request.agent_path) > 1
+        head = call_head(self._agent, request.tool_name, request.args) if command or preview else request.tool_name
+        head = f"{request.agent_path[-1]} › {head}" if below else head
+        block = Block("asked", head=head, args=None if preview else request.args, diff=preview or "", done=False)
+        block.command = str(named) if isinstance(command, str) else ""
+        if not below:  # calls of agents below stand in logs of their own
+            self._record.asked[request.tool_call_id] = block
+        return block
+
+    # --- surveys, and notices ---------------------------------------------------------------------------------
+
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask the questions of a survey one after the other; who declines one declines the survey."""
+        single = len(survey.questions) == 1 and survey.text == survey.questions[0].text
+        lead: Fragments = [("question", survey.title)] if survey.title and not single else []
+        lead += [("", survey.text)] if survey.text and not single else []
+        given: dict[str, Any] = {}
+        block = Block("asked", head=survey.title, done=False)
+        for number, question in enumerate(survey.questions):
+            answer = await self._answer(question, lead if not number else [])
+            if answer is _DECLINED:
+                self._record.end(block, good=False, result="declined")
+                self._record.note(f"{survey.title}: declined", "end")
+                return None
+            if answer != "" or question.required:
+                given[question.id] = answer
+            block.add(("\n" if number else "") + f"{question.text} {shown_answer(question, answer)}")
+            self._record.put(block)
+        self._record.end(block, good=True, result=block.text if single else "")
+        block.open = not single
+        return survey.answer(given)
+
+    async def _answer(self, question: SurveyQuestion, lead: Fragments) -> Any:
+        """Return an answer that fits the question."""
+        while True:
+            answer = await self.put(question_for(question, lead))
+            if answer is None:
+                return _DECLINED
+            if question.kind == "confirm":
+                answer = answer == "yes"
+            if answer in ("", ()) and question.default is not None:
+                return question.default
+            wrong = question.problem(answer)
+            if wrong is None:
+                return answer
+            lead = [("warning", f"The answer {wrong}.")]
+
+    async def notify(self, text: str, level: NoticeLevel = "info") -> None:
+        """Add a note."""
+        self._record.note(text, "warning" if level == "warning" else "notice", error=level == "error")
+
+
+class Defers(Approver):
+    """Puts decisions off, which suspends the run.
+
+    Args:
+        calls: the ids of the calls that it puts off; ``None``: every call. others: who is asked about the other ones;
+            ``None``: nobody, so that they are put off too.
+    """
+
+    def __init__(self, calls: frozenset[str] | None = None, others: Approver | None = None) -> None:
+        self._calls, self._others = calls, others
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Defer."""
+        mine = self._calls is None or request.tool_call_id in self._calls
+        if mine or self._others is None:
+            return ApprovalDecision("defer", "put off")
+        return await self._others.approve(request)
