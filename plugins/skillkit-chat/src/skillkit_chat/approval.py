@@ -7,14 +7,17 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from skillkit_frontend import NOT_KEPT, Approvals, Defers, KeyQuestion, decide, question_text
+from skillkit_frontend import NOT_KEPT, Approvals, Defers, decide, question_text
 
 from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
 from skillkit_core.cli.output import columns, echo, escaped, style
 from skillkit_core.contracts.approver import Question
 from skillkit_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from skillkit_frontend import KeyQuestion
 
 __all__ = [
     "TerminalApprover", "approver_for", "call_lines", "confirm", "ends", "hidden_line",

@@ -120,7 +120,9 @@ async def resume(agent: AgentRunner, arguments: str, ui: UserInterface | None) -
             for row in await store.list(limit=_CHOICES)
             if row["id"] != agent.session_id and row.get("messages") and not row.get("nested")
         ]
-        options = [(str(r["id"]), _short(str(r.get("title") or r["id"])), _facts(r)) for r in rows]
+        here = str(agent.cwd)
+        rows.sort(key=lambda row: row.get("cwd") != here)  # those of this folder first
+        options = [(str(r["id"]), _short(str(r.get("title") or r["id"])), _facts(r, here)) for r in rows]
         target = await _choose(ui, "Resume", "Go on with which session?", options, "type /resume SESSION")
     if target is None:
         return None
@@ -151,11 +153,12 @@ def _short(text: str, width: int = 60) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def _facts(row: Mapping[str, Any]) -> str:
-    """Return when a session of a listing was used, and how long it is."""
+def _facts(row: Mapping[str, Any], here: str) -> str:
+    """Return when a session of a listing was used, how long it is, and where it was, if elsewhere."""
     updated = row.get("updated")
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(float(updated))) if updated else ""
-    return f"{day}, {row.get('messages', 0)} messages".lstrip(", ")
+    where = f", in {short_path(str(row['cwd']))}" if row.get("cwd") not in (None, "", here) else ""
+    return f"{day}, {row.get('messages', 0)} messages".lstrip(", ") + where
 
 
 BUILTIN = (

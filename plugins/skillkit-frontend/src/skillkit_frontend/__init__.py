@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .approvals import Remember, decide, preview_of, question_text
+    from .approvals import Defers, Remember, decide, preview_of, question_text
     from .blocks import About, Block, Kind, one_line, prose
     from .books import Books, short
     from .colours import THEME, WIDEST, markdown
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         session_for,
     )
     from .options import Approvals, Choices, choosing, config_for, configure, going_on, prepare
-    from .person import Defers, Person
+    from .person import Person
     from .pieces import EventLines, Pieces
     from .questions import (
         PAUSE,
@@ -112,7 +112,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "approvals": "Remember decide preview_of question_text",
+    "approvals": "Defers Remember decide preview_of question_text",
     "blocks": "About Block Kind one_line prose",
     "books": "Books short",
     "colours": "THEME WIDEST markdown",
@@ -124,7 +124,7 @@ _ROOMS = {
     "opening": "NOT_KEPT TITLE as_before check_workspace get_ready "
     "keep_folders keeps_sessions last_answer opened say_missing session_for",
     "options": "Approvals Choices choosing config_for configure going_on prepare",
-    "person": "Defers Person",
+    "person": "Person",
     "pieces": "EventLines Pieces",
     "questions": "PAUSE Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
     "recorder": "Log Recorder call_head replay",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core import ApprovalDecision
-
-from .questions import Fragments, KeyQuestion
+from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, ApprovalRequest
+    from skillkit_core import AgentRunner
     from skillkit_core.contracts.approver import Question
 
-__all__ = ["Remember", "decide", "preview_of", "question_text"]
+    from .questions import Fragments, KeyQuestion
+
+__all__ = ["Defers", "Remember", "decide", "preview_of", "question_text"]
 
 Remember = Literal["session", "project", "ever"]
 _SCOPES: Mapping[str, Remember] = {"session": "session", "project": "project", "everywhere": "ever"}
@@ -42,6 +42,8 @@ async def decide(
         later: the decision can be put off.
         show: shows the call, the second time all of it; returns whether something is hidden.
     """
+    from .questions import KeyQuestion  # where a person is asked: nowhere else is it needed
+
     lead: Fragments = [("", question_text(question)) for question in questions]
     hidden = show()
     while True:
@@ -65,6 +67,8 @@ async def decide(
 
 async def _how_long(put: Callable[[KeyQuestion], Awaitable[Any]], questions: Sequence[Question]) -> Remember | None:
     """Return how long an answer is to hold; ``None``: the person would rather not say."""
+    from .questions import KeyQuestion
+
     rules = [question.rule for question in questions if question.rule is not None]
     if not rules:
         return "session"
@@ -82,3 +86,22 @@ async def preview_of(agent: AgentRunner, request: ApprovalRequest) -> str | None
         return None
     text = await load_object(target)(agent, request.tool_name, request.args)
     return str(text) if text else None
+
+
+class Defers(Approver):
+    """Puts decisions off, which suspends the run.
+
+    Args:
+        calls: the ids of the calls that it puts off; ``None``: every call. others: who is asked about the other ones;
+            ``None``: nobody, so that they are put off too.
+    """
+
+    def __init__(self, calls: frozenset[str] | None = None, others: Approver | None = None) -> None:
+        self._calls, self._others = calls, others
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Defer."""
+        mine = self._calls is None or request.tool_call_id in self._calls
+        if mine or self._others is None:
+            return ApprovalDecision("defer", "put off")
+        return await self._others.approve(request)

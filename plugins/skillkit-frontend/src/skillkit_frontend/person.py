@@ -25,7 +25,7 @@ from .recorder import Recorder, call_head
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-__all__ = ["Defers", "Person"]
+__all__ = ["Person"]
 
 _DECLINED = object()
 _RESULTS = {"allow": (True, "allowed"), "deny": (False, "denied"), "defer": (None, "put off")}
@@ -135,22 +135,3 @@ class Person(Approver, UserInterface):
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
         """Add a note."""
         self._record.note(text, "warning" if level == "warning" else "notice", error=level == "error")
-
-
-class Defers(Approver):
-    """Puts decisions off, which suspends the run.
-
-    Args:
-        calls: the ids of the calls that it puts off; ``None``: every call. others: who is asked about the other ones;
-            ``None``: nobody, so that they are put off too.
-    """
-
-    def __init__(self, calls: frozenset[str] | None = None, others: Approver | None = None) -> None:
-        self._calls, self._others = calls, others
-
-    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Defer."""
-        mine = self._calls is None or request.tool_call_id in self._calls
-        if mine or self._others is None:
-            return ApprovalDecision("defer", "put off")
-        return await self._others.approve(request)

@@ -89,19 +89,19 @@ class Chat:
         self.talk.leave_on_signals()
         hint = "  /help shows commands and keys"
         self.screen.print(Text.assemble((f"SkillKit {__version__}", "bold"), (hint, "dim")))
-        ticking = asyncio.create_task(self._tick())
+        beside = [asyncio.create_task(work) for work in (self._tick(), self._choose_model())]
         try:
             with patch_stdout(raw=True):
                 return await self.screen.app.run_async(pre_run=lambda: self._start(request))
         except EOFError:
             return 0
         finally:
-            ticking.cancel()
+            for task in beside:
+                task.cancel()
             await self.talk.close()
 
     def _start(self, request: str) -> None:
         self._line.begin()
-        self.talk.spawn(self._choose_model())
         self.talk.begin(request)
 
     async def _choose_model(self) -> None:

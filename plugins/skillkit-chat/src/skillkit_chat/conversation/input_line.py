@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
+from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, ThreadedCompleter
 from prompt_toolkit.filters import Condition, has_completions, has_focus
@@ -86,7 +86,7 @@ class InputLine:
 
     def begin(self) -> None:
         """Note whether something was typed before anybody read."""
-        if select.select([sys.stdin], [], [], 0)[0]:
+        if select.select([get_app().input.fileno()], [], [], 0)[0]:
             self._early_until = time.monotonic() + EARLY
 
     def put_back(self, texts: list[str]) -> None:
