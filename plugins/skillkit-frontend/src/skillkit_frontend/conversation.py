@@ -14,12 +14,13 @@ from skillkit_commands import Edit, Invocation, Prompt, SlashCommands
 from skillkit_core import NoActiveRun, RunAborted, SkillKitError, UsageError
 from skillkit_core.cli.output import shorten
 
+from .approvals import Defers
 from .blocks import Block
 from .books import Books
 from .mentions import images_in
 from .opening import TITLE, check_workspace, get_ready, keep_folders
 from .options import Approvals
-from .person import Defers, Person
+from .person import Person
 from .questions import KeyQuestion
 from .recorder import Recorder
 
