@@ -79,10 +79,12 @@ def test_a_person_attaches_speaks_decides_and_leaves(house):
         person.types("pay 5")
         await person.reads("Pay 5 euros? [y/n]")
         person.types("y")
-        await person.reads("allow, by skillkit_live.client")
+        await person.reads("allow, by attach-")
         await person.reads("paid 5")
+        await client.prompt("and now?")
+        await person.reads("> and now?")
         assert await person.leaves() == 0
-        assert (await client.state()).messages == 6
+        assert (await client.state()).messages == 8
 
     house(work)
     assert (house.cwd / "paid").read_text() == "5\n"

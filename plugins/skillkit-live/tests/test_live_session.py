@@ -10,6 +10,7 @@ from skillkit_core import (
     AgentConfig,
     ApprovalDecision,
     Host,
+    ImageBlock,
     Origin,
     Provider,
     Survey,
@@ -273,6 +274,58 @@ def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(lives):
             async with live.attach(after) as back:
                 rest = await until(back, "agent_settled")
             assert int(rest[0].id.partition(".")[2]) > int(after.partition(".")[2])
+
+    asyncio.run(main())
+
+
+def test_only_the_owner_makes_an_answer_hold_beyond_the_session_and_only_approvers_answer(lives):
+    async def main():
+        async with lives(approvers=("owner", "carla")) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("pay 5", origin=ANNA)
+                question = (await until(client, "question"))[-1].data["question"]
+                with pytest.raises(UsageError, match="answers of 'dora' do not count"):
+                    await live.answer(question["id"], ApprovalDecision("allow"), Origin("a2a", "dora"))
+                ever = ApprovalDecision("allow", remember="ever")
+                assert await live.answer(question["id"], ever, Origin("a2a", "carla")) == "taken"
+                told = (await until(client, "question_answered"))[-1].data
+                assert (told["by"]["principal"], told["remember"]) == ("carla", "session")
+
+    asyncio.run(main())
+
+
+def test_images_are_fetched_apart(lives):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.prompt("look", images=[ImageBlock(data="aGVsbG8=", mime_type="image/png")], origin=ANNA)
+                found = await until(client, "agent_settled")
+                assert "aGVsbG8=" not in str([m.to_dict() for m in found])
+                name = next(m.data["event"] for m in found if seen(m) == "input")["images"][0]["blob"]
+            async with live.attach() as late:
+                shot = (await until(late, "snapshot"))[0].data
+                assert shot["entries"][0]["data"]["message"]["content"][1]["blob"] == name
+            blob = await live.act("blob", {"blob": name}, ANNA)
+            assert blob == {"data": "aGVsbG8=", "media_type": "image/png"}
+            with pytest.raises(UsageError, match="unknown method 'blobs'"):
+                await live.act("blobs", {}, ANNA)
+
+    asyncio.run(main())
+
+
+def test_leaving_while_a_question_is_open_suspends_the_run(lives, house, tmp_path):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("pay 5", origin=ANNA)
+                await until(client, "question")
+                await live.aclose()
+                assert (await until(client, "closed"))[-1].type == "closed"
+            again = await all_of.open(live.id, origin=BERT, config=CONFIG)
+            assert again.state == "suspended" and house.paid == []
 
     asyncio.run(main())
 

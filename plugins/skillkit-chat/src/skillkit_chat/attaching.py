@@ -63,8 +63,9 @@ async def endpoint_of(host: Host, session: str) -> str:
 
 async def attend(endpoint: str) -> int:
     """Show what happens in a session, and say there what is typed, until either side leaves; return the exit code."""
-    screen = Screen()
-    async with RpcClient(endpoint=endpoint, on_message=screen.show) as client:
+    name = f"attach-{os.getpid()}"
+    screen = Screen(name)
+    async with RpcClient(endpoint=endpoint, name=name, on_message=screen.show) as client:
         typed: asyncio.Queue[str | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         threading.Thread(target=_read, args=(loop, typed), name="typed", daemon=True).start()
@@ -122,11 +123,15 @@ async def _do(client: RpcClient, screen: Screen, text: str) -> None:
 class Screen:
     """Prints the messages of a session.
 
+    Args:
+        name: the client's own name: what it says stands on the screen already.
+
     Attributes:
         questions: what waits for an answer, by id, oldest first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self.questions: dict[str, Mapping[str, Any]] = {}
         self._arriving = False  # an answer that arrives is on the last line
 
@@ -172,6 +177,8 @@ class Screen:
                     self._line()
                 else:
                     self._said(event["message"])
+            case "input" if event.get("origin", {}).get("id") != self._name:
+                self._line(f"> {event['text']}")
             case "tool_execution_start":
                 self._line(style(f"{event['tool_name']} {json.dumps(event.get('args', {}))[:200]}", dim=True))
             case "agent_end" if event["outcome"] != "completed":

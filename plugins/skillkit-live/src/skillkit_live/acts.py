@@ -24,7 +24,7 @@ from skillkit_core import (
 )
 
 from . import protocol as p
-from .live import blob_name, entry_json
+from .shown import blob_name, entry_json
 
 if TYPE_CHECKING:
     from .live import Live

@@ -43,6 +43,7 @@ class RpcClient:
         on_approve: decides calls that guards ask about; without it they are denied.
         on_ask: answers a survey by the id of the question, ``None`` declines; without it nobody can be asked.
         on_notify: called with texts for the person, and their level.
+        name: the name of the client, which the others see with what it says and decides.
         version: the version of the protocol.
         after: the id of the last message that an earlier client of this session got (version 2).
         endpoint: the socket of a process that has the session open; no process is started then.
@@ -60,6 +61,7 @@ class RpcClient:
         on_approve: OnApprove | None = None,
         on_ask: OnAsk | None = None,
         on_notify: OnNotify | None = None,
+        name: str = "skillkit_live.client",
         version: Literal[1, 2] = 2,
         after: str | None = None,
         endpoint: str | None = None,
@@ -72,7 +74,7 @@ class RpcClient:
         self._process: subprocess.Popen[bytes] | None = None
         self._peer: socket.socket | None = None
         self._on_event, self._on_approve, self._on_ask, self._on_notify = on_event, on_approve, on_ask, on_notify
-        self._on_message, self._version, self.after = on_message, version, after
+        self._on_message, self._name, self._version, self.after = on_message, name, version, after
         self._asking: dict[str, asyncio.Task[None]] = {}
         self.started: p.InitializeResult | None = None
 
@@ -91,7 +93,7 @@ class RpcClient:
         try:
             itself = self._on_message is not None and self._version > 1  # it answers what it reads
             self.started = await self._call(
-                "initialize", p.InitializeResult, version=self._version, client="skillkit_live.client",
+                "initialize", p.InitializeResult, version=self._version, client=self._name,
                 approvals=itself or self._on_approve is not None, questions=itself or self._on_ask is not None,
             )  # fmt: skip
             if self._version > 1:

@@ -12,7 +12,7 @@ from skillkit_core import ApprovalDecision, Origin, UsageError, event_to_dict
 
 from .connection import RpcError
 from .protocol import ApproveResult, AskResult
-from .questions import APPROVAL
+from .shown import APPROVAL
 
 if TYPE_CHECKING:
     from .connection import Connection

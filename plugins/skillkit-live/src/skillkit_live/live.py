@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from skillkit_frontend import TITLE, EventLines
@@ -28,10 +26,11 @@ from skillkit_core import (
 from .door import Door, address_of
 from .journal import Client, Journal, Message
 from .present import Present, delta_of
-from .questions import APPROVAL, SURVEY, Given, Outcome, Questions, asked
+from .questions import Given, Outcome, Questions
+from .shown import APPROVAL, SURVEY, blob_name, lean_entry, queued, waiting_question
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentConfig, AgentRunner, Clock, Host, QueueItem, SessionEntry
+    from skillkit_core import AgentConfig, AgentRunner, Clock, Host, QueueItem
 
 __all__ = ["IDLE", "PATIENCE", "Delivery", "Live", "State"]
 
@@ -63,6 +62,7 @@ class Live:
         clock: Clock | None = None,
         patience: float = PATIENCE,
         idle: float = IDLE,
+        approvers: Collection[str] = ("owner",),
         door: Callable[[Live], Door] | None = None,
     ) -> None:
 
@@ -74,7 +74,8 @@ class Live:
         self._doors: dict[str, Door] = {}  # by the id of the session
         self._journal = Journal(self.epoch)
         self._clients: set[Client] = set()
-        self.questions = Questions(self._tell, self._who, self._changed)
+        self._whole: set[Client] = set()  # those that want the events themselves
+        self.questions = Questions(self._tell, self._who, self._changed, approvers)
         self.agent: AgentRunner = AgentRunner(
             replace(config, approver=self.questions, ui=self.questions),
             host=host,
@@ -135,23 +136,29 @@ class Live:
 
     # --- clients ----------------------------------------------------------------------------------------------
 
-    def attach(self, after: str | None = None, *, answers: Iterable[str] = (APPROVAL, SURVEY)) -> Client:
+    def attach(
+        self, after: str | None = None, *, answers: Iterable[str] = (APPROVAL, SURVEY), whole: bool = False
+    ) -> Client:
         """Attach a client: it gets what it missed, else one snapshot, and then what happens.
 
         Args:
             after: the id of the last message that the client got; ``None``: it knows nothing.
             answers: the kinds of questions that the client answers: ``approval``, ``survey``.
+            whole: keep the event itself with each message (``message.event``), with the history that it carries.
         """
         number = self._journal.number(after) if after is not None else None
         start = None if number is not None else self.snapshot()
         place = self._journal.last if number is None else number
         client = Client(self._journal, start, place, frozenset(answers), self._left)
+        if whole:
+            self._whole.add(client)
         self._clients.add(client)
         self._changed()
         return client
 
     def _left(self, client: Client) -> None:
         self._clients.discard(client)
+        self._whole.discard(client)
         self._changed()
 
     def _keeps(self, entry: str) -> bool:
@@ -169,7 +176,7 @@ class Live:
         agent, session, target = self.agent, self.agent.session, self.agent.target
         path = session.path()
         newest = max((i for i, entry in enumerate(path) if entry.type == "compaction"), default=0)
-        queues = {kind: [_queued(item) for item in items] for kind, items in agent.queues.items.items()}
+        queues = {kind: [queued(item) for item in items] for kind, items in agent.queues.items.items()}
         data = {
             "session": session.id,
             "folder": str(self.folder),
@@ -177,7 +184,7 @@ class Live:
             "model": target.model.id if target is not None else _name(agent.config.model),
             "provider": target.model.provider if target is not None else agent.config.provider,
             "leaf": session.leaf_id,
-            "entries": [entry_json(entry) for entry in path[newest:]],
+            "entries": [lean_entry(entry) for entry in path[newest:]],
             "events": list(self._present.events()),
             "queue": queues,
             "questions": self.waiting(),
@@ -299,7 +306,7 @@ class Live:
         if event.type == "agent_start":
             self._began.set()
         for line in self._lines.of(event):
-            whole = event if line["type"] not in _UPDATES else None
+            whole = event if self._whole and line["type"] not in _UPDATES else None
             self._journal.add("event", {"event": line}, event=whole, delta=delta_of(line))
             ended = self._present.saw(line)
             if ended is not None:
@@ -365,8 +372,9 @@ class Live:
         """Leave the session: what waits for an answer is suspended, everything else is aborted; clients are told."""
         if self._journal.closed:
             return
+        asking = bool(self.questions)
         self.questions.defer()
-        if self.agent.running and self._state == "asking":
+        if asking:
             try:
                 async with asyncio.timeout(_GRACE):
                     await self.agent.wait_idle()
@@ -382,26 +390,6 @@ class Live:
         for door in self._doors.values():
             await door.close()
         self.over.set()
-
-
-def blob_name(block: Block) -> str:
-    """Return what stands for the data of an image or a document: ``blob:SHA256``."""
-    return f"blob:{sha256(str(block.data).encode()).hexdigest()}"  # type: ignore[union-attr]
-
-
-def entry_json(entry: SessionEntry) -> dict[str, Any]:
-    """Return an entry of a session as JSON."""
-    told = {"id": entry.id, "parent_id": entry.parent_id, "type": entry.type, "ts": entry.ts}
-    return {**told, "data": json.loads(json.dumps(entry.data, default=dict))}
-
-
-def _queued(item: QueueItem) -> dict[str, str]:
-    return {"id": item.id, "kind": item.kind, "text": item.text}
-
-
-def waiting_question(call: SuspendedCall) -> dict[str, Any]:
-    """Return the question about a call that waits in a session, as clients see it."""
-    return {**asked(call.id, call.name, call.id, call.args, call.questions, ("main",)), "suspended": True}
 
 
 def _name(model: Any) -> str | None:

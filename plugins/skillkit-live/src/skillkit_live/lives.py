@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from skillkit_core import AgentConfig, Clock, Host, Origin, Session
 
 from .connection import Connection
 from .door import Door, address_of
-from .live import IDLE, PATIENCE, Live, waiting_question
+from .live import IDLE, PATIENCE, Live
 from .server import Server
+from .shown import waiting_question
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -53,6 +54,7 @@ class Lives:
         clock: the clock of agents and waits, which tests replace.
         patience: seconds that a question waits while no client is attached; then the run is suspended.
         idle: seconds that a session stays open while no client is attached and nothing runs.
+        approvers: the principals whose answers to questions count; ``owner`` is the user of this machine.
         listen: let other processes of this user attach to the sessions of this one.
     """
 
@@ -64,13 +66,14 @@ class Lives:
         clock: Clock | None = None,
         patience: float = PATIENCE,
         idle: float = IDLE,
+        approvers: Collection[str] = ("owner",),
         listen: bool = False,
     ) -> None:
         self._given = host
         self._make_host = make_host or self._another
         self._hosts: dict[Path, Host] = {} if host is None else {host.cwd.resolve(): host}
         self._clock, self._patience, self._idle = clock, patience, idle
-        self._listen = listen
+        self._approvers, self._listen = tuple(approvers), listen
         self._lives: dict[Live, asyncio.Task[None]] = {}
         self._opening = asyncio.Lock()
 
@@ -106,7 +109,7 @@ class Lives:
             if session is not None and session != "new":
                 session = await host.session_store().find(session)
                 for live in self:
-                    if live.id == session:
+                    if live.id == session and live.state != "closed":
                         return live
             live = Live(
                 config or AgentConfig(),
@@ -115,6 +118,7 @@ class Lives:
                 clock=self._clock,
                 patience=self._patience,
                 idle=self._idle,
+                approvers=self._approvers,
                 door=self._door if self._listen and session is not None else None,
             )
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, TypeAlias
@@ -15,16 +15,16 @@ from skillkit_core import (
     Approver,
     NoticeLevel,
     Origin,
-    Question,
     Survey,
     UsageError,
     UserInterface,
     thaw,
 )
 
-__all__ = ["APPROVAL", "SURVEY", "Given", "Outcome", "Questions", "asked"]
+from .shown import APPROVAL, SURVEY, approval
 
-APPROVAL, SURVEY = "approval", "survey"
+__all__ = ["Given", "Outcome", "Questions"]
+
 Given: TypeAlias = ApprovalDecision | Answers | Mapping[str, Any] | None
 Outcome: TypeAlias = Literal["taken", "late", "unknown"]
 Tell: TypeAlias = Callable[[str, Mapping[str, Any]], object]
@@ -49,22 +49,6 @@ class Open:
     survey: Survey | None = field(default=None, repr=False)
 
 
-def asked(
-    question: str, tool: str, call: str, args: Mapping[str, Any], questions: tuple[Question, ...], path: tuple[str, ...]
-) -> dict[str, Any]:
-    """Return the question about a tool call as clients see it."""
-    return {
-        "id": question,
-        "kind": APPROVAL,
-        "tool": tool,
-        "tool_call_id": call,
-        "args": thaw(args),
-        "questions": [{"text": q.text, "plugin": q.plugin, "rule": q.rule} for q in questions],
-        "agent_path": list(path),
-        "rememberable": bool(questions) and all(q.key is not None for q in questions),
-    }
-
-
 class Questions(Approver, UserInterface):
     """Asks the clients of a session, whoever they are.
 
@@ -72,10 +56,18 @@ class Questions(Approver, UserInterface):
         tell: tells all clients something: the type of the message, and what it says.
         who: returns the kinds of questions that each client answers.
         changed: called when a question comes or goes.
+        approvers: the principals whose answers count.
     """
 
-    def __init__(self, tell: Tell, who: Callable[[], list[frozenset[str]]], changed: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        tell: Tell,
+        who: Callable[[], list[frozenset[str]]],
+        changed: Callable[[], object],
+        approvers: Collection[str],
+    ) -> None:
         self._tell, self._who, self._changed = tell, who, changed
+        self._approvers = approvers
         self._open: dict[str, Open] = {}
         self._answered: dict[str, Origin] = {}  # id of the question: who answered
         self._early: dict[str, tuple[Mapping[str, Any], ApprovalDecision]] = {}
@@ -106,7 +98,7 @@ class Questions(Approver, UserInterface):
         if self.deaf(APPROVAL):
             return ApprovalDecision("deny", "the client answers no approvals")
         call, path = request.tool_call_id, request.agent_path
-        shown = asked(question, request.tool_name, call, request.args, tuple(request.questions), path)
+        shown = approval(question, request.tool_name, call, request.args, tuple(request.questions), path)
         shown["deferrable"] = request.deferrable
         decision: ApprovalDecision = await self._ask(Open(question, APPROVAL, shown, _future()))
         return decision
@@ -144,8 +136,9 @@ class Questions(Approver, UserInterface):
         """Give an answer: the first one counts.
 
         Raises:
-            UsageError: the answer does not fit the question.
+            UsageError: the answer does not fit the question, or does not count from there.
         """
+        self.check(origin)
         found = self._open.pop(question, None)
         if found is None:
             return "late" if question in self._answered else "unknown"
@@ -157,6 +150,13 @@ class Questions(Approver, UserInterface):
         self.note(question, answer, origin)
         found.answered.set_result(answer)
         return "taken"
+
+    def check(self, origin: Origin) -> None:
+        """Raise :class:`UsageError` when answers from there do not count."""
+        if origin.principal not in self._approvers:
+            raise UsageError(
+                f"answers of {origin.principal!r} do not count here", hint=f"of: {', '.join(self._approvers)}"
+            )
 
     def note(self, question: str, answer: ApprovalDecision | Answers | None, origin: Origin) -> None:
         """Tell everybody what the answer is, and who gave it."""

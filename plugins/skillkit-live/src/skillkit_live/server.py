@@ -21,7 +21,7 @@ from .acts import RunFailed, checked, state_of
 from .connection import Connection, RpcError
 from .first_version import FirstVersion
 from .journal import Client, FellBehind, Message
-from .questions import APPROVAL, SURVEY
+from .shown import APPROVAL, SURVEY
 
 if TYPE_CHECKING:
     from .live import Live
@@ -124,12 +124,20 @@ class Server:
         kinds = {APPROVAL: params.approvals, SURVEY: params.questions}
         self._answers = frozenset(kind for kind, wanted in kinds.items() if wanted)
         if params.version == 1:
-            self._teller = FirstVersion(self.connection, self.live, self._answers, self._origin)
+            self._greet_first()
             self._follow(self.live.last)
         else:
             self._teller = SecondVersion(self.connection)
         state = state_of(self.live)
         return p.InitializeResult(version=params.version, server=f"skillkit {__version__}", state=state)
+
+    def _greet_first(self) -> None:
+        """Begin to tell a client of version 1 about the session that it is in, with the questions that are open."""
+        if self._teller is not None:
+            self._teller.close()
+        self._teller = FirstVersion(self.connection, self.live, self._answers, self._origin)
+        for question in self.live.questions.shown():
+            self._teller.tell(Message(self.live.last, "question", {"question": question}))
 
     async def _attach(self, params: p.AttachParams) -> p.AttachResult:
         if self._version == 1:
@@ -157,7 +165,7 @@ class Server:
         config = replace(live.agent.config, approver=None, ui=None)
         self.live = await self.lives.open(wanted, folder=live.folder, origin=self._origin, config=config)
         if self._version == 1:
-            self._teller = FirstVersion(self.connection, self.live, self._answers, self._origin)
+            self._greet_first()
         if following:
             self._follow(None if self._version > 1 else self.live.last)
         return state_of(self.live)
@@ -172,7 +180,7 @@ class Server:
     def _follow(self, after: str | None) -> None:
         """Tell the client the messages from now on, beginning behind ``after``."""
         self.stop()
-        self._client = self.live.attach(after, answers=self._answers)
+        self._client = self.live.attach(after, answers=self._answers, whole=self._version == 1)
         self._told = self._client.after
         self._pump = asyncio.get_running_loop().create_task(self._tell(self._client))
 
@@ -180,17 +188,20 @@ class Server:
         """Tell messages as fast as the client reads them; one that reads too slowly is told where it must go on."""
         assert self._teller is not None
         try:
-            async for message in client:
-                await self.connection.room()
-                self._teller.tell(message)
-                self._told = message.id
-                self._progress.set()
-        except FellBehind as behind:
-            if self._version == 1:
-                asyncio.get_running_loop().call_soon(self._follow, behind.after)
-            else:
-                self.connection.notify("dropped", {"after": behind.after})
-                self._client = None
+            while True:
+                try:
+                    async for message in client:
+                        await self.connection.room()
+                        self._teller.tell(message)
+                        self._told = message.id
+                        self._progress.set()
+                    return
+                except FellBehind as behind:
+                    if self._version > 1:
+                        self.connection.notify("dropped", {"after": behind.after})
+                        self._client = None
+                        return
+                    self._client = client = self.live.attach(behind.after, answers=self._answers, whole=True)
         finally:
             self._progress.set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from typing import IO, TYPE_CHECKING
@@ -27,7 +28,7 @@ async def serve(host: Host, config: AgentConfig, session: str | None) -> int:
     sys.stdout.flush()
     os.dup2(2, 1)
     try:
-        async with Lives(host, listen=True) as lives:
+        async with Lives(host, idle=math.inf, listen=True) as lives:  # the session ends with the client
             try:
                 live = await lives.open(session, origin=Origin("rpc"), config=config)
             except SessionLocked as locked:
