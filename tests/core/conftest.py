@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from core_kit import Kit, run
-from core_site import libraries, make_host, site
+from core_site import forker, libraries, make_host, site
 
-__all__ = ["libraries", "make_host", "site"]  # fixtures
+__all__ = ["forker", "libraries", "make_host", "site"]  # fixtures
 
 
 @pytest.fixture

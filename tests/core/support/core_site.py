@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core_fork import Forker
 
 from skillkit_core import Host
 
@@ -39,7 +40,8 @@ class Done:
 class Site:
     """A directory of installed distributions, made file by file as an installer would leave them."""
 
-    def __init__(self, tmp: Path, libraries: Path) -> None:
+    def __init__(self, tmp: Path, libraries: Path, forker: Forker | None = None) -> None:
+        self.forker = forker
         self.path = tmp / "site"
         self.home = tmp / "home"
         self.cwd = tmp / "project"
@@ -97,6 +99,9 @@ class Site:
         return [sys.executable, "-S", "-m", "skillkit_core", *arguments]
 
     def run(self, *arguments: str, cwd: Path | None = None, **env: str) -> Done:
+        """Run a command line to its end."""
+        if self.forker is not None and not any(name.startswith("PYTHON") for name in env):
+            return Done(*self.forker.run(arguments, cwd or self.cwd, self.env(**env)))
         done = subprocess.run(
             self.argv(*arguments), cwd=cwd or self.cwd, env=self.env(**env), capture_output=True, text=True, timeout=60
         )
@@ -117,9 +122,22 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def forker(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker | None]:
+    """What forks the processes of command lines, where processes fork safely."""
+    if sys.platform != "linux":
+        yield None
+        return
+    folder = tmp_path_factory.mktemp("forker")
+    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(libraries)}
+    made = Forker({**env, "PYTHONPYCACHEPREFIX": str(libraries / "bytecode")}, folder)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def site(tmp_path: Path, libraries: Path) -> Site:
-    return Site(tmp_path, libraries)
+def site(tmp_path: Path, libraries: Path, forker: Forker | None) -> Site:
+    return Site(tmp_path, libraries, forker)
 
 
 @pytest.fixture
