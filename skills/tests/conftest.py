@@ -4,6 +4,7 @@ import functools
 import importlib
 import json
 import os
+import select
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -42,11 +43,78 @@ def argv(skill, action, given):
     return words
 
 
+# Forks a process for each action: pint and jmespath take a second to import, and a hundred tests would import them again.
+FORKS = """
+import gc, json, os, runpy, sys
+import jmespath, pint
+
+path, main = list(sys.path), sys.modules["__main__"]
+gc.freeze()
+for line in sys.stdin:
+    job = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+else:
+    os._exit(0)
+for number, name in enumerate([os.devnull, job["out"], job["err"]]):
+    file = os.open(name, os.O_RDWR)
+    os.dup2(file, number)
+    os.close(file)
+os.chdir(job["cwd"])
+os.environ.clear()
+os.environ.update(job["env"])
+sys.argv[:] = job["argv"]
+sys.path[:] = [os.path.dirname(job["argv"][0]), *path[1:]]
+runpy.run_path(job["argv"][0], run_name="__main__")
+"""
+
+
+class Forks:
+    """Runs scripts of actions in forked processes, one after the other."""
+
+    def __init__(self, folder):
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self._files = folder / "out", folder / "err"
+
+    def run(self, argv, cwd, env):
+        """Run a script to its end, as ``subprocess.run`` does."""
+        for file in self._files:
+            file.write_text("")
+        out, err = map(str, self._files)
+        job = {"argv": argv, "cwd": str(cwd), "env": env, "out": out, "err": err}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        if not select.select([self._process.stdout], [], [], 300)[0]:
+            self._process.kill()
+            raise subprocess.TimeoutExpired(argv, 300)
+        status = int(self._process.stdout.readline())
+        return subprocess.CompletedProcess(argv, status, *(file.read_text("utf-8") for file in self._files))
+
+    def close(self):
+        """End the server."""
+        self._process.communicate()
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory):
+    """What forks the processes of actions, on Linux, where that is safe."""
+    if sys.platform != "linux":
+        yield None
+        return
+    made = Forks(tmp_path_factory.mktemp("forks"))
+    yield made
+    made.close()
+
+
 @dataclass
 class Workspace:
     """A folder in which actions run."""
 
     path: Path
+    forks: Forks | None
 
     def run(self, skill, action, **given):
         """Run an action and return the finished process."""
@@ -57,8 +125,11 @@ class Workspace:
             "SKILL_DIR": str(BUNDLED / skill),
             "SKILLKIT_ACTION": action,
         }
+        words = argv(skill, action, given)
+        if self.forks is not None:
+            return self.forks.run(words[1:], self.path, environment)
         return subprocess.run(
-            argv(skill, action, given),
+            words,
             cwd=self.path,
             env=environment,
             capture_output=True,
@@ -94,8 +165,8 @@ class Workspace:
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    return Workspace(tmp_path)
+def workspace(tmp_path, forks):
+    return Workspace(tmp_path, forks)
 
 
 @pytest.fixture(scope="session")
