@@ -1,8 +1,10 @@
 """Two front ends on one session: the process that has it, and clients that attach to it over its socket."""
 
 import asyncio
+import json
 import os
 import signal
+import socket
 import stat
 from pathlib import Path
 
@@ -89,6 +91,16 @@ def test_two_front_ends_see_the_same_and_the_first_decision_counts(client):
     assert (client.cwd / "paid").read_text() == "5\n"
 
 
+def test_who_cannot_attach_is_told_which_command_can(client, skillkit_cli):
+    async def work():
+        async with client() as first:
+            session = first.started.state.session
+            refused = await asyncio.to_thread(skillkit_cli, "run", "--session", session, "hello")
+            assert refused.exit_code != 0 and f"it takes clients: skillkit attach {session}" in refused.stderr
+
+    run(work)
+
+
 def test_a_client_that_was_cut_off_comes_back_with_what_it_missed(client):
     async def work():
         async with client() as first:
@@ -102,6 +114,30 @@ def test_a_client_that_was_cut_off_comes_back_with_what_it_missed(client):
                 whole = [*second.seen, *again.seen]
                 assert [m["id"] for m in whole] == [m["id"] for m in first.seen][: len(whole)]
                 assert "snapshot" not in {m["type"] for m in again.seen}
+
+    run(work)
+
+
+def test_an_attached_client_that_does_not_read_is_dropped_and_holds_up_nobody(client):
+    pipe = client.cwd / "flooded"
+    os.mkfifo(pipe)
+
+    async def work():
+        async with client() as first:
+            with socket.socket(socket.AF_UNIX) as slow, slow.makefile("rwb") as lines:
+                slow.connect(first.started.state.endpoint)
+                for method, params in (("initialize", {"version": 2}), ("attach", {})):
+                    request = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+                    lines.write(json.dumps(request).encode() + b"\n")
+                lines.flush()
+                while b'"id":"attach"' not in await asyncio.to_thread(lines.readline):
+                    pass
+                await first.say("flood 6")
+                assert await asyncio.to_thread(pipe.read_text) == "done"
+                await first.abort("enough")
+                await first.seen.until(of("agent_settled"))
+                while b'"method":"dropped"' not in await asyncio.to_thread(lines.readline):
+                    pass
 
     run(work)
 

@@ -74,7 +74,7 @@ class Obeys(ScriptedModel):
             return last.text
         name, _, number = last.text.partition(" ")
         if name in {tool.name for tool in request.tools}:
-            return Reply("I will.", calls=[Call(name, {"n": int(number or 0)}, f"call_{number}")])
+            return Reply("I will.", calls=[Call(name, {"n": int(n)}, f"call_{n}") for n in (number or "0").split()])
         return f"You said: {last.text}"
 
 
@@ -241,6 +241,27 @@ def test_a_question_that_nobody_is_there_to_answer_suspends_the_run_and_is_answe
                 assert await live.answer(shot["questions"][0]["id"], ApprovalDecision("allow"), BERT) == "taken"
                 await until(client, "agent_settled")
             assert house.paid == [5]
+
+    asyncio.run(main())
+
+
+def test_several_calls_that_wait_are_answered_at_once_by_several_people(lives, house):
+    async def main():
+        async with lives(clock=VirtualClock(), idle=10_000) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("pay 5 7", origin=ANNA)
+                await until(client, "question")
+            await live.agent.wait_idle()
+            waiting = [question["id"] for question in live.waiting()]
+            assert len(waiting) == 2
+            async with live.attach() as client:
+                answers = [live.answer(waiting[0], ApprovalDecision("allow"), ANNA)]
+                answers += [live.answer(waiting[1], ApprovalDecision("deny"), BERT)]
+                answers += [live.answer(waiting[1], ApprovalDecision("allow"), ANNA)]
+                assert await asyncio.gather(*answers) == ["taken", "taken", "late"]
+                await until(client, "agent_settled")
+            assert house.paid == [5] and live.state == "idle"
 
     asyncio.run(main())
 

@@ -18,6 +18,7 @@ from skillkit_core import (
     Event,
     Origin,
     SessionError,
+    SkillKitError,
     SuspendedCall,
     UsageError,
     event_to_dict,
@@ -89,7 +90,7 @@ class Live:
         self._present = Present(self._keeps)
         self._state: State = "idle"
         self._began = asyncio.Event()
-        self._work: asyncio.Task[Any] | None = None
+        self._decided: dict[str, SuspendedCall] = {}  # the calls that waited when an answer made the session go on
         self._waiting: asyncio.Task[None] | None = None
         self.over = asyncio.Event()  # set when nobody needs the session any more
 
@@ -244,7 +245,6 @@ class Live:
             self._began.clear()
         task = asyncio.get_running_loop().create_task(work)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._work = task
         return task
 
     async def answer(self, question: str, answer: Given, origin: Origin) -> Outcome:
@@ -262,18 +262,30 @@ class Live:
         outcome = self.questions.answer(question, answer, origin)
         if outcome == "taken":
             return outcome
-        call = next((call for call in self._suspended() if call.id == question), None)
+        waiting = self._decided or {call.id: call for call in self._suspended()}
+        call = waiting.get(question)
         if call is None or outcome == "late":
             return outcome
         if not isinstance(answer, ApprovalDecision) or answer.decision == "defer":
             raise UsageError("a call that waits is answered by a decision to allow or to deny it")
         decision = replace(answer, origin=origin)
         self.questions.note(question, decision, origin)
-        if self.agent.running:
+        if self._decided:  # the run that the first answer began will ask about this call
             self.questions.keep(call.id, call.args, decision)
         else:
-            self.begin(self.agent.resume({call.id: decision}, origin=origin))
+            self._decided = waiting
+            self.begin(self._go_on(call.id, decision, origin))
         return "taken"
+
+    async def _go_on(self, call: str, decision: ApprovalDecision, origin: Origin) -> None:
+        """Go on with a suspended session; what goes wrong before its run begins is told to everybody."""
+        try:
+            await self.agent.resume({call: decision}, origin=origin)
+        except SkillKitError as error:
+            if not self._began.is_set():
+                self._tell("notice", {"text": str(error), "level": "error"})
+        finally:
+            self._decided = {}
 
     async def abort(self, reason: str, origin: Origin) -> list[QueueItem]:
         """End the active run, and wait for its end; return the messages that were not said."""

@@ -148,6 +148,8 @@ class WriterLock:
             hint = "close the agent or session that has it open, or open it read-only"
         elif owner.alive:
             who = f"process {owner.pid}"
+            if owner.endpoint is not None:
+                hint = f"it takes clients: skillkit attach {self._session_id}; or open the session read-only"
         else:
             who = f"a child of process {owner.pid}, which has ended"
         return SessionLocked(
