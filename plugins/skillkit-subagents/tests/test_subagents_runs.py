@@ -159,7 +159,7 @@ async def test_an_abort_of_the_parent_ends_its_agents_and_closing_ends_those_in_
     async with agent_with(ui=ScriptedUser()) as agent:
         await agent.chat("again: go")
         ((_, left),) = subagents_of(agent)
-    assert (left.state, left.reason) == ("stopped", "the agent that asked was closed") and left.runner.closed
+    assert (left.state, left.reason) == ("stopped", "the agent that asked was closed") and left.runner.scheduler.closed
 
 
 async def test_a_broken_agent_is_one_error_and_a_failing_tool_its_own_matter(agent_with, script):

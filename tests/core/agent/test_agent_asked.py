@@ -160,7 +160,9 @@ def test_a_question_that_was_put_off_does_not_say_that_the_others_have_not_run(
     async def killed() -> None:
         session = await Session.create(desk.store, lambda: 1000.0, session_id="s1")
         agent = desk.agent(session, both, approver=Answers("defer"))
-        agent.add_tool(Tool("die", "", lambda args, ctx: os.kill(os.getpid(), signal.SIGKILL), OBJECT))
+        agent.configure(
+            tools=(*agent.config.tools, Tool("die", "", lambda args, ctx: os.kill(os.getpid(), signal.SIGKILL), OBJECT))
+        )
         await agent.chat("go")
 
     assert forked(killed)
