@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import skillkit_process
 import skillkit_sandbox
 from skillkit_sandbox.box import CAPABILITIES, Backend, BubblewrapBackend, LandlockBackend
 from skillkit_sandbox.cgroup import ControlGroup
@@ -17,14 +18,15 @@ from skillkit_sandbox_attacks import ATTACKS, NOBODY, WORK, SandboxConformance, 
 from skillkit_testkit.shared import find_shared
 
 REQUIRED = os.environ.get("CI") == "true" or bool(os.environ.get("SKILLKIT_REQUIRE_SANDBOX"))
+PACKAGES = [Path(package.__file__).parent for package in (skillkit_process, skillkit_sandbox)]
 
 
 @pytest.fixture(scope="session")
 def library():
     """The launcher's modules where every user can read them."""
     folder = Path(tempfile.mkdtemp(prefix="skillkit-lib-", dir="/var/tmp"))
-    here = Path(skillkit_sandbox.__file__).parent
-    shutil.copytree(here, folder / "skillkit_sandbox", ignore=shutil.ignore_patterns("__pycache__"))
+    for here in PACKAGES:
+        shutil.copytree(here, folder / here.name, ignore=shutil.ignore_patterns("__pycache__"))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
@@ -40,8 +42,10 @@ def works(backend):
 def launcher(backend, policy, python, library):
     """The backend's command line, of the modules that every user can read."""
     resolved = SandboxPolicy.model_validate(policy).resolved("/")
-    here = str(Path(skillkit_sandbox.__file__).parent.parent)
-    return [python, *(word.replace(here, str(library)) for word in backend().command(resolved, [])[1:])]
+    words = backend().command(resolved, [])[1:]
+    for here in PACKAGES:
+        words = [word.replace(str(here.parent), str(library)) for word in words]
+    return [python, *words]
 
 
 class Launched(SandboxConformance):
