@@ -75,6 +75,7 @@ class TerminalUI(App[int]):
     BINDINGS: ClassVar[list[Any]] = [
         Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("ctrl+q", "leave", show=False, priority=True),
+        Binding("alt+up", "take_back", show=False, priority=True),
         Binding("pageup", "page(-1)", show=False, priority=True),
         Binding("pagedown", "page(1)", show=False, priority=True),
     ]
@@ -415,6 +416,8 @@ class TerminalUI(App[int]):
         """Do what a key means wherever it is pressed; return whether it means something there."""
         if key.key != "ctrl+c":
             self.talk.typed()
+        if key.key == "escape" and widget.parent is self.box:  # the line of an answer
+            return self.box.press(key.key, None)
         if key.key == "ctrl+d" and widget is self.line and not self.line.text:
             self.leave()
             return True
@@ -454,6 +457,10 @@ class TerminalUI(App[int]):
     def action_interrupt(self) -> None:
         """Interrupt what goes on; the second time, or where nothing goes on, leave."""
         self.talk.stop()
+
+    def action_take_back(self) -> None:
+        """Take back into the line what waits for the model."""
+        self.talk.unqueue()
 
     def action_leave(self) -> None:
         """Leave."""
