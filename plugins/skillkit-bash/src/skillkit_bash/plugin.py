@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
-    """The section ``bash``."""
+    """Offer the section ``bash``."""
     register(ConfigSection("bash", "skillkit_bash.config:BashConfig"))
 
 
 @hookimpl
 def register_runtimes(register: Callable[[Factory], None]) -> None:
-    """The runtime ``bash``."""
+    """Offer the runtime ``bash``."""
     register(Factory("bash", "skillkit_bash.runtime:BashRuntime", "runs commands as processes of this machine"))
 
 
 @hookimpl
 def register_tools(register: Callable[[Tool], None], host: Host) -> None:
-    """The tool ``bash``, which a model gets only when the user allowed it, by a rule or by name."""
+    """Offer the tool ``bash``, which a model gets only when the user allowed it, by a rule or by name."""
     from skillkit_core.tools import Tool
 
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:

@@ -45,25 +45,26 @@ def clean_environment(
 class BashRuntime(SkillRuntime):
     """Runs commands with live output, in bounded memory, and ends everything they started.
 
-    - A string goes to ``bash -c`` (``sh -c`` where there is no bash); a sequence is executed as it is, without a shell.
-    - Output reaches the subscribers as it arrives, in chunks of any size, decoded as UTF-8 (what is not UTF-8 becomes
-      U+FFFD). Wrap a subscriber in :class:`~skillkit_bash.Lines` to get whole lines.
-    - The result keeps the first and the last ``max_output / 2`` characters of each stream with a note between them; the
-      whole stream is then in a file (mode 0600, up to 1 GiB, in ``cache_dir/output``), which is removed a day after the
-      last write, or earlier when all these files grow beyond ``max_kept_output``. ``truncated`` without a path: the disk
-      refused.
-    - A timeout, an abort and a cancelled caller end the whole tree: SIGTERM, two seconds, SIGKILL; see
-      :class:`skillkit_process.Tree` for who is found. ``exit_code`` is then ``None``.
-    - When the command exits by itself, what it left in its session is ended the same way; a pipe that somebody else keeps
-      open is waited for a quarter of a second. To leave a server running: ``setsid -f server >log 2>&1``.
-    - A secret of the host in the environment of a command is ``***`` in all output of it, the file too.
+    - A string goes to ``bash -c`` (``sh -c`` where there is no bash). A sequence is executed as it is, without a shell.
+    - Output reaches the subscribers as it arrives, in chunks of any size, decoded as UTF-8. What is not UTF-8 becomes U+FFFD.
+      :class:`~skillkit_bash.Lines` makes whole lines of the chunks.
+    - The result keeps the first and the last ``max_output / 2`` characters of each stream with a note between them. The whole
+      stream is then in a file (mode 0600, up to 1 GiB, in ``cache_dir/output``). The file is removed a day after the last write,
+      or earlier when all these files grow beyond ``max_kept_output``. ``truncated`` without a path means that the disk refused.
+    - A timeout, an abort and a cancelled caller end the whole tree: SIGTERM, two seconds, SIGKILL. :class:`skillkit_process.Tree`
+      says who is found. ``exit_code`` is then ``None``.
+    - When the command exits by itself, what the command left in its session is ended the same way. A pipe that somebody else
+      keeps open is waited for a quarter of a second. To leave a server running: ``setsid -f server >log 2>&1``.
+    - A secret of the host in the environment of a command is ``***`` in all output of that command, the file too.
     - There is no terminal: the command leads a session that has none, so that ``/dev/tty`` cannot be opened, and stdin has
-      ended. ``needs_terminal`` says that a command failed for that; an editor that waits nevertheless is ended.
+      ended. ``needs_terminal`` says that a command failed for that. An editor that waits nevertheless is ended.
     - An exception of a subscriber ends the tree and is raised.
 
     Args:
         host: gives the configuration section ``bash`` and the cache directory; ``None``: neither, just defaults.
-        shell, env_allow, path: used instead of the section's (see :class:`~skillkit_bash.BashConfig`).
+        shell: used instead of the section's (see :class:`~skillkit_bash.BashConfig`).
+        env_allow: used instead of the section's.
+        path: used instead of the section's.
         spill_dir: used instead of ``host.cache_dir / "output"``.
     """
 
@@ -143,7 +144,7 @@ class BashRuntime(SkillRuntime):
         return SpillDirectory(self._spill_dir, max_total=self._max_kept or MAX_TOTAL).open(name)
 
     def _secrets(self, env: Mapping[str, str]) -> list[str]:
-        """The secrets of the host that a command gets to know by its environment."""
+        """Return the secrets of the host that a command gets to know by its environment."""
         known = self._host.secrets.known if self._host is not None else ()
         return [secret for secret in known if any(secret in value for value in env.values())]
 

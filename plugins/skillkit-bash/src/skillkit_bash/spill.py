@@ -20,10 +20,13 @@ _SUFFIX = ".out"
 
 
 class SpillFile:
-    """One output on the disk, up to :data:`MAX_BYTES`. A disk that refuses ends the file, never the command.
+    """One output on the disk. A disk that refuses ends the file, never the command.
 
     Args:
-        make_room: called before each further 16 MiB, with the bytes that must fit: removes other files of the directory.
+        path: where the file is.
+        fd: the file, open for writing.
+        max_bytes: most bytes; what comes later is left out.
+        make_room: called before each further 16 MiB, with the bytes that must fit. It removes other files of the directory.
     """
 
     __slots__ = ("_fd", "_make_room", "_room", "_step", "path")
@@ -87,7 +90,7 @@ class SpillDirectory:
         self._clock = clock
 
     def open(self, label: str) -> SpillFile | None:
-        """A new file whose name ends in ``label``; ``None`` when the directory cannot be used."""
+        """Return a new file whose name ends in ``label``; ``None``: the directory cannot be used."""
         try:
             self._prepare()
             path = self.path / f"{secrets.token_hex(8)}-{label}{_SUFFIX}"

@@ -21,8 +21,8 @@ __all__ = ["describe", "run_command"]
 async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Run ``args["command"]`` with the host's runtime: ``runtime`` of the configuration, default ``bash``.
 
-    The secrets that ``args["secrets"]`` names are in the environment of this command and of no other. Those that the user's
-    configuration allows (``bash.secrets``) are the host's; a person is asked for the others.
+    The secrets that ``args["secrets"]`` names are in the environment of this command and of no other. The secrets that the user's
+    configuration allows (``bash.secrets``) come from the host. A person is asked for the other ones.
 
     ``details``: ``exit_code, timed_out, aborted, needs_terminal, truncated, duration, stdout_bytes, stderr_bytes,
     stdout_path, stderr_path``.
@@ -73,7 +73,7 @@ async def _secrets(host: Host, names: Sequence[str], command: str, ctx: ToolCont
 
 
 def _allowed(host: Host) -> Collection[str]:
-    """The names of ``bash.secrets``, as the user, the application or the distribution says: no project widens it."""
+    """Return the names of ``bash.secrets``, as the user, the application or the distribution says: no project widens them."""
     for layer in reversed(host.config.layers):
         section = layer.data.get("bash")
         if layer.name != "project" and isinstance(section, Mapping) and "secrets" in section:
@@ -91,7 +91,7 @@ def _directory(workspace: Path, wanted: str | None) -> Path:
 
 
 def describe(result: ExecutionResult, timeout: float | None = None) -> str:
-    """What the model reads: stdout, stderr under a heading, then what is worth knowing, each in brackets."""
+    """Return what the model reads: stdout, stderr under a heading, then what is worth knowing, each in brackets."""
     parts = [result.stdout.rstrip("\n")] if result.stdout.strip() else []
     if result.stderr.strip():
         parts.append("[stderr]\n" + result.stderr.rstrip("\n"))

@@ -223,7 +223,7 @@ class Connection:
                 one.cancel()
 
     async def settled(self) -> None:
-        """Wait a moment for the end of a process whose connection has ended; nobody uses the connection again."""
+        """Wait a moment for the end of a process whose connection has ended. Let nobody use the connection again."""
         self.gone.set()
         if self._process is not None:
             with contextlib.suppress(TimeoutError):

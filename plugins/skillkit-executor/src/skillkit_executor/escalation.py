@@ -92,7 +92,7 @@ def tools_of(agent: AgentRunner) -> Sequence[Tool]:
 def explained(
     output: ToolOutput, tool: Tool, args: Mapping[str, Any], ctx: ToolContext, held: Held, wider: str | None
 ) -> ToolOutput:
-    """Return the output of a call in a sandbox; where the kernel refused something, the model reads which policy holds."""
+    """Return the output of a call in a sandbox. Where the kernel refused something, the model reads which policy holds."""
     may_be = output.is_error or "command" in tool.annotations  # a file that is read may have such words
     words = [_WORDS] if held.policy["network"] == "on" else [_WORDS, _NO_NETWORK]
     texts = [block.text for block in output.blocks if isinstance(block, TextBlock)]

@@ -107,7 +107,7 @@ class RemoteExecutor(ToolExecutor):
 
     @property
     def pid(self) -> int | None:
-        """The process that was started last and runs tools now; in a sandbox the one that made the sandbox."""
+        """The process that was started last and runs tools now. In a sandbox, that is the process that made the sandbox."""
         alive = [one.pid for one in self._connections.values() if not one.gone.is_set()]
         return alive[-1] if alive else None
 
@@ -126,7 +126,7 @@ class RemoteExecutor(ToolExecutor):
         return held.name if held is not None else None
 
     async def list_tools(self) -> list[str] | None:
-        """Return the names of the tools that plugins registered for the other process; those of tool sets are not among them."""
+        """Return the names of the tools that plugins registered for the other process, but for those of tool sets."""
         connection = await self._connected(self.sandboxed.now())
         assert connection.client is not None
         return [tool.name for tool in (await connection.client.list_tools()).tools]
@@ -162,7 +162,7 @@ class RemoteExecutor(ToolExecutor):
         raise AssertionError("unreachable")
 
     async def once(self, policy: str, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-        """Run a tool in a process of its own, in the sandbox of a policy; the process has ended when this returns.
+        """Run a tool in a process of its own, in the sandbox of a policy. When this returns, the process has ended.
 
         Raises:
             ToolError: the process did not start, or ended too early.

@@ -136,7 +136,11 @@ class Sandboxed:
         return self._host.registry("sandboxes").get("sandbox") if "sandboxes" in self._host.kinds else None
 
     def policy(self, maker: Any, name: str, key: str) -> Any:
-        """Return the policy that a setting of the section names; an error says where the setting stands."""
+        """Return the policy that a setting of the section names.
+
+        Raises:
+            UnknownName: there is no such policy; the error says where the setting stands.
+        """
         try:
             return maker.policy(name, self._host.cwd)
         except UnknownName as error:

@@ -34,7 +34,7 @@ class _Writes:
         await self._write(text.encode() + b"\n")
 
     async def aclose(self) -> None:
-        """Nothing: the process owns the pipe."""
+        """Do nothing, because the process owns the pipe."""
 
     async def __aenter__(self) -> _Writes:
         return self

@@ -174,7 +174,7 @@ class ToolServer:
         return types.CallToolResult(content=[])
 
     def _start(self, about: Mapping[str, Any]) -> types.CallToolResult:
-        """Make the host; name the process and the plugins that could not be loaded."""
+        """Make the host. Return the number of the process, and the plugins that could not be loaded."""
         if self._given is None:
             from skillkit_core import Host
 
@@ -227,7 +227,7 @@ class ToolServer:
     async def _run(
         self, ctx: ServerRequestContext[Any, Any], name: str, args: Mapping[str, Any], call: Mapping[str, Any]
     ) -> types.CallToolResult:
-        """Run a tool; what it raises is its output. A cancelled request aborts the tool."""
+        """Run a tool. What the tool raises is its output. A cancelled request aborts the tool."""
         assert self._host is not None
         count = 0
         try:

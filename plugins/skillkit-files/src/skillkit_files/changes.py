@@ -127,7 +127,7 @@ class Changes:
         return f"{self.folder.root}/{rel}"
 
     def exists(self, rel: str) -> bool:
-        """Whether the file is there after the changes so far."""
+        """Return whether the file is there after the changes so far."""
         change = self._changes.get(rel)
         return not change.gone if change is not None else self._found.get(rel) is not None
 
@@ -158,12 +158,12 @@ class Changes:
     # --- changing ---------------------------------------------------------------------------------------------
 
     def put(self, rel: str, data: bytes, *, mode: int | None = None) -> None:
-        """Give a file a content; make it when there is none.
+        """Give a file a content. Make the file when there is none.
 
         Args:
             rel: what :meth:`look` returned.
             data: the whole content.
-            mode: permission bits; default: those that it has.
+            mode: permission bits; default: those that the file has.
         """
         before, made = self._found[rel], self._changes.get(rel)
         if made is not None and not made.gone:
@@ -318,7 +318,7 @@ class Changes:
             raise FileError("conflict", f"{shown(change.path)} was changed by somebody else just now; read it again")
 
     def _apply(self, staged: Sequence[tuple[Change, str | None]]) -> None:
-        """Put the staged files in their places; what was done is undone when one step fails."""
+        """Put the staged files in their places. When one step fails, undo what was done."""
         done: list[Change] = []
         moved = {c.source for c, name in staged if c.source is not None and name is None and c.after is None}
         try:

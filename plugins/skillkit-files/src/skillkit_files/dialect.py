@@ -62,7 +62,7 @@ class Pattern:
 
 
 def _has_break(text: str) -> bool:
-    """Whether the escape for a line break is in the pattern."""
+    """Return whether the escape for a line break is in the pattern."""
     at = text.find("\\")
     while at >= 0:
         if text[at + 1 : at + 2] == "n":
@@ -154,7 +154,7 @@ class _Rewriter:
         return text
 
     def _class(self) -> str:
-        """Return the class that begins here; a set that is left out of a class becomes an alternative."""
+        """Return the class that begins here. A set that is left out of a class becomes an alternative."""
         text, start = self._text, self._at
         self._at += 1
         negated = text[self._at : self._at + 1] == "^"
@@ -206,12 +206,12 @@ class _Rewriter:
 
 
 def _wordy(text: str, at: int) -> bool:
-    """Whether what begins at ``at`` begins with a word character."""
+    """Return whether what begins at ``at`` begins with a word character."""
     return text[at : at + 1].isalnum() or text[at : at + 1] == "_" or text[at : at + 2] in ("\\w", "\\d")
 
 
 def _wordy_end(text: str) -> bool:
-    """Whether a pattern ends with a word character."""
+    """Return whether a pattern ends with a word character."""
     return (
         text.endswith(("\\w", "\\d", "\\w+", "\\w*", "\\d+"))
         or (text[-1:].isalnum() and text[-2:-1] != "\\")

@@ -122,7 +122,7 @@ def _missing(text: str, old: str, edits: Sequence[Edit], number: int, path: str,
 
 
 def _replaced(text: Text, places: _Places, found: Sequence[tuple[int, int, str, int]]) -> str:
-    """Return the text with the replacements; an added line break is that of the place."""
+    """Return the text with the replacements. A line break that is added is the one of its place."""
     original, parts, last = text.text, [], 0
     mixed = "\r\n" in original and not text.crlf
     always = "\r\n" if text.crlf else "\n"

@@ -70,7 +70,7 @@ def explain(text: str, old: str) -> str:
 
 
 def _block(have: Sequence[str], want: Sequence[str]) -> int | None:
-    """Return where the lines ``want`` stand in ``have``; the first and the last of several may be a part of theirs."""
+    """Return where the lines ``want`` stand in ``have``. The first and the last of several may be a part of a line there."""
     size = len(want)
     if not any(want):
         return None

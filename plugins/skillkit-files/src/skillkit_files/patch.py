@@ -421,7 +421,7 @@ def _patched(text: Text, op: Operation) -> str:
 
 
 def _joined(text: Text, lines: Sequence[tuple[str, str | None]], ended: bool) -> str:
-    """Return the lines as a text; those that are new get the line break of their place."""
+    """Return the lines as a text. A new line gets the line break of its place."""
     kept = "\r" if text.crlf else ""
     mixed = "\r\n" in text.text and not text.crlf
     out: list[str] = []

@@ -17,7 +17,7 @@ __all__ = ["preview"]
 
 
 async def preview(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -> str:
-    """Return the unified diff of a call of ``write``, ``edit`` or ``apply_patch``; nothing is changed.
+    """Return the unified diff of a call of ``write``, ``edit`` or ``apply_patch``, without a change of any file.
 
     Where the call would fail, the text says why.
     """

@@ -211,7 +211,7 @@ def _ripgrep(program: str, folder: Folder, start: str, query: Query, stop: Calla
 
 
 def _search_file(fd: int, size: int, path: str, pattern: Pattern, query: Query, result: Result) -> None:
-    """Add what is found in one file; nothing of a binary one."""
+    """Add what is found in one file. Add nothing of a binary one."""
     if size > _LARGEST:
         result.notes.append(f"[{shown(path)} is larger than {_LARGEST >> 20} MiB and was not searched]")
         return

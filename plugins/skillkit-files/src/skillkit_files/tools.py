@@ -40,7 +40,7 @@ _EDIT = _object(["old", "new"], old=_OLD, new=_NEW, all=_ALL)
 
 
 def file_tools(agent: AgentRunner) -> tuple[Tool, ...]:
-    """Return the tools of an agent; the same tuple while nothing changes."""
+    """Return the tools of an agent. While nothing changes, that is the same tuple."""
     guard = agent.host.plugins.get(GUARD)
     return _TOOLS[guard is None or "before_tool_call" not in guard.hooks]
 

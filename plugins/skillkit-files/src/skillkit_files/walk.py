@@ -141,7 +141,10 @@ def _usable(line: str) -> bool:
 
 
 def _ignored(levels: list[Level], path: str) -> bool:
-    """Whether ignore files leave a path out; those of deeper folders overrule, and ``.ignore`` overrules ``.gitignore``."""
+    """Return whether ignore files leave a path out.
+
+    Ignore files of deeper folders overrule those above, and ``.ignore`` overrules ``.gitignore``.
+    """
     for kind in reversed(range(len(_IGNORE))):
         for level in reversed(levels):
             spec = level.specs[kind]
@@ -154,7 +157,10 @@ def _ignored(levels: list[Level], path: str) -> bool:
 
 
 def levels_above(folder: Folder, start: str) -> list[Level]:
-    """Return the ignore files of the folders above ``start``; none, where they leave out ``start`` itself, which was named."""
+    """Return the ignore files of the folders above ``start``.
+
+    Where they leave out ``start`` itself, which was named, none of them counts.
+    """
     levels: list[Level] = []
     parts = start.split("/") if start else []
     for depth in range(len(parts)):

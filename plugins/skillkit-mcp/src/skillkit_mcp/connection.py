@@ -255,7 +255,7 @@ class Connection:
             self._tend(self._relist())
 
     def _tend(self, work: Any) -> None:
-        """Run a task beside the calls; the connection ends it."""
+        """Run a task beside the calls, until it ends or the connection does."""
         task = asyncio.get_running_loop().create_task(work, context=Context())
         self._side.add(task)
         task.add_done_callback(self._side.discard)
@@ -356,7 +356,7 @@ class Connection:
         signal: AbortSignal | None = None,
         ui: UserInterface | None = None,
     ) -> R:
-        """Send a request of any kind, within the limit for calls; once more where the server had forgotten the session.
+        """Send a request of any kind, within the limit for calls. Send it once more where the server had forgotten the session.
 
         Raises:
             ToolError: there is no answer; the text says why.
@@ -399,7 +399,7 @@ class Connection:
     async def _within_limits(
         self, work: Awaitable[R], what: str, signal: AbortSignal | None, ui: UserInterface | None
     ) -> R:
-        """Await an answer until the limit; time in which a person is asked does not count.
+        """Await an answer until the limit. The time in which a person is asked does not count.
 
         The request is a task of its own: it cannot hold up its caller when the server takes no more messages.
         """
@@ -435,7 +435,7 @@ class Connection:
                     await asyncio.wait({task}, timeout=_LEFT_BEHIND)
 
     async def _elicit(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
-        """Put a question of the server to the person of the newest call; without anybody the answer is no."""
+        """Put a question of the server to the person of the newest call. Decline where nobody is there."""
         call = next((c for c in reversed(self._calls) if c.ui is not None), None)
         if call is None or call.ui is None or call.questions >= _QUESTIONS:
             return types.ElicitResult(action="cancel")
@@ -464,7 +464,7 @@ async def _awaited(work: Awaitable[R]) -> R:
 
 
 def _flat(error: BaseException) -> str:
-    """Return an error in one line; of a group the innermost errors."""
+    """Return an error in one line. Of a group, return the innermost errors."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(dict.fromkeys(_flat(one) for one in error.exceptions))
     text = shortened(str(error), 500) or type(error).__name__

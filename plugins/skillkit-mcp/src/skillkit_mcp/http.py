@@ -38,7 +38,7 @@ class TooLarge(httpx2.StreamError):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that ends with an error where it is too long; counted as it is sent and as it is unpacked."""
+    """A body that ends with an error where it is too long, in bytes as they are sent and as they are unpacked."""
 
     def __init__(self, inner: Any, most: int) -> None:
         self._inner = inner
@@ -210,7 +210,7 @@ class GuardedClient(httpx2.AsyncClient):
         return self._failure(request, number, text)
 
     def _failure(self, request: httpx2.Request, number: Any, text: str) -> httpx2.Response:
-        """Return an error for the one request; nothing for a message that wants no answer."""
+        """Return an error for the one request, and nothing for a message that wants no answer."""
         self.problem = text
         if number is None:
             return httpx2.Response(405 if request.method == "GET" else 202, request=request)
@@ -218,7 +218,7 @@ class GuardedClient(httpx2.AsyncClient):
         return _stream(httpx2.Response(200, request=request), _pieces([error]), request)
 
     async def _events(self, response: httpx2.Response, number: Any) -> AsyncIterator[bytes]:
-        """Yield the events of a stream whose messages may pass; of answers only that to the request ``number``."""
+        """Yield the events of a stream whose messages may pass. Of answers, only that to the request ``number`` passes."""
         only = frozenset(() if number is None else (number,))
         source = httpx2.EventSource(response, max_event_size=self._messages.max_message)
         try:

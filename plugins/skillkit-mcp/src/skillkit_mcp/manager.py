@@ -101,7 +101,7 @@ class Connections:
         self.version += 1
 
     async def reconnect(self, one: Configured) -> None:
-        """End a server; it starts again when it is next needed."""
+        """End a server, which starts again when it is next needed."""
         if (made := self._made.pop(one.name, None)) is not None:
             await made.close()
         self.problems.pop(one.name, None)

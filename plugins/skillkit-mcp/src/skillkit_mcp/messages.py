@@ -290,7 +290,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _part(part: Any, room: int) -> dict[str, Any]:
-    """Return a part of a result; what cannot be shown becomes a text that says so."""
+    """Return a part of a result. What cannot be shown becomes a text that says so."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and isinstance(part.get("text"), (str, int, float)):
         text = str(part["text"])

@@ -160,7 +160,7 @@ class _Builder:
 
 
 def _cleaned(value: Any) -> Any:
-    """Return a JSON value with harmless texts; what is nested deeply becomes text."""
+    """Return a JSON value with harmless texts. What is nested deeply becomes text."""
     if isinstance(value, str):
         return shortened(value, 1000)
     if isinstance(value, (list, dict)):

@@ -103,7 +103,7 @@ class _Asked:
         self.answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
 
     def settle(self, result: Any) -> None:
-        """Take the answer; whatever is not an acceptance is a refusal."""
+        """Take the answer. Whatever is not an acceptance is a refusal."""
         content = result.content if isinstance(result, types.ElicitResult) and result.action == "accept" else None
         if not self.answer.done():
             self.answer.set_result(dict(content) if content is not None else None)

@@ -76,7 +76,7 @@ class Tokens:
         return True
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens; the host never shows them."""
+        """Return the tokens, which the host never shows."""
         tokens: OAuthToken | None = _parsed(OAuthToken, self.kept.get("tokens"))
         for secret in (tokens.access_token, tokens.refresh_token) if tokens is not None else ():
             self._host.remember_secret(secret or "")

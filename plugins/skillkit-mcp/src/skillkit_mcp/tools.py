@@ -30,7 +30,7 @@ _kept: WeakKeyDictionary[AgentRunner, tuple[Any, tuple[Tool, ...]]] = WeakKeyDic
 
 
 def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
-    """Return the tools of the servers that are ready; the same tuple while nothing changed."""
+    """Return the tools of the servers that are ready. While nothing changes, that is the same tuple."""
     ready = [(of, made) for of, made in used_by(agent) if made.state == "ready" or made.tools]
     if not ready:
         return ()

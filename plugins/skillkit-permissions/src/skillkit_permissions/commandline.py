@@ -274,7 +274,7 @@ class _Judge:
         return _strictest(found)
 
     def _globbed(self, word: Word, *, writes: bool, deep: bool, guarded: bool) -> Decision:
-        """Decide the files that a pattern finds now; one that finds none, or is guarded, may find others later."""
+        """Decide the files that a pattern finds now. A pattern that finds none, or is guarded, may find others later."""
         from glob import iglob
 
         found: list[Decision] = []
@@ -324,7 +324,7 @@ class _Judge:
 
 
 def _strictest(found: Sequence[Decision]) -> Decision:
-    """Return the strictest decision; where several ask, the rules that would answer all of them, or none."""
+    """Return the strictest decision. Where several ask, offer the rules that would answer all of them, or none."""
     strictest = max(found, key=lambda d: (_RANK[d.outcome], bool(d.rule) and d.outcome != "allow"))
     if strictest.outcome != "ask":
         return strictest

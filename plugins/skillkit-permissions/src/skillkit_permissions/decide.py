@@ -57,7 +57,7 @@ def decide_request(rules: Rules, request: Request) -> Decision:
 
 
 def _bare(rules: Sequence[Rule], request: Request) -> Rule | None:
-    """Return the first rule about every call of the tool; one that cannot be read asks, and never denies."""
+    """Return the first rule about every call of the tool. A rule that cannot be read asks, and never denies."""
     for rule in rules:
         if rule.problem:
             if rule.kind == "ask" and rule.names(request.name):
@@ -97,7 +97,7 @@ def _decide_files(rules: Rules, request: Request) -> Decision:
 
 
 def _named_files(rules: Rules, request: Request) -> Iterator[Decision]:
-    """Yield what rules say of the files that a tool of any kind is given; nobody knows whether it changes them."""
+    """Yield what rules say of the files that a tool of any kind is given. Nobody knows whether the tool changes them."""
     from .files import decide_file
 
     reading = Rules(rules.deny, rules.ask)

@@ -76,7 +76,7 @@ def forbids(rule: Rule, found: Collection[str], place: Place) -> bool:
 
 
 def _allowed(rules: Rules, found: Collection[str], place: Place, tool: str) -> Rule | None:
-    """Return an allow rule; rules together may cover the link and its target."""
+    """Return an allow rule. Rules together may cover the link and its target."""
     about = [r for r in rules.allow if not r.problem and r.names(tool)]
     covering: Rule | None = None
     for path in found:

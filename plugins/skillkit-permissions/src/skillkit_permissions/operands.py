@@ -154,7 +154,10 @@ def _plain(args: Sequence[Word], valued: frozenset[str]) -> Iterator[Word]:
 
 
 def _values(args: Sequence[Word], options: str) -> Iterator[Word]:
-    """Yield the values of an option, ``-o --output``; the short form may stand behind other letters (not those of ``-XPUT``)."""
+    """Yield the values of an option, given as ``-o --output``.
+
+    The short form may stand behind other letters, but not behind those of ``-XPUT``.
+    """
     for at, word in enumerate(args):
         for option in options.split():
             if option.startswith("--"):

@@ -95,7 +95,7 @@ def matches(pattern: str, path: str, place: Place, *, approves: bool) -> bool:
 
 
 def below(pattern: str, folder: str, place: Place) -> bool:
-    """Return whether a file below a folder is covered by a pattern of a rule that forbids; too many files count as yes."""
+    """Return whether a pattern of a rule that forbids covers a file below a folder. Too many files count as covered."""
     if not os.path.isdir(folder):
         return False
     left = _MOST_FILES
@@ -144,7 +144,7 @@ def _compiled(pattern: str, place: Place, approves: bool) -> re.Pattern[str]:
 
 
 def _segment(name: str) -> str:
-    """Return the expression of one name; a star does not cross a slash."""
+    """Return the expression of one name. A star does not cross a slash."""
     out: list[str] = []
     at = 0
     while at < len(name):

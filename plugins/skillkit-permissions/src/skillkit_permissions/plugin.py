@@ -34,13 +34,13 @@ def register_hookspecs(add: Callable[..., Any]) -> None:
 
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
-    """The section ``permissions``."""
+    """Offer the section ``permissions``."""
     register(ConfigSection("permissions", "skillkit_permissions.config:PermissionsConfig"))
 
 
 @hookimpl
 def register_tools(register: Callable[[ToolSet], None]) -> None:
-    """The opt-in tools that a rule allows or asks about."""
+    """Offer the opt-in tools that a rule allows or asks about."""
     from skillkit_core.tools import ToolSet
 
     register(ToolSet("allowed by rules", "skillkit_permissions.policy:offered_tools"))
@@ -62,7 +62,7 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 
 @hookimpl(optionalhook=True)
 def register_file_filters(register: Callable[[Factory], None]) -> None:
-    """What searching leaves out, where the plugin ``files`` is there."""
+    """Leave out of searches what may not be read, where the plugin ``files`` is there."""
     register(Factory("permissions", "skillkit_permissions.filters:readable"))
 
 

@@ -105,7 +105,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _folder_of(agent: AgentRunner) -> str:
-    """Return the folder of an agent without links; looked up once for each folder that the agent works in."""
+    """Return the folder of an agent without links. It is looked up once for each folder that the agent works in."""
     state, cwd = agent.state("permissions"), agent.cwd
     if state.get("cwd") != cwd:
         state["cwd"], state["folder"] = cwd, str(Path(cwd).resolve())
@@ -170,7 +170,7 @@ def request_for(
 
 
 def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
-    """Return the opt-in tools that a rule allows or asks about; the same tuple while nothing changes."""
+    """Return the opt-in tools that a rule allows or asks about. While nothing changes, that is the same tuple."""
     policy = policy_of(agent.host)
     rules = _remembered(agent, policy)
     state = policy.kept if rules is policy.rules else agent.state("permissions")

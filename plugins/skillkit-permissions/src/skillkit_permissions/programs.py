@@ -67,7 +67,7 @@ def words_of(text: str) -> frozenset[str]:
 
 @lru_cache(1024)
 def known(name: str) -> Program:
-    """Return what is known of the program of a name; of an unknown one nothing."""
+    """Return what is known of the program of a name. Nothing is known of a program that is not in the table."""
     row = PROGRAMS.get(name, {})
     files = row.get("files", "")
     return Program(

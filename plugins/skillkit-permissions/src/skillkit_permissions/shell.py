@@ -151,7 +151,7 @@ def _tree(line: str) -> Mapping[str, Any]:
 
 @cache
 def _parser() -> str | None:
-    """Return the path of the parser that the distribution ``shfmt-py`` brought; never one from ``PATH``."""
+    """Return the path of the parser that the distribution ``shfmt-py`` brought, and never one from ``PATH``."""
     from importlib.metadata import PackageNotFoundError, files
 
     try:
@@ -307,7 +307,7 @@ class _Reader:
         return Word("".join(text), known, glob and text != ["["], tilde)
 
     def _expansion(self, part: Mapping[str, Any], text: list[str]) -> bool:
-        """Read an expansion; append its text and return true where the text is known before the line runs."""
+        """Read an expansion and append its text. Return whether the text is known before the line runs."""
         kind = part["Type"]
         if kind in ("CmdSubst", "ProcSubst"):
             self.statements(part.get("Stmts", ()))

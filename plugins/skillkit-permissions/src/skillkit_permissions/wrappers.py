@@ -170,7 +170,7 @@ def _shell(words: Sequence[Word]) -> Iterator[Inner]:
 
 
 def _line_of(words: Sequence[Word], joined: bool = False) -> Inner:
-    """Return the line that words make; unknown where a word is."""
+    """Return the line that words make. The line is not known where a word is not."""
     if not words or any(not w.known or w.glob for w in (words if joined else words[:1])):
         return Inner("line")
     return Inner("line", line=" ".join(w.text for w in words))

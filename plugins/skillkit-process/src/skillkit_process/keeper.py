@@ -22,7 +22,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def command(argv: Sequence[str]) -> list[str]:
-    """Return the command line that runs ``argv`` below a keeper; its exit status is 128 + N for a signal N."""
+    """Return the command line that runs ``argv`` below a keeper. Its exit status is 128 + N for a signal N."""
     return [sys.executable, "-I", "-S", __file__, "--", *argv]
 
 
@@ -49,7 +49,10 @@ def wait_for(wanted: int) -> int:
 
 
 def end_children() -> None:
-    """Kill every child and wait for it; the children of a killed one become children of a process that adopts orphans."""
+    """Kill every child and wait for it.
+
+    The children of a killed process become children of a process that adopts orphans, and are killed in turn.
+    """
     while True:
         try:
             while os.waitpid(-1, os.WNOHANG) != (0, 0):

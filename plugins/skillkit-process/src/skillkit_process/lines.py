@@ -13,10 +13,10 @@ __all__ = ["LineReader", "LineTooLong", "Lines"]
 
 
 class Lines:
-    """Calls ``on_line(line)`` for each line, without its newline; give it to a subscriber of text.
+    """Calls ``on_line(line)`` for each line, without its newline: a subscriber of text for those who want whole lines.
 
-    A line may have any length; a line that spans many chunks is joined once. ``close`` (or leaving the ``with`` block)
-    hands over the last line when it has no newline.
+    A line may have any length. A line that spans many chunks is joined once. ``close`` (or leaving the ``with`` block) hands over
+    the last line when it has no newline.
 
     Example:
         >>> found = []

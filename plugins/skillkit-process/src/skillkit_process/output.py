@@ -52,7 +52,7 @@ class Tail(Sink):
 
     @property
     def text(self) -> str:
-        """The end of the stream; what is not UTF-8 is U+FFFD."""
+        """The end of the stream, with U+FFFD for what is not UTF-8."""
         return _from_character(self._kept).decode("utf-8", "replace")
 
 
@@ -71,7 +71,7 @@ class Mask:
         self._held = b""
 
     def __call__(self, data: bytes) -> bytes:
-        """Return what can be shown of ``data``; an end that may begin a secret waits for the next call."""
+        """Return what can be shown of ``data``. An end that may begin a secret waits for the next call."""
         data = self._pattern.sub(b"***", self._held + data)
         begun = (n for s in self._secrets for n in range(min(len(s) - 1, len(data)), 0, -1) if data.endswith(s[:n]))
         show = len(data) - max(begun, default=0)

@@ -55,7 +55,7 @@ def process(pid: int) -> Process | None:
 
 
 def processes() -> list[Process]:
-    """Return everybody; nobody where the table cannot be read."""
+    """Return everybody, and nobody where the table cannot be read."""
     if not HAS_PROC:
         return _listed("-A")
     names = (name for name in os.listdir("/proc") if name.isdigit())

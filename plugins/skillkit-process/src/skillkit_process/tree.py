@@ -51,7 +51,7 @@ class Tree:
         self._since = leader.started if leader is not None else 0
 
     def group_alive(self) -> bool:
-        """Return whether the group has a member; a leader that was not reaped counts."""
+        """Return whether the group has a member. A leader that was not reaped counts."""
         try:
             os.killpg(self._root, 0)
         except ProcessLookupError:

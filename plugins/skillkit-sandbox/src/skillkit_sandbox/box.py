@@ -54,8 +54,8 @@ class Lack:
     Attributes:
         capability: what is missing, as :data:`CAPABILITIES` has it.
         text: what that means here, on one line.
-        grade: ``refused``: the policy is not used, unless the user's own configuration accepts it; ``never``: not even then;
-            ``told``: the policy is used, and this is said.
+        grade: what follows. ``refused``: the policy is not used, unless the user's own configuration accepts the lack. ``never``:
+            the policy is not used. ``told``: the policy is used, and the lack is said.
     """
 
     capability: str
@@ -66,7 +66,7 @@ class Lack:
         return self.text
 
     def data(self) -> dict[str, str]:
-        """Return it as JSON has it."""
+        """Return the lack as JSON."""
         return {"capability": self.capability, "grade": self.grade, "text": self.text}
 
 
@@ -360,9 +360,9 @@ class Sandboxes:
         return found
 
     def rules(self, agent: AgentRunner) -> list[tuple[str, str | SandboxPolicy | Mapping[str, Any]]]:
-        """Return what holds for an agent at this moment (``register_sandbox_rules``).
+        """Return what holds for an agent at this moment (``register_sandbox_rules``), each rule with its name.
 
-        Each is a name and the data of a policy; or a name and a policy, or twice the name of a configured one, which must hold.
+        The data of a policy hold where they can. A policy, or the name of a configured one, must hold.
         """
         if self._host is None:
             return []

@@ -45,7 +45,8 @@ def abi() -> int:
 class Landlock:
     """One child that restricts itself, held before the command runs until :meth:`go`.
 
-    The arguments are those of :class:`~skillkit_sandbox.bubblewrap.Bubblewrap`; the filter is that without ``ptrace``.
+    The arguments are those of :class:`~skillkit_sandbox.bubblewrap.Bubblewrap`. The filter of system calls refuses ``ptrace``,
+    too.
     """
 
     def __init__(self, request: Mapping[str, Any], argv: list[str], cwd: str, env: Mapping[str, str]) -> None:

@@ -131,7 +131,7 @@ class Mounts:
                 self._add("--ro-bind", path, path)
 
     def _writable_file(self, path: str) -> str:
-        """Return the path of a file that exists; make an empty one where there is none."""
+        """Return the path of a file that exists. Make an empty one where there is none."""
         if not os.path.lexists(path):
             try:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
@@ -279,9 +279,10 @@ def _is_git_file(path: str) -> bool:
 
 
 def _first_missing(path: str, root: str) -> tuple[str, bool]:
-    """Return the first part of ``path`` below ``root`` that is missing or a placeholder, and true; else what is there, and false.
+    """Return the first part of ``path`` below ``root`` that is missing or a placeholder, and true.
 
-    Where a file stands instead of a folder (``.git`` of a worktree), the file is what is there.
+    Else return what is there, and false. Where a file stands instead of a folder (``.git`` of a worktree), that file is what is
+    there.
     """
     at = root
     for part in path[len(root) :].strip("/").split("/"):

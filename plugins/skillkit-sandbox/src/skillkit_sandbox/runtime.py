@@ -23,7 +23,7 @@ _made: WeakKeyDictionary[Host, dict[str, SandboxRuntime]] = WeakKeyDictionary()
 
 
 def sandboxed(host: Host, name: str | None) -> SkillRuntime:
-    """Return the runtime that runs commands of the runtime ``name`` inside; one for each host and name."""
+    """Return the runtime that runs commands of the runtime ``name`` inside, one for each host and name."""
     found = _made.setdefault(host, {})
     name = _inner(host, name)
     if name not in found:
