@@ -16,6 +16,7 @@ class Lines:
     def __init__(self, argv, cwd, env, version):
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd, env=env)
         self.count = self.bytes = 0
+        self.results = {}  # by the id of the request: an answer may stand before an event that is waited for
         self.send("initialize", version=version)
         self.answer()
         if version > 1:
@@ -31,13 +32,16 @@ class Lines:
     def read(self):
         line = self.process.stdout.readline()
         self.bytes += len(line)
-        return json.loads(line)
+        message = json.loads(line)
+        if "result" in message:
+            self.results[message["id"]] = message["result"]
+        return message
 
     def answer(self):
         """Read up to the answer to the last request, and give it."""
-        while (message := self.read()).get("id") != self.count:
-            pass
-        return message["result"]
+        while self.count not in self.results:
+            self.read()
+        return self.results[self.count]
 
     def until(self, wanted):
         while not wanted(message := self.read()):
