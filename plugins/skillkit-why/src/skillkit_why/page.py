@@ -90,8 +90,19 @@ def page(found: Mapping[str, Any], width: int = 80, paint: Paint = _plain) -> st
     if found["asked"]:
         out.lines.append(paint(shorten(printable(f"“{found['asked']}”"), out.width), dim=True))
     out.gap()
-    _model(out, found)
+    if found["driven"]:
+        out.head("Model", "none was asked for this turn: code or a plugin spoke", dim=True)
+    else:
+        _model(out, found)
     _sent(out, found)
+    for section in found["explained"] or ():
+        out.gap()
+        out.head(section["title"], f"from {section['from']}", dim=True)
+        out.rows(section["rows"])
+    if found["driven"]:
+        _guards(out, found["guards"])
+        _answer(out, found)
+        return out.text()
     if not found["recorded"]:
         out.gap()
         out.head(

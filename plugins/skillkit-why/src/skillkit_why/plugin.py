@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         TurnEndEvent,
     )
 
+    from . import Section
     from .recorder import Recorder
 
 
@@ -40,10 +41,17 @@ class Hooks:
         As :meth:`explain_tools`.
         """
 
+    @hookspec
+    def explain(self, agent: AgentRunner) -> Sequence[Section] | None:
+        """Return sections of the page of a turn, about what this plugin decided in it: a route, a plan, a budget.
+
+        A plain function, asked at the end of each turn, also of one that code drives.
+        """
+
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define ``explain_tools`` and ``explain_skills``."""
+    """Define ``explain_tools``, ``explain_skills`` and ``explain``."""
     add(Hooks)
 
 
@@ -124,6 +132,10 @@ def tool_execution_end(event: ToolExecutionEndEvent, ctx: HandlerContext) -> Non
 
 @hookimpl(phase="last")
 async def turn_end(event: TurnEndEvent, ctx: HandlerContext) -> None:
-    """Write the note of the turn, if it made a request."""
-    if (recorder := _recorder(ctx)) is not None and recorder.sent is not None and ctx.agent is not None:
+    """Write the note of the turn, if it made a request, or if there is something to say of what code did."""
+    if (recorder := _recorder(ctx)) is None or ctx.agent is None:
+        return
+    if recorder.sent is not None:
         await recorder.write(event, ctx.agent)
+    elif event.message is not None and not event.message.model:
+        await recorder.write_driven(event, ctx.agent)

@@ -15,6 +15,7 @@ from skillkit_core.estimates import estimator_for
 from skillkit_core.frozen import EMPTY
 from skillkit_core.tools import Tool
 
+from . import Section
 from .texts import Texts
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         TurnEndEvent,
     )
 
-_Said: TypeAlias = tuple[tuple[str, Mapping[str, str]], ...]
+_Said: TypeAlias = tuple[tuple[str, Any], ...]
 
 __all__ = ["NOTE", "Recorder", "texts_of"]
 
@@ -148,12 +149,40 @@ class Recorder:
             "fallbacks": self.fallbacks[-MOST:],
             "retries": self.retries[-MOST:],
             "guards": self._guards,
+            "explained": self._explanation(agent),
         }
         data.update({name: value for name, value in optional.items() if value})
         self.sent = self._about = self._changed = None
+        self._forget_turn()
+        await session.note(NOTE, data)
+
+    async def write_driven(self, event: TurnEndEvent, agent: AgentRunner) -> None:
+        """Write the note of a turn in which code spoke and no model was asked, if there is anything to say."""
+        if self.texts is None or (self.texts.folder is None) != (agent.session.location is None):
+            self.texts = texts_of(agent)
+        said = {"guards": self._guards, "explained": self._explanation(agent)}
+        self._forget_turn()
+        if any(said.values()):
+            told = {name: value for name, value in said.items() if value}
+            await agent.session.note(NOTE, {"driven": True, "turn": event.turn_index, **told})
+
+    def _explanation(self, agent: AgentRunner) -> str | None:
+        """Return the digest of what plugins say of the turn; ``None``: nothing."""
+        rows = [
+            {
+                "from": plugin,
+                "title": section.title,
+                "rows": [[agent.redact(str(c)) for c in row] for row in section.rows],
+            }
+            for plugin, sections in _explained(agent, "explain", _sections_of)
+            for section in sections
+        ]
+        assert self.texts is not None
+        return self.texts.keep_json(rows[:MOST]) if rows else None
+
+    def _forget_turn(self) -> None:
         self._attempts, self.retries, self._guards = 0, [], []
         self._decisions.clear()
-        await session.note(NOTE, data)
 
     def _kept(
         self, agent: AgentRunner, name: str, key: _Key, depends: Callable[[], _Key], make: Callable[[Texts], Any]
@@ -283,12 +312,22 @@ def _source(agent: AgentRunner, section: str) -> str:
     return found or "application"
 
 
-def _explained(agent: AgentRunner, hook: str) -> tuple[tuple[str, Any], ...]:
+def _sections_of(answer: Any) -> tuple[Section, ...]:
+    """Return the sections of an answer with their rows as tuples, or raise ``TypeError``."""
+    found = tuple(answer)
+    for section in found:
+        if not isinstance(section, Section):
+            raise TypeError(f"it answered {type(section).__name__} instead of skillkit_why.Section")
+    return tuple(Section(str(one.title), tuple(tuple(row) for row in one.rows)) for one in found)
+
+
+def _explained(agent: AgentRunner, hook: str, read: Callable[[Any], Any] = lambda answer: answer) -> _Said:
     """Return what each plugin answers, by its name; one that fails is reported and has nothing to say."""
     found = []
     for impl in agent.host.impls(hook):
         try:
             answer = impl.function(agent)
+            answer = read(answer) if answer else None
         except Exception as error:  # noqa: BLE001 - an explanation that fails must not disturb the run
             agent.host.note(impl.plugin_name, f"{hook} failed: {in_words(error)}")
             continue

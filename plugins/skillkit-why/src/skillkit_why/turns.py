@@ -150,6 +150,8 @@ class History:
             "turn": turn.number,
             "turns": len(self.turns),
             "recorded": turn.note is not None,
+            "driven": bool(note.get("driven")) or (turn.answer is not None and not answer.get("model")),
+            "explained": self.texts.get_json(note.get("explained")),
             "asked": turn.asked,
             "entry": turn.answer.id if turn.answer is not None else None,
             "model": {
