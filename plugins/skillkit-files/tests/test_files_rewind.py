@@ -6,7 +6,7 @@ import pytest
 import skillkit_commands.plugin
 import skillkit_sessions.plugin
 from skillkit_commands import SlashCommands
-from skillkit_files.keep import Kept
+from skillkit_files.kept_contents import Kept
 from skillkit_files.rewind import rewind
 
 from skillkit_core import AgentConfig, AgentRunner, Tool, UsageError

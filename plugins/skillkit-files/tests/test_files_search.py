@@ -4,9 +4,9 @@ import os
 import subprocess
 
 import pytest
-from skillkit_files.dialect import Pattern
 from skillkit_files.folder import FileError, Folder
 from skillkit_files.globs import compile_glob
+from skillkit_files.regex_dialect import Pattern
 from skillkit_files.search import Query, search
 
 TEXT = (

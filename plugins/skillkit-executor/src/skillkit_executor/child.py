@@ -22,7 +22,7 @@ __all__ = ["main"]
 async def _stdio(tools: ToolServer) -> None:
     from skillkit_process import LineReader, Pipe
 
-    from .pipes import LINE, streams
+    from .message_streams import LINE, streams
 
     loop = asyncio.get_running_loop()
     stdin, stdout = os.dup(0), os.dup(1)

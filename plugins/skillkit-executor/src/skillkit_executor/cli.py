@@ -11,7 +11,7 @@ from skillkit_core import AgentConfig, AgentRunner, SkillKitError
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
 
 from .executor import RemoteExecutor, environment, place_of
-from .held import Sandboxed, users
+from .sandboxed import Sandboxed, users
 
 if TYPE_CHECKING:
     from skillkit_core import Host

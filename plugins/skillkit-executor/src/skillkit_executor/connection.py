@@ -23,7 +23,7 @@ from skillkit_process import Child, LineReader, Tail
 from skillkit_core import SkillKitError, ToolError, __version__
 from skillkit_core.errors import in_words
 
-from .pipes import LINE, streams
+from .message_streams import LINE, streams
 from .server import ToolServer
 from .wire import START
 

@@ -21,7 +21,7 @@ from skillkit_core.events.results import UNSET
 from skillkit_core.events.types import ToolCallEvent
 from skillkit_core.messages import message_from_dict
 
-from .held import Held, Sandboxed, users
+from .sandboxed import Held, Sandboxed, users
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,7 +26,7 @@ from skillkit_core.errors import in_words
 from .config import ExecutorConfig
 from .connection import Connection, Transport
 from .escalation import explained
-from .held import Held, Sandboxed, users
+from .sandboxed import Held, Sandboxed, users
 from .server import ToolServer
 from .wire import ABORT, ANSWER, META, output_of, survey_of
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillkit_core import UsageError
 
 from .config import ExecutorConfig
-from .held import Sandboxed, users
+from .sandboxed import Sandboxed, users
 
 if TYPE_CHECKING:
     from skillkit_core import Host

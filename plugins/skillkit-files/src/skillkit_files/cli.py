@@ -12,8 +12,8 @@ from skillkit_core import AgentConfig, AgentRunner, UsageError
 from skillkit_core.cli.output import echo, json_option, print_json, table
 from skillkit_core.cli.sessions import latest_session
 
-from .points import find, points
-from .record import NOTE
+from .change_notes import NOTE
+from .rewind_points import find, points
 
 if TYPE_CHECKING:
     from skillkit_core import Host

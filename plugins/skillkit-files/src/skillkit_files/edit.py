@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .folder import FileError, shown
-from .near import explain
+from .near_miss import explain
 from .text import Text, lf, require_text
 
 __all__ = ["Edit", "apply_edits"]

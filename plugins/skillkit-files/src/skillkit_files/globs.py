@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .folder import FileError, shown
-from .linear import compile_regex, escape
+from .re2_engine import compile_regex, escape
 
 __all__ = ["compile_glob", "fixed_part"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from .changes import Changes
 from .folder import FileError, shown
-from .near import loosened
+from .near_miss import loosened
 from .text import Text, lf, require_text
 
 __all__ = ["Hunk", "Operation", "apply_patch", "paths_of", "read_patch"]

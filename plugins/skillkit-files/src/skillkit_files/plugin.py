@@ -67,6 +67,6 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 @hookimpl
 async def session_tree(event: SessionTreeEvent, ctx: HandlerContext) -> None:
     """Say that files can be restored too, when the conversation goes on from another entry."""
-    from .points import offer
+    from .rewind_points import offer
 
     await offer(event, ctx)

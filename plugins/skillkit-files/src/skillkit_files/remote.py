@@ -26,7 +26,7 @@ class Carrier:
 
     def pack(self, agent: AgentRunner, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the process is given, as JSON."""
-        from .places import filters_of, skill_folders
+        from .reading_rights import filters_of, skill_folders
 
         packed: dict[str, Any] = {"seen": dict(seen_of(agent))}
         if str(args.get("path", "")).startswith("/"):
@@ -58,9 +58,9 @@ class Carrier:
         Raises:
             ToolError: the question is none of these.
         """
+        from .change_notes import kept_of, note_changes
         from .folder import Folder
-        from .places import readable
-        from .record import kept_of, note_changes
+        from .reading_rights import readable
 
         root = Folder(agent.cwd).root
         if "readable" in body:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core import SessionError
 
+from .change_notes import NOTE, kept_of, state_of, write_down
 from .changes import Change, Changes
 from .folder import FileError, Folder, shown
-from .keep import Kept
-from .record import NOTE, kept_of, state_of, write_down
+from .kept_contents import Kept
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Session

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
-from .dialect import Pattern
 from .folder import FileError, Folder, read_all, shown
 from .globs import compile_glob
+from .regex_dialect import Pattern
 from .text import sendable
 from .walk import MAX_FILES, Found, levels_above, walk
 

@@ -18,8 +18,8 @@ _CHOICES = 30
 
 async def run(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str | None:
     """Go back to before a message: the conversation, the files, or both."""
-    from .points import choose, find, points
     from .rewind import rewind
+    from .rewind_points import choose, find, points
 
     words = arguments.split()
     only = {word for word in words if word.startswith("--")}

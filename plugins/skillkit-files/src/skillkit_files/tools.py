@@ -159,9 +159,9 @@ def failed(error: Any) -> ToolOutput:
 
 async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolOutput:
     """Plan the changes of a call, write them down, make them, and say what they are."""
+    from .change_notes import write_down
     from .diff import summary
     from .folder import FileError, shown
-    from .record import write_down
 
     def look() -> tuple[Changes, str]:
         return planned(ctx.agent, tool, args)
@@ -202,13 +202,13 @@ def planned(agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any
     Raises:
         FileError: the call would fail.
     """
-    from . import plan
+    from . import planned_changes
     from .changes import Changes
     from .folder import Folder
     from .stand_in import seen_of
 
     changes = Changes(Folder(agent.cwd), seen_of(agent))
-    return changes, plan.PLANS[tool](changes, args)
+    return changes, planned_changes.PLANS[tool](changes, args)
 
 
 # --- the tools --------------------------------------------------------------------------------------------------
@@ -219,8 +219,8 @@ async def read(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
 
     def work() -> ToolOutput:
         from .folder import FileError
-        from .places import place_of
         from .read import LINES, Unreadable, read_file
+        from .reading_rights import place_of
         from .stand_in import seen_of
 
         agent, path = ctx.agent, args["path"]
@@ -268,7 +268,7 @@ async def grep(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
 
     def work() -> ToolOutput:
         from .folder import Folder
-        from .places import readable
+        from .reading_rights import readable
         from .search import Query, search
 
         around = int(args.get("context", 0))
@@ -297,7 +297,7 @@ async def glob(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     def work() -> ToolOutput:
         from .folder import Folder
         from .listing import find
-        from .places import readable
+        from .reading_rights import readable
 
         folder = Folder(ctx.cwd)
         lines, total, more = find(
@@ -315,7 +315,7 @@ async def ls(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
 
     def work() -> ToolOutput:
         from .listing import listed
-        from .places import place_of
+        from .reading_rights import place_of
 
         folder, rel = place_of(ctx.agent, args.get("path", "."))
         lines, total = listed(folder, rel, int(args.get("limit", 500)))

@@ -259,10 +259,10 @@ def serve(ctx: click.Context, patterns: tuple[str, ...]) -> None:
     Calls pass the guards, as in any run. What would be asked goes to the person at the client, where the client can ask;
     otherwise the answer is no. The tools of other MCP servers are not handed on.
     """
-    from . import starting
+    from . import startup
 
     host: Host = ctx.obj.host
-    starting.leave_out(host)
+    startup.leave_out(host)
     from .serve import serve as serve_host
 
     asyncio.run(serve_host(host, patterns))

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from skillkit_core import SkillKitError, ToolError, __version__
 
-from .asking import ask_form, ask_url
+from .elicitation import ask_form, ask_url
 from .http import GuardedClient
 from .messages import MessageFilter
 from .stdio import StdioTransport

@@ -25,7 +25,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer the tools of servers."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("mcp", "skillkit_mcp.starting:offered_tools"))
+    register(ToolSet("mcp", "skillkit_mcp.startup:offered_tools"))
 
 
 @hookimpl
@@ -46,7 +46,7 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 @hookimpl(optionalhook=True)
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """Tell ``permissions`` which tools the user lets run without a question."""
-    register(Factory("mcp", "skillkit_mcp.starting:PermissionRules"))
+    register(Factory("mcp", "skillkit_mcp.startup:PermissionRules"))
 
 
 @hookimpl
@@ -64,10 +64,10 @@ def _described(folder: str) -> list[str]:
 @hookimpl(timeout=700)
 async def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) -> None:
     """Start the servers, if there are any."""
-    from . import starting
+    from . import startup
 
-    if ctx.agent is not None and starting.any_server(ctx.agent.host):
-        await starting.start(ctx.agent)
+    if ctx.agent is not None and startup.any_server(ctx.agent.host):
+        await startup.start(ctx.agent)
 
 
 @hookimpl(phase="guard")
@@ -83,12 +83,12 @@ def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEvent
 @hookimpl
 async def host_closing(host: Host) -> None:
     """End the servers."""
-    if (starting := sys.modules.get(f"{__package__}.starting")) is not None:
-        await starting.close(host)
+    if (startup := sys.modules.get(f"{__package__}.startup")) is not None:
+        await startup.close(host)
 
 
 @hookimpl
 def host_shutdown(host: Host) -> None:
     """End what is left of the servers."""
-    if (starting := sys.modules.get(f"{__package__}.starting")) is not None:
-        starting.kill(host)
+    if (startup := sys.modules.get(f"{__package__}.startup")) is not None:
+        startup.kill(host)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from os.path import join
 
+from .file_arguments import files_of, only_reads
 from .files import decide_file
 from .hosts import Unclear as UnclearHost, host_of, names_host
-from .operands import files_of, only_reads
-from .options import harmless_variable, runs_scripts, takes_over, unruly
 from .paths import Unclear, inside, places
 from .programs import known, program_of
 from .request import Decision, Request
+from .risky_options import harmless_variable, runs_scripts, takes_over, unruly
 from .rules import CommandPattern, Rule, Rules, command_pattern
 from .shell import Command, Line, Redirect, Word, parse
 from .wrappers import Inner, inner_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .changes import Change
-from .keep import Kept
+from .kept_contents import Kept
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host

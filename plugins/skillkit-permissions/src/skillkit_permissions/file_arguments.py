@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .options import is_option, unruly
 from .programs import VERSIONED, Program, known, program_of, words_of
+from .risky_options import is_option, unruly
 from .shell import Word
 from .tables import CURL_DATA, GIT, GIT_VALUES, VALUES
 

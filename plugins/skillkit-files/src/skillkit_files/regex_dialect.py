@@ -8,7 +8,7 @@ of the pattern, or beside something that may be a letter or not, stays ASCII.
 from __future__ import annotations
 
 from .folder import FileError
-from .linear import Regex, compile_regex
+from .re2_engine import Regex, compile_regex
 
 __all__ = ["Pattern"]
 

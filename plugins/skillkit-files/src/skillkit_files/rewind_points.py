@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillkit_core import Survey, SurveyOption, SurveyQuestion, UsageError
 
-from .record import NOTE
+from .change_notes import NOTE
 
 if TYPE_CHECKING:
     from skillkit_core import HandlerContext, Session, UserInterface
