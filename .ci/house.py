@@ -31,7 +31,12 @@ LIMITS = {
     "agent_runner": 40,
     "core_lines": 20_200,
 }
-PROCESS, MARKDOWN = "skillkit_process", "skillkit_markdown"
+LISTS = ("listdir", "scandir", "Path", "glob", "iglob")
+FENCE = "---"  # what stands around front matter
+PROCESSES = (
+    "skillkit_process",
+    "skillkit_sandbox_attacks",
+)  # the library, and what plays a program that looks for others
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,18 @@ class Package:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
                     yield name, node.lineno, node.value
 
+    def proc_walks(self) -> Iterator[str]:
+        """Yield the modules that list ``/proc``, to find processes."""
+        for name, tree in self.trees.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in LISTS:
+                    yield from (name for one in node.args if isinstance(one, ast.Constant) and one.value == "/proc")
+
+    @property
+    def reads_yaml(self) -> bool:
+        """True when a module of the package imports ``yaml``."""
+        return any(one.module.split(".")[0] == "yaml" for one in self.imports)
+
 
 def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
     """Return the sets of modules that import one another (strongly connected components of more than one module)."""
@@ -191,11 +208,9 @@ def figures() -> dict[str, list[str]]:
         "circles": [" <-> ".join(c) for p in packages.values() for c in circles(p.edges())],
         "past_the_front_door": past_the_front_door(),
         "front_matter_readers": sorted(
-            {n for p in packages.values() for n, _, text in p.strings() if text.strip() == "---" or "---\\s*" in text}
+            {n for p in packages.values() if p.reads_yaml for n, _, text in p.strings() if text == FENCE}
         ),
-        "walks_through_proc": sorted(
-            {n for p in packages.values() if p.name != PROCESS for n, _, text in p.strings() if text == "/proc"}
-        ),
+        "walks_through_proc": sorted({n for p in packages.values() if p.name not in PROCESSES for n in p.proc_walks()}),
         "largest_folder": [f"{largest[1]}"] * largest[0],
         "floors": highest,
         "host": surface(Host),
