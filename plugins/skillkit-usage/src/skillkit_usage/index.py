@@ -51,7 +51,8 @@ class Request(NamedTuple):
         session: the session that holds the entry.
         inner: the session of the nested run that made the request; ``None``: ``purpose`` is not ``nested``, or the run had none.
         run: id of the run.
-        purpose: ``turn``, ``compaction``, ``tool``, ``nested`` (a copy in the books of a session above) or ``adjustment``.
+        purpose: ``turn``, ``compaction``, ``tool``, ``<plugin>.<what>`` (a plugin asked a model once), ``nested`` (a copy in the
+            books of a session above) or ``adjustment``.
         provider: name of the provider.
         model: id of the model.
         tool: the tool that reported the usage.
