@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from skillkit_core import UsageError
 
 from .config import ExecutorConfig
-from .sandboxed import Sandboxed, users
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -27,6 +26,8 @@ class ExecutorSection(ExecutorConfig):
         """
         if host.config.raw("executor") is None:
             return
+        from .sandboxed import Sandboxed, users
+
         transport = host.config.get("tools.executor")
         sandboxed = Sandboxed(host, transport or "local")
         for key in ("sandbox", "escalate"):

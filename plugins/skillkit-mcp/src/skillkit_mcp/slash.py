@@ -11,8 +11,6 @@ from skillkit_commands import Prompt, SlashCommand, SlashCommandSet
 
 from skillkit_core import UsageError
 
-from .text import plain, shortened
-
 if TYPE_CHECKING:
     import mcp_types as types
 
@@ -55,6 +53,8 @@ async def mcp(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> s
     made = await connections.connection(one)
     await made.client()
     lines = [_state(connections, one.name)]
+    from .text import shortened
+
     lines += [f"  {tool.name}: {shortened(tool.description or '', 90)}" for tool in made.tools]
     return "\n".join([*lines, *(f"  left out: {tool} ({why})" for tool, why in made.messages.left_out.items())])
 
@@ -99,6 +99,8 @@ def prompt_commands(agent: AgentRunner) -> Sequence[SlashCommand]:
 
 
 def _command(made: Connection, prompt: types.Prompt) -> SlashCommand:
+    from .text import shortened
+
     async def ask(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> Prompt:
         given = _arguments(prompt, arguments)
         found = await made.request(
@@ -139,6 +141,8 @@ def _arguments(prompt: types.Prompt, text: str) -> dict[str, str]:
 
 def _text(found: types.GetPromptResult) -> str:
     """Return the messages of a prompt as one text."""
+    from .text import plain
+
     texts = []
     for message in found.messages:
         part = message.content
