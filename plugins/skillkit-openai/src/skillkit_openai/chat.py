@@ -14,7 +14,7 @@ from skillkit_core.tools import Tool
 
 from .chat_request import ChatEncoder, check_messages
 from .chat_stream import ChatReader, tag
-from .dialect import Dialect
+from .dialect import NO_THINKING, THINKING, Dialect
 from .handover import Target
 from .history import History, history_of
 from .marks import MarkedHistory, Marks, marks_for
@@ -105,16 +105,12 @@ class OpenAIAdapter(OpenAIWire):
         return out
 
     def _thinking(self, request: LLMRequest) -> dict[str, Any]:
-        value = thinking_value(request)
-        form = self.dialect.thinking
-        off = request.settings.thinking == "off"
+        value, form = thinking_value(request), self.dialect.thinking
         if isinstance(value, dict):
             return dict(value)
-        if form == "switch" and request.settings.thinking is not None and (value is not None or off):
-            return {"thinking": {"type": "disabled" if off else "enabled"}}
-        if value is None or form == "none":
-            return {}
-        return {"reasoning": {"effort": value}} if form == "reasoning" else {"reasoning_effort": value}
+        if request.settings.thinking == "off" and form in NO_THINKING:
+            return dict(NO_THINKING[form])
+        return {} if value is None else THINKING[form](value)
 
     def tool(self, tool: Tool) -> dict[str, Any]:
         """A tool as the wire describes it."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from skillkit_core.errors import UsageError
 
-__all__ = ["OPENAI_URL", "Dialect", "dialect_for"]
+__all__ = ["NO_THINKING", "OPENAI_URL", "THINKING", "Dialect", "dialect_for"]
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -52,6 +52,16 @@ class Dialect:
     image_types: frozenset[str] | None = None
     routes: bool = False
 
+
+# How chat asks for a thinking level, by ``Dialect.thinking``: the fields of the body for the wire's word of the level.
+THINKING: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "effort": lambda word: {"reasoning_effort": word},
+    "reasoning": lambda word: {"reasoning": {"effort": word}},
+    "switch": lambda word: {"thinking": {"type": "enabled"}},
+    "none": lambda word: {},
+}
+# How chat says that the model shall not think, where the server takes that.
+NO_THINKING: Mapping[str, dict[str, Any]] = {"switch": {"thinking": {"type": "disabled"}}}
 
 # Claude reads what was written before; Gemini looks at one breakpoint alone and caches the rest by itself, so that one
 # stays where it is. https://openrouter.ai/docs/features/prompt-caching
