@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..descriptors import Provider
 from ..errors import UnknownName, UsageError, close_matches
-from .registries import make
-from .registry import Entry, Registry
+from .registry import Entry, Registry, make
 
 if TYPE_CHECKING:
     from ..contracts.adapter import LLMAdapter

@@ -240,3 +240,14 @@ def spare_pydantic() -> None:
 
         with suppress(OSError, TypeError, ValueError):
             create_model("FirstOfTheProcess")
+
+
+def preferred(entries: Sequence[EntryPoint]) -> EntryPoint:
+    """Return which of several distributions gets a plugin name: ``skillkit-<name>``, else the first by name.
+
+    So a stranger cannot take over ``permissions`` with a distribution name that sorts early.
+    """
+    for entry in entries:
+        if entry.distribution == f"skillkit-{entry.name}":
+            return entry
+    return min(entries, key=lambda e: e.sort_key)

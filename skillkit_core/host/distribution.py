@@ -13,8 +13,7 @@ from ..descriptors import KINDS
 from ..errors import ConfigError, UnknownName, close_matches
 from ..settings.config import CORE_KEYS, Layer
 from ..settings.documents import Document, read_document
-from .discovery import EntryPoint
-from .plan import preferred
+from .discovery import EntryPoint, preferred
 
 _KEYS = ("schema_version", "name", "core", "extends", "plugins", "policy", "overrides", "defaults")
 _POLICY = ("only_listed",)

@@ -11,7 +11,7 @@ from ..settings.config import Config, Layer, environment_layer, flag_layer
 from ..settings.documents import read_document
 from ..settings.paths import platform_paths
 from ..settings.trust import PROJECT_CONFIG, Trust
-from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, scan
+from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, preferred, scan
 
 if TYPE_CHECKING:
     from ..descriptors import ConfigSection
@@ -55,17 +55,6 @@ def unknown_plugin(name: str, known: Iterable[str], origin: str) -> UnknownName:
     error = UnknownName("plugin", name, known)
     error.where = origin
     return error
-
-
-def preferred(entries: Sequence[EntryPoint]) -> EntryPoint:
-    """Return which of several distributions gets a plugin name: ``skillkit-<name>``, else the first by name.
-
-    So a stranger cannot take over ``permissions`` with a distribution name that sorts early.
-    """
-    for entry in entries:
-        if entry.distribution == f"skillkit-{entry.name}":
-            return entry
-    return min(entries, key=lambda e: e.sort_key)
 
 
 def decide(

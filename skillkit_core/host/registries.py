@@ -8,12 +8,12 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..descriptors import KINDS, Command, ConfigSection, ContextProvider, Factory, Provider, TokenEstimator, load_object
-from ..errors import PluginError, SkillKitError, UnknownName
+from ..errors import PluginError, UnknownName
 from ..frozen import EMPTY
 from ..settings.config import CORE_KEYS
 from .loading import Failure, isolated, refuse_awaitable
 from .probe import called
-from .registry import Entry, ModelRegistry, Registry
+from .registry import Entry, ModelRegistry, Registry, make
 
 if TYPE_CHECKING:
     from .manager import Host
@@ -29,30 +29,6 @@ def singular(kind: str) -> str:
     """Return the word of errors for one item of a kind."""
     special = {"credentials": "credential source", "config": "section", "adapters": "provider"}
     return special.get(kind) or kind.removesuffix("s").replace("_", " ")
-
-
-def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a plugin's factory, and return what the factory makes.
-
-    Raises:
-        PluginError: the import or the call failed. The error names the plugin.
-        SkillKitError: the factory raised this error.
-    """
-    owner = f"plugin {entry.source!r}" if entry.source else "the application"
-    try:
-        return load_object(target)(*args, **kwargs)
-    except SkillKitError:
-        raise
-    except ImportError as error:
-        raise PluginError(
-            f"{kind} {entry.name!r} needs a package that is not there: {error}",
-            where=owner,
-            hint=host.load().reinstall_hint(entry.source),
-        ) from error
-    except Exception as error:
-        raise PluginError(
-            f"{kind} {entry.name!r} could not be made: {type(error).__name__}: {error}", where=owner
-        ) from error
 
 
 class FactoryRegistry(Registry[Any], Generic[T]):

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from ..errors import AmbiguousName, UnknownName
+from ..descriptors import load_object
+from ..errors import AmbiguousName, PluginError, SkillKitError, UnknownName
 
 if TYPE_CHECKING:
     from ..models import ModelDefinition, TokenUsage
     from ..settings.config import Config
+    from .manager import Host
 
 __all__ = ["Entry", "ModelRegistry", "Registry"]
 
@@ -277,3 +279,27 @@ def named(config: Config, key: str, registry: Registry[Any]) -> str | None:
         error.where = config.origin(key)
         raise error
     return name
+
+
+def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a plugin's factory, and return what the factory makes.
+
+    Raises:
+        PluginError: the import or the call failed. The error names the plugin.
+        SkillKitError: the factory raised this error.
+    """
+    owner = f"plugin {entry.source!r}" if entry.source else "the application"
+    try:
+        return load_object(target)(*args, **kwargs)
+    except SkillKitError:
+        raise
+    except ImportError as error:
+        raise PluginError(
+            f"{kind} {entry.name!r} needs a package that is not there: {error}",
+            where=owner,
+            hint=host.load().reinstall_hint(entry.source),
+        ) from error
+    except Exception as error:
+        raise PluginError(
+            f"{kind} {entry.name!r} could not be made: {type(error).__name__}: {error}", where=owner
+        ) from error

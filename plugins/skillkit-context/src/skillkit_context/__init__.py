@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .files import LeftOut, Loaded, Section, load
+    from .settings import DEFAULTS, Fact, Settings
 
 __all__ = ["DEFAULTS", "Fact", "LeftOut", "Loaded", "Section", "Settings", "load"]
-
-Fact: TypeAlias = Literal["cwd", "date", "platform", "git"]
-
-
-class Settings(NamedTuple):
-    """The values of the section ``context``, whose model describes them, for code that does without pydantic."""
-
-    names: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
-    per_folder: Literal["all", "first"] = "all"
-    user_files: tuple[str, ...] = ("AGENTS.md", "~/.agents/AGENTS.md", "~/.claude/CLAUDE.md")
-    root_markers: tuple[str, ...] = (".git",)
-    max_total: int = 65_536
-    max_file: int = 32_768
-    import_depth: int = 4
-    imports_in: tuple[str, ...] = ("CLAUDE.md", "CLAUDE.local.md")
-    order: Literal["nearest-first", "nearest-last"] = "nearest-first"
-    facts: tuple[Fact, ...] = ("cwd", "date", "platform", "git")
-
-
-DEFAULTS = Settings()
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import files
+    from . import files, settings
 
-    return getattr(files, name)
+    return getattr(settings if name in settings.__all__ else files, name)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from . import DEFAULTS, Fact
+from .settings import DEFAULTS, Fact
 
 __all__ = ["ContextConfig"]
 

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from skillkit_markdown import FileError, read_inside
 
-from . import Settings
+from .settings import Settings
 
 __all__ = ["LeftOut", "Loaded", "Reader", "Reason", "Section", "load", "project_root"]
 

@@ -14,8 +14,8 @@ from skillkit_markdown import Folder, markdown_files
 
 from skillkit_core.settings.trust import Trust
 
-from . import DEFAULTS, Settings
 from .files import LeftOut, Loaded, Reader, Section, load, project_root
+from .settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from skillkit_core import Host

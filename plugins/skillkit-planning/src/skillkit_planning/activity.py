@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import SkillKitError, UsageError
 
-from . import ACTIVITY, activity_of
 from .plan_file import keep_plan, kept_text, plan_note, plan_path, settings_of
+from .state import ACTIVITY, activity_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host, Session

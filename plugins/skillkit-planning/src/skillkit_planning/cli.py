@@ -15,10 +15,10 @@ from skillkit_core.cli.sessions import latest_session
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import UsageError
 
-from . import ACTIVITY
 from .activity import CARRY_OUT, execute_in
 from .plan_file import current_plan, plan_path, plan_to_execute
 from .plugin import plan_hosts
+from .state import ACTIVITY
 
 if TYPE_CHECKING:
     from skillkit_core import Host

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from . import DEFAULTS
+from .state import DEFAULTS
 
 __all__ = ["PlanningConfig"]
 

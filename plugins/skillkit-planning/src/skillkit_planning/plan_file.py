@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import UsageError
 
-from . import ACTIVITY, DEFAULTS, Settings
+from .state import ACTIVITY, DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from skillkit_core import Host, Session

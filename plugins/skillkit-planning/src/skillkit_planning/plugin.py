@@ -9,7 +9,7 @@ from weakref import WeakSet
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, ContextProvider, Factory
 
-from . import ACTIVITY, activity_of
+from .state import ACTIVITY, activity_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host, ToolCallEventResult, TurnStartResult

@@ -9,7 +9,7 @@ from skillkit_commands import Edit, Prompt, SlashCommand
 
 from skillkit_core.cli.output import short_path
 
-from . import activity_of
+from .state import activity_of
 
 if TYPE_CHECKING:
     from skillkit_tui import Front

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from errno import ENOENT, ENOTDIR
 from functools import partial
 from io import FileIO
 from pathlib import Path
+from typing import TypeAlias
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError
@@ -64,6 +65,9 @@ def _put_name(directory: Path) -> None:
         sync_directory(directory)
 
 
+Rescue: TypeAlias = "Callable[[JsonlSession, str], JsonlSession]"
+
+
 class JsonlSession(SyncedSession):
     """A session in a file.
 
@@ -90,6 +94,7 @@ class JsonlSession(SyncedSession):
         disk: Disk | None = None,
         flush_interval: float = 1.0,
         foreign: str | None = None,
+        rescue: Rescue | None = None,
     ) -> None:
         syncs = disk.syncs(file, path.parent) if disk is not None and file is not None else None
         super().__init__(syncs, always=disk is not None and disk.policy == "always")
@@ -103,6 +108,7 @@ class JsonlSession(SyncedSession):
         self._lock = lock
         self._size = size
         self._disk = disk
+        self._rescue = rescue  # writes the session to another place
         self._unsynced = file is not None  # the header, or what was there: whoever wrote it may not have synced it
         self._closed = False
 
@@ -137,18 +143,16 @@ class JsonlSession(SyncedSession):
     def _check(self) -> None:
         """Go on elsewhere if the file is no longer where it was, or as it was written."""
         file = self._file
-        if file is None:
+        if file is None or self._rescue is None:
             return
         problem = changed(self._name, os.fstat(file.fileno()), self._size)
         if problem is None:
             return
-        from .store import rescue
-
-        self._elsewhere = rescue(self, problem)
+        self._elsewhere = elsewhere = self._rescue(self, problem)
         self._file = None
         self._let_go(file)
-        place = Path(str(self._elsewhere.location)).parent
-        raise moved(problem, self._elsewhere, known=place == Path(self._name).parent)
+        place = Path(str(elsewhere.location)).parent
+        raise moved(problem, elsewhere, known=place == Path(self._name).parent)
 
     def entries(self) -> Sequence[SessionEntry]:
         """All entries in the order they were written. The list is the session's own: read it, do not change it."""

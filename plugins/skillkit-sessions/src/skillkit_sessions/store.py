@@ -120,7 +120,7 @@ class JsonlStore(SessionStore):
     def _session(
         self, path: Path, header: SessionHeader, entries: list[SessionEntry], file: FileIO, lock: WriterLock, size: int
     ) -> JsonlSession:
-        how: dict[str, Any] = {"disk": self._disk, "flush_interval": self._flush_interval}
+        how: dict[str, Any] = {"disk": self._disk, "flush_interval": self._flush_interval, "rescue": rescue}
         session = JsonlSession(path, header, entries, file=file, lock=lock, size=size, **how)
         self._open.add(session)
         return session

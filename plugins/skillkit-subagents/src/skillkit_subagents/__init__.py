@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner
-
-    from .crew import Crew, Subagent, stop, subagents_of
+    from .crew import Subagent, stop, subagents_of
     from .definitions import AgentFile, agent_files
+    from .state import DEFAULTS, Settings
 
 __all__ = ["DEFAULTS", "AgentFile", "Settings", "Subagent", "agent_files", "stop", "subagents_of"]
-
-
-class Settings(NamedTuple):
-    """The values of the section ``subagents``, whose model describes them, for code that does without pydantic."""
-
-    depth: int = 2
-    parallel: int = 4
-    total: int = 50
-    turns: int | None = 50
-    tokens: int | None = None
-    cost: float | None = None
-    models: Sequence[str] | None = None
-    model_aliases: Mapping[str, str] = {}
-
-
-DEFAULTS = Settings()
-CREWS: WeakKeyDictionary[AgentRunner, Crew] = WeakKeyDictionary()
-"""The agents that each agent asked; none before the first is asked."""
-POLICIES: WeakKeyDictionary[AgentRunner, Mapping[str, Any]] = WeakKeyDictionary()
-"""What each agent may not do although the agent that asked it may: ``mode``, and rules that ``ask`` or ``deny``."""
-SANDBOXES: WeakKeyDictionary[AgentRunner, Sequence[str]] = WeakKeyDictionary()
-"""Names of the sandbox policies that hold each agent's tools, besides those that hold the tools of the agent that asked it."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import crew, definitions
+    from . import crew, definitions, state
 
-    return getattr(definitions if name in definitions.__all__ else crew, name)
+    return getattr(next(module for module in (state, definitions, crew) if name in module.__all__), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from . import DEFAULTS
+from .state import DEFAULTS
 
 __all__ = ["SubagentsConfig"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import AgentBusy, AgentError, RunAborted, SessionError, UnknownName, in_words
 
-from . import CREWS
+from .state import CREWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 from skillkit_core import SkillKitError, Tool
 
-from . import DEFAULTS, Settings
 from .definitions import AgentFile, agent_files, usable
+from .state import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
-from . import CREWS, POLICIES, SANDBOXES
+from .state import CREWS, POLICIES, SANDBOXES
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host

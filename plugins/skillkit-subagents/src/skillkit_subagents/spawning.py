@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import AgentConfig, AgentRunner, Limits, ToolError, ToolOutput, UserInterface
 from skillkit_core.errors import SkillKitError
 
-from . import POLICIES, SANDBOXES, Settings
 from .ceiling import allowed, unknown
 from .crew import Subagent, crew_of
 from .definitions import MODES, AgentFile, usable
 from .offering import settings_of
+from .state import POLICIES, SANDBOXES, Settings
 
 if TYPE_CHECKING:
     from skillkit_core import Answers, Survey

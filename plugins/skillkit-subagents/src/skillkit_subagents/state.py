@@ -1,0 +1,36 @@
+"""What is known of agents while nobody has asked one: the settings, and empty tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+
+    from .crew import Crew
+
+__all__ = ["CREWS", "DEFAULTS", "POLICIES", "SANDBOXES", "Settings"]
+
+
+class Settings(NamedTuple):
+    """The values of the section ``subagents``, whose model describes them, for code that does without pydantic."""
+
+    depth: int = 2
+    parallel: int = 4
+    total: int = 50
+    turns: int | None = 50
+    tokens: int | None = None
+    cost: float | None = None
+    models: Sequence[str] | None = None
+    model_aliases: Mapping[str, str] = {}
+
+
+DEFAULTS = Settings()
+CREWS: WeakKeyDictionary[AgentRunner, Crew] = WeakKeyDictionary()
+"""The agents that each agent asked; none before the first is asked."""
+POLICIES: WeakKeyDictionary[AgentRunner, Mapping[str, Any]] = WeakKeyDictionary()
+"""What each agent may not do although the agent that asked it may: ``mode``, and rules that ``ask`` or ``deny``."""
+SANDBOXES: WeakKeyDictionary[AgentRunner, Sequence[str]] = WeakKeyDictionary()
+"""Names of the sandbox policies that hold each agent's tools, besides those that hold the tools of the agent that asked it."""
