@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -9,6 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from skillkit_core import (
+    AgentConfig,
+    AgentRunner,
+    ApprovalDecision,
+    Approver,
+    BeforeAgentStartResult,
+    Host,
+    Tool,
+    ToolCall,
+    ToolCallEventResult,
+)
 
 DESK = """
 import asyncio, os, pathlib, signal, sys
@@ -84,3 +97,62 @@ def test_each_effect_of_a_driven_run_happens_once_over_two_kills(skillkit_home: 
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.strip() == ("completed did remove, did tell ['I begin.', 'did remove, did tell']")
     assert (tmp_path / "effects").read_text().split() == ["copy", "remove", "tell"]
+
+
+def test_a_driver_whose_tool_runs_an_agent_that_waits_goes_on_with_the_agents_answer(skillkit_home: Any) -> None:
+    """The run, its call and the agent in it wait together; each effect happens once (I21, I22)."""
+    ran: list[str] = []
+
+    async def act(args: Any, ctx: Any) -> str:
+        ran.append(args["what"])
+        return f"did {args['what']}"
+
+    schema = {"type": "object", "properties": {"what": {"type": "string"}}}
+    act_tool = Tool("act", "Act.", act, schema)
+
+    class Below:
+        async def drive(self, run: Any) -> None:
+            await run.call(ToolCall("", "act", {"what": "below"}))
+            (result,) = await run.call(ToolCall("", "act", {"what": "risky"}))
+            await run.say(result.text)
+
+    class Above:
+        async def drive(self, run: Any) -> None:
+            await run.call(ToolCall("", "act", {"what": "above"}))
+            (result,) = await run.call(ToolCall("", "nest", {}))
+            await run.say(f"{result.outcome}: {result.text}")
+
+    def begin(driver: Any) -> Any:
+        return lambda event: BeforeAgentStartResult(driver=driver)
+
+    def guard(event: Any) -> ToolCallEventResult | None:
+        return ToolCallEventResult(ask="Sure?") if event.args.get("what") == "risky" else None
+
+    async def nest(args: Any, ctx: Any) -> str:
+        waiting = ctx.below[0] if ctx.below else "new"
+        async with AgentRunner(AgentConfig(tools=(act_tool,)), session=waiting) as child:
+            child.events.on("before_agent_start", begin(Below()))
+            response = await (child.resume() if ctx.below else child.chat("below"))
+            return str(response.content)
+
+    class Later(Approver):
+        async def approve(self, request: Any) -> ApprovalDecision:
+            return ApprovalDecision("defer")
+
+    async def main() -> None:
+        config = AgentConfig(tools=(act_tool, Tool("nest", "Nest.", nest, suspends=True)), approver=Later())
+        session = "new"
+        for step in ("begin", "finish"):
+            async with AgentRunner(config, host=Host(cwd=skillkit_home.cwd), session=session) as agent:
+                session = str(agent.session_id)
+                agent.events.on("before_agent_start", begin(Above()))
+                agent.events.on("before_tool_call", guard, phase="guard")
+                if step == "begin":
+                    assert (await agent.chat("go")).outcome == "suspended"
+                    assert ran == ["above", "below"]
+                else:
+                    waits = [inner.id for call in agent.suspension.calls for inner in call.inner]
+                    response = await agent.resume(dict.fromkeys(waits, "allow"))
+                    assert response.content == "ok: did risky" and ran == ["above", "below", "risky"]
+
+    asyncio.run(main())
