@@ -32,7 +32,7 @@ BROUGHT = {
 OURS = [
     "skillkit-core", "skillkit-bash", "skillkit-bundled", "skillkit-chat", "skillkit-commands", "skillkit-frontend",
     "skillkit-live", "skillkit-markdown", "skillkit-offline", "skillkit-process", "skillkit-sessions", "skillkit-skills",
-    "skillkit-transport",
+    "skillkit-skill-packages", "skillkit-skill-tools",    "skillkit-transport",
 ]  # fmt: skip
 SECONDS = 300
 

@@ -24,5 +24,5 @@ def test_no_line_of_a_group_of_commands_is_cut(skillkit_home):
     lines = {}
     for entry in host.commands.entries():
         lines |= described(load_object(entry.item.target), (entry.name,))
-    assert ("sessions", "list") in lines and ("skills", "check") in lines
+    assert ("sessions", "list") in lines and ("skills", "show") in lines
     assert {path: line for path, line in lines.items() if line.endswith("...") or not line} == {}

@@ -80,6 +80,15 @@ class PlainHost:
     notes: list[str] = field(default_factory=list)
     kinds: tuple[str, ...] = ()
 
+    def registry(self, kind: str) -> Registry[Any]:
+        """The commands of the authors' tools."""
+        from skillkit_skill_tools import plugin
+
+        assert kind == "skill_commands"
+        found: Registry[Any] = Registry()
+        plugin.register_skill_commands(lambda command: found.register(command.name, command))
+        return found
+
     def impls(self, hook: str) -> list[Any]:
         return []
 

@@ -11,7 +11,7 @@ import pytest
 import skillkit_bash.plugin
 import skillkit_skills.plugin
 from skillkit_skills import Request, gate
-from skillkit_skills.listing import listing
+from skillkit_skills.listed import listing
 
 from skillkit_core import AgentConfig, AgentRunner, hookimpl, hookspec
 from skillkit_core.skills import Skill

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from skillkit_skills.fixing import repair_of
+from skillkit_skill_tools.repairs import repair_of
 from skillkit_skills.loader import SkillFolderLoader
 from skillkit_skills.reader import read
 from skillkit_skills.settings import HOSTS

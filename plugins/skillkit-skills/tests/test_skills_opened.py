@@ -283,7 +283,7 @@ def test_every_key_of_a_skill_is_read_or_said_to_have_no_effect():
     import ast
 
     import skillkit_skills
-    from skillkit_skills.effects import INFORMATION, NO_EFFECT
+    from skillkit_skill_tools.no_effect import INFORMATION, NO_EFFECT
 
     from skillkit_core.skills import Skill
 

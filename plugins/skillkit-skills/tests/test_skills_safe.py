@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
+from skillkit_skill_packages.text_scan import RULES, findings
 from skillkit_skills.arguments import ArgumentError, coerce
-from skillkit_skills.audit import RULES, findings
 
 from skillkit_core.skills import ActionArg
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from skillkit_skill_packages.digest import files_digest
 from skillkit_skills.actiondef import ActionError, read_actions, read_args
 from skillkit_skills.actions import OUTPUT_CAP, build_argv, interpret
 from skillkit_skills.arguments import ArgumentError, coerce
 from skillkit_skills.catalogue import render_catalogue
-from skillkit_skills.digest import files_digest
 from skillkit_skills.eligibility import Surroundings, look_up, reasons
 from skillkit_skills.fields import tokens
 from skillkit_skills.gates import Request, gate
@@ -238,14 +238,14 @@ def test_a_runtimes_own_note_about_cut_output_is_no_json():
 
 
 def test_scan(table):
-    from skillkit_skills.audit import findings
+    from skillkit_skill_packages.text_scan import findings
 
     for case in table("scan"):
         assert sorted(findings(case["text"])) == sorted(case["findings"]), case["id"]
 
 
 def test_the_audit_of_hostile_skills_names_what_they_do(shared):
-    from skillkit_skills.audit import audit
+    from skillkit_skill_packages import scan_text
     from skillkit_skills.loader import SkillFolderLoader
 
     from skillkit_core.contracts.skill_loader import SkillSource
@@ -257,4 +257,4 @@ def test_the_audit_of_hostile_skills_names_what_they_do(shared):
     }
     for name, codes in wanted.items():
         found = SkillFolderLoader().load(SkillSource("x", "user", shared / "skills_quirky" / name))
-        assert {p.code for p in audit(found.skills[0])} == codes, name
+        assert {p.code for p in scan_text(found.skills[0])} == codes, name

@@ -10,67 +10,109 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .actions import ActionResult as ActionResult, run_action as run_action
+    from .actions import ActionResult as ActionResult, remember_secrets as remember_secrets, run_action as run_action
     from .activation import skill_content as skill_content
     from .catalogue import render_catalogue as render_catalogue
-    from .digest import files_digest as files_digest
+    from .cli.data import problem_data as problem_data
+    from .cli.printing import print_problems as print_problems
     from .eligibility import reasons as reasons
     from .explaining import Explanation as Explanation, Near as Near
     from .gates import Request as Request, gate as gate
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
-    from .listing import listing as listing
+    from .last_good import KEPT as KEPT
+    from .lines import located as located
+    from .listed import Listed as Listed, Verdict as Verdict, explain as explain, listing as listing
     from .loader import SkillFolderLoader as SkillFolderLoader
-    from .offers import skill_tools as skill_tools, skills_of as skills_of
+    from .offers import ACTIVATE as ACTIVATE, skill_tools as skill_tools, skills_of as skills_of
+    from .opening import commands_in as commands_in, dynamic_policy as dynamic_policy, overrides_of as overrides_of
+    from .patterns import pattern_problem as pattern_problem
     from .preapproval import pre_approved as pre_approved
     from .reader import parse as parse, read as read
+    from .scanner import FILE as FILE, scan as scan, skill_file as skill_file
+    from .skill_hooks import hook_lines as hook_lines
+    from .sources import places as places
     from .substitution import split_args as split_args, substitute as substitute
     from .words import WordIndex as WordIndex
 
 _WHERE = {
+    "ACTIVATE": "offers",
     "ActionResult": "actions",
-    "run_action": "actions",
-    "skill_content": "activation",
-    "render_catalogue": "catalogue",
-    "files_digest": "digest",
-    "reasons": "eligibility",
     "Explanation": "explaining",
+    "FILE": "scanner",
     "Found": "index",
+    "KEPT": "last_good",
+    "Listed": "listed",
     "Near": "explaining",
-    "SkillIndex": "index",
-    "index_of": "index",
     "Request": "gates",
-    "gate": "gates",
-    "listing": "listing",
     "SkillFolderLoader": "loader",
+    "SkillIndex": "index",
+    "Verdict": "listed",
+    "WordIndex": "words",
+    "commands_in": "opening",
+    "dynamic_policy": "opening",
+    "explain": "listed",
+    "gate": "gates",
+    "hook_lines": "skill_hooks",
+    "index_of": "index",
+    "listing": "listed",
+    "located": "lines",
+    "overrides_of": "opening",
+    "parse": "reader",
+    "pattern_problem": "patterns",
+    "places": "sources",
+    "pre_approved": "preapproval",
+    "print_problems": "cli.printing",
+    "problem_data": "cli.data",
+    "read": "reader",
+    "reasons": "eligibility",
+    "remember_secrets": "actions",
+    "render_catalogue": "catalogue",
+    "run_action": "actions",
+    "scan": "scanner",
+    "skill_content": "activation",
+    "skill_file": "scanner",
     "skill_tools": "offers",
     "skills_of": "offers",
-    "pre_approved": "preapproval",
-    "parse": "reader",
-    "read": "reader",
     "split_args": "substitution",
     "substitute": "substitution",
-    "WordIndex": "words",
 }
 __all__ = [
+    "ACTIVATE",
+    "FILE",
+    "KEPT",
     "ActionResult",
     "Explanation",
     "Found",
+    "Listed",
     "Near",
     "Request",
     "SkillFolderLoader",
     "SkillIndex",
+    "Verdict",
     "WordIndex",
-    "files_digest",
+    "commands_in",
+    "dynamic_policy",
+    "explain",
     "gate",
+    "hook_lines",
     "index_of",
     "listing",
+    "located",
+    "overrides_of",
     "parse",
+    "pattern_problem",
+    "places",
     "pre_approved",
+    "print_problems",
+    "problem_data",
     "read",
     "reasons",
+    "remember_secrets",
     "render_catalogue",
     "run_action",
+    "scan",
     "skill_content",
+    "skill_file",
     "skill_tools",
     "skills_of",
     "split_args",

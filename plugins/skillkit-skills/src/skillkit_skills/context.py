@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .guard import forbidden_by
-from .listing import explain
+from .listed import explain
 from .offers import ACTIVATE, Offer, request_of, skills_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .index import index_of
-from .listing import explain, listing
+from .listed import explain, listing
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from skillkit_core.skills import Skill
@@ -13,7 +13,7 @@ from skillkit_core.skills import Skill
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["Request", "closed", "filters", "gate", "gated"]
+__all__ = ["Request", "closed", "filters", "gate", "gated", "matches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,31 @@ def _needs_editor(skill: Skill) -> bool:
 def _on_path(skill: Skill, request: Request) -> bool:
     if not skill.paths:
         return False
-    from .globs import matches  # few skills have patterns of paths
-
     return any(matches(pattern, file) for pattern in skill.paths for file in request.files)
 
 
 def _named(skill: Skill, request: Request) -> bool:
     query = request.query.casefold()
     return any(re.search(rf"(?<!\w){re.escape(k.casefold())}(?!\w)", query) for k in skill.keywords)
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    out, i = "", 0
+    while i < len(pattern):
+        if pattern.startswith("**/", i):
+            out, i = out + "(?:[^/]+/)*", i + 3
+        elif pattern.startswith("**", i):
+            out, i = out + ".*", i + 2
+        else:
+            out += {"*": "[^/]*", "?": "[^/]"}.get(pattern[i], re.escape(pattern[i]))
+            i += 1
+    return re.compile(out + r"\Z", re.S)
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether ``path``, with forward slashes, matches all of ``pattern``.
+
+    ``**`` is any number of folders, ``*`` and ``?`` stay inside one name.
+    """
+    return _compiled(pattern).match(path) is not None

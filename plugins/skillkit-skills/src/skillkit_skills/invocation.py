@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillkit_core.events.results import UNSET, BeforeAgentStartResult, Handled, InputResult, Transform
 
 from .gates import Request, closed
-from .listing import listing
+from .listed import listing
 from .offers import skills_of
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -14,7 +13,6 @@ from skillkit_core.settings.documents import open_regular
 from skillkit_core.skills import SkillProblem
 
 from .actiondef import ActionError, read_actions, read_args
-from .audit import findings
 from .fields import NAMESPACES
 from .scanner import skill_file
 
@@ -125,8 +123,6 @@ class _Skill:
         """A line of the skill's file itself."""
         whole = self.lines.keys
         found: KeyLine | None
-        if bare.startswith("scan-"):
-            return self._in_text(bare.removeprefix("scan-"))
         if (line := self.lines.of_code(f"{bare}:{detail}")) is not None:
             return line
         if bare == "no-effect":
@@ -180,20 +176,6 @@ class _Skill:
                     keys = [m for inner in mark.walk() for key, m in inner.pairs if key == detail]
                     return file, (keys[0] if keys else mark).line
             return file, actions.line
-        return None
-
-    # --- the file as text --------------------------------------------------------------------------------------------
-
-    def _in_text(self, rule: str) -> int | None:
-        """The first line that breaks a rule of the audit by itself, else the first of the paragraph that does."""
-        found = self.lines.keys.find("description")
-        if found is not None and rule in findings(str(found.value or "")):
-            return found.line
-        line = self.lines.body_line
-        for part in re.split(r"(\n\s*\n)", self.lines.body):
-            if rule in findings(part):
-                return line + next((i for i, one in enumerate(part.split("\n")) if rule in findings(one)), 0)
-            line += part.count("\n")
         return None
 
 

@@ -22,7 +22,7 @@ from .activation import has_body
 from .catalogue import render_catalogue
 from .eligibility import surroundings_of
 from .gates import Request, closed, filters, gated
-from .listing import Listed, listing
+from .listed import Listed, listing
 from .settings import settings_of
 
 if TYPE_CHECKING:
@@ -416,8 +416,7 @@ def activated_by(message: Any) -> str | None:
 
 def _runner(host: Host, skill: Skill, action: SkillAction) -> Callable[..., Any]:
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
-        from .actions import run_action
-        from .outputs import tool_output
+        from .actions import run_action, tool_output
 
         result = await run_action(
             host,

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["PatternError", "found", "problem_of"]
+__all__ = ["PatternError", "found", "pattern_problem"]
 
 _MEMORY = 8 << 20
 
@@ -24,7 +24,7 @@ def found(pattern: str, text: str) -> bool:
     return _compiled(pattern).search(text) is not None
 
 
-def problem_of(pattern: str) -> str | None:
+def pattern_problem(pattern: str) -> str | None:
     """Return why a pattern cannot be matched, or ``None``."""
     try:
         _compiled(pattern)

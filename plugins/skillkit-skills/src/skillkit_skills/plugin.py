@@ -96,15 +96,13 @@ def register_context_providers(register: Callable[[ContextProvider], None]) -> N
 @hookimpl
 def register_commands(register: Callable[[Command], None]) -> None:
     """``skillkit skills``."""
-    register(Command("skills", "skillkit_skills.cli.commands:skills", "List, show, check, install and update skills."))
-
-
-@hookimpl
-def register_skill_commands(register: Callable[[Command], None]) -> None:
-    """``skillkit skills test``, and the commands about packages of skills."""
-    register(Command("test", "skillkit_skills.cli.testing:test", "Run the tests of skills."))
-    for name in ("install", "outdated", "remove", "update", "verify"):
-        register(Command(name, f"skillkit_skills.packages.commands:{name}", "Work with packages of skills."))
+    register(
+        Command(
+            "skills",
+            "skillkit_skills.cli.commands:skills",
+            "List, show, check, install and update skills.",
+        )
+    )
 
 
 @hookimpl

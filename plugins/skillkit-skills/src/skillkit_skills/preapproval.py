@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from .globs import matches
+from .gates import matches
 
 __all__ = ["disallowed", "in_our_words", "pre_approved", "simple_commands", "single_rules"]
 

@@ -13,7 +13,7 @@ from skillkit_commands import Prompt, SlashCommand
 from skillkit_core.errors import UsageError
 
 from .cli.printing import safe
-from .listing import Listed, listing
+from .listed import Listed, listing
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, UserInterface

@@ -1,22 +1,15 @@
-"""``skillkit skills list``, ``show``, ``why`` and ``check``."""
+"""``skillkit skills list``, ``show`` and ``why``, and the group to which other plugins add commands."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
-from skillkit_core.contracts.skill_loader import SkillSource
 from skillkit_core.descriptors import load_object
-from skillkit_core.errors import UsageError
-from skillkit_core.skills import Skill, SkillProblem
 
-from ..listing import Listed, explain, listing
-from ..loader import SkillFolderLoader
-from ..scanner import scan
+from ..listed import Listed, explain, listing
 from ..settings import settings_of
 from ..sources import untrusted_folders
 from .printing import print_problems, print_skill, print_table, safe
@@ -174,94 +167,3 @@ def show(ctx: click.Context, name: str, as_json: bool) -> None:
     print_skill(row)
     if skill.body:
         echo(f"\n{safe(skill.body)}")
-
-
-@skills.command()
-@click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option("--strict", is_flag=True, help="Warnings count as errors.")
-@click.option(
-    "--fix", is_flag=True, help="Write files as they are read: quotes, closing lines, encodings, names. Needs PATH."
-)
-@click.option("--dry-run", is_flag=True, help="With --fix: show the changes, and write nothing.")
-@json_option
-@click.pass_context
-def check(ctx: click.Context, path: Path | None, strict: bool, fix: bool, dry_run: bool, as_json: bool) -> None:
-    """Say what is wrong with skills. They are those below PATH, or all that are installed.
-
-    Includes a look at their texts for what attacks look like (codes that begin with scan-); it finds hints, not proof.
-
-    --fix shows each change, writes it, and keeps the file as it was beside it (SKILL.md.orig). A file is changed only
-    where every remark that goes away leaves name, description, all other keys and body as they are read today.
-
-    Exit status 1: there is an error (with --strict also a warning).
-    """
-    from ..audit import audit
-    from ..effects import without_effect
-    from ..lines import located
-
-    if (fix and path is None) or (dry_run and not fix):
-        said = "--dry-run belongs to --fix" if dry_run and not fix else "--fix needs a PATH"
-        raise UsageError(said, hint="skillkit skills check --fix [--dry-run] PATH")
-    if fix and path is not None:
-        _fix(path, dry_run)
-    loaded, problems = _below(path) if path is not None else _installed(_host(ctx))
-    host = _host(ctx) if path is None else None
-    found = [replace(s, problems=tuple(located([*s.problems, *without_effect(s, host), *audit(s)]))) for s in loaded]
-    problems = located(problems)
-    bad = ("error", "warning") if strict else ("error",)
-    every = [*problems, *(p for s in found for p in s.problems)]
-    ok = not any(p.severity in bad for p in every)
-    if as_json:
-        from .data import problem_data
-
-        rows = [
-            {"name": s.name, "path": str(s.path) if s.path else None, "problems": [problem_data(p) for p in s.problems]}
-            for s in found
-        ]
-        print_json({"ok": ok, "skills": rows, "problems": [problem_data(p) for p in problems]})
-    else:
-        _print_check(found, problems)
-    if not ok:
-        ctx.exit(1)
-
-
-def _fix(path: Path, dry_run: bool) -> None:
-    """Repair what can be repaired safely, and show it; on stderr, so that --json stays JSON."""
-    from ..fixing import repair_of
-
-    for skill in _below(path)[0]:
-        if (repair := repair_of(skill)) is None:
-            continue
-        done = "would mend" if dry_run else "mended"
-        kept = "" if dry_run else f" (as it was: {repair.write()})"
-        echo(f"{done} {repair.path}: {', '.join(repair.codes)}{kept}", err=True)
-        if repair.diff:
-            echo(safe(repair.diff), err=True)
-
-
-def _installed(host: Host) -> tuple[list[Skill], list[SkillProblem]]:
-    return [r.skill for r in listing(host)], [p for _, p in host.skill_problems]
-
-
-def _below(path: Path) -> tuple[list[Skill], list[SkillProblem]]:
-    if path.is_file() and path.name.lower() != "skill.md":
-        raise UsageError("is no SKILL.md", where=str(path), hint="name a SKILL.md, its folder, or one above it")
-    folder = path.parent if path.is_file() else path
-    found = SkillFolderLoader().load(SkillSource("check", "extra", folder))
-    if not found.skills and not found.problems and not scan(str(folder)).skills:
-        return [], [SkillProblem("no-skill", "there is no folder with a SKILL.md here", "error", str(folder))]
-    return list(found.skills), list(found.problems)
-
-
-def _print_check(found: list[Skill], problems: list[SkillProblem]) -> None:
-    clean = 0
-    for skill in found:
-        if not skill.problems:
-            clean += 1
-            continue
-        echo(safe(f"{skill.name} ({skill.path})" if skill.path is not None else skill.name))
-        print_problems(skill.problems, folder=skill.path)
-    if problems:
-        echo("Places that gave no skill:")
-        print_problems(problems, limit=len(problems))
-    echo(f"{len(found)} skill{'' if len(found) == 1 else 's'}, {clean} without a remark.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from skillkit_core.skills import SkillAction, SkillProblem
 
-from ..listing import Listed
+from ..listed import Listed
 
 __all__ = ["problem_data", "row_data", "skill_data"]
 

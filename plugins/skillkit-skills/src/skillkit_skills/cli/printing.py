@@ -10,7 +10,7 @@ from typing import Any
 from skillkit_core.cli.output import echo, escaped, fields, printable, style, table
 from skillkit_core.skills import SkillAction, SkillProblem
 
-from ..listing import Listed
+from ..listed import Listed
 from ..scanner import FILE
 
 __all__ = ["print_problems", "print_skill", "print_table", "safe"]

@@ -1,0 +1,38 @@
+"""Packages of skills: found, looked at, installed with a lock, and the scan for what attacks look like.
+
+Public names are imported when they are first used (PEP 562), so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .digest import files_digest as files_digest
+    from .text_scan import RULES as RULES, findings as findings, scan_text as scan_text
+
+_WHERE = {
+    "RULES": "text_scan",
+    "files_digest": "digest",
+    "findings": "text_scan",
+    "scan_text": "text_scan",
+}
+__all__ = [
+    "RULES",
+    "files_digest",
+    "findings",
+    "scan_text",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    globals()[name] = found
+    return found

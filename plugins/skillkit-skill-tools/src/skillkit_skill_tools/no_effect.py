@@ -1,0 +1,65 @@
+"""Keys of a skill that have no effect on this host: they are said, so that nobody relies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from skillkit_core.skills import Skill, SkillProblem
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["INFORMATION", "NO_EFFECT", "without_effect"]
+
+INFORMATION = frozenset(("compatibility", "display_name", "license", "metadata", "tags", "version"))
+"""Fields that are shown and searched, and change nothing."""
+
+NO_EFFECT = {
+    "agent": "no plugin here offers agents for skills: the skill runs with the agent that uses it",
+    "context_loader": "no plugin here loads context",
+    "domains": "no plugin here routes by domains",
+    "intents": "no plugin here routes by intents",
+    "override_continuity": "no plugin here keeps a conversation with one skill",
+    "permissions": "they are shown, and nothing enforces them: guards decide about each call",
+    "subgraphs": "no plugin here runs sub-graphs",
+    "supports_hitl": "what is asked is said by confirm, here and in actions",
+    "system_prompt": "no engine here wants a prompt of its own: the body is used",
+    "tool_packs": "no plugin here brings packs of tools",
+}
+"""Fields that nothing reads, each with the reason."""
+
+_HOOKS = ("PreToolUse",)
+_DEFAULTS = {field.name: getattr(Skill(name="x"), field.name) for field in fields(Skill)}
+
+
+def without_effect(skill: Skill, host: Host | None = None) -> Iterator[SkillProblem]:
+    """Yield a remark for each key of a skill that has no effect; ``host``: also those whose value means nothing there."""
+    path = str(skill.path / "SKILL.md") if skill.path is not None else None
+    for key, why in (*_said(skill), *(_of_host(skill, host) if host is not None else ())):
+        yield SkillProblem(f"no-effect:{key}", f"{key} has no effect: {why}", "info", path)
+
+
+def _said(skill: Skill) -> Iterator[tuple[str, str]]:
+    for name, why in NO_EFFECT.items():
+        if getattr(skill, name) != _DEFAULTS[name]:
+            yield name, why
+    if skill.effort is not None and skill.context != "fork":
+        yield "effort", "only a run of its own (context: fork) can think harder or less"
+    for event in skill.hooks:
+        if event not in _HOOKS:
+            yield f"hooks.{event}", f"known are {', '.join(_HOOKS)}"
+    for key in ("tools", "mcp"):
+        if getattr(skill.requires, key):
+            yield f"requires.{key}", "nobody knows before a run which there are"
+
+
+def _of_host(skill: Skill, host: Host) -> Iterator[tuple[str, str]]:
+    from skillkit_skills import commands_in, dynamic_policy, overrides_of
+
+    for problem in overrides_of(host, skill).problems:
+        key, _, why = problem.partition(" ")
+        yield key.rstrip(":"), why
+    if commands_in(skill) and dynamic_policy(host, skill) == "deny":
+        yield "!`command`", "commands in the text of this skill do not run here, a model reads them as text"
