@@ -22,8 +22,7 @@ CORE = Path(skillkit_core.__file__).parent
 ROOT = Path(__file__).resolve().parents[3]
 
 # Imports past the front door that are still there, by package. A figure only goes down; a package without any goes out.
-LEFT = {
-}
+LEFT = {}
 
 
 class Import(NamedTuple):
