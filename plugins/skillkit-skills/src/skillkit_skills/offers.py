@@ -107,7 +107,7 @@ def _reads(host: Host) -> bool:
 
 def skill_file_tool(host: Host, active: Collection[str]) -> Tool:
     """The tool ``skill_file``, for hosts without the plugin ``files``."""
-    from .skill_file import PARAMETERS, read_skill_file
+    from .file_tool import PARAMETERS, read_skill_file
 
     return Tool(
         "skill_file",

@@ -76,7 +76,7 @@ def sources(host: Host) -> Iterator[SkillSource]:
             if (folder := home / place).is_dir():
                 yield _source(f"user:{other}" + (f"-{n + 1}" if n else ""), "user", folder, other)
     taken: set[str] = set()
-    if "claude" in settings_of(host).hosts:
+    if "claude" in settings_of(host).hosts and (home / ".claude/plugins/installed_plugins.json").is_file():
         from .claude_plugins import installed
 
         for plugin, folder in installed(host, home / ".claude"):
