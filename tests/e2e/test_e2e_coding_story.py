@@ -129,7 +129,7 @@ def comparable(events):
 
 def settled(value):
     if isinstance(value, dict):
-        left_out = CHANGES_WITH_THE_CLOCK | CHANGES_WITH_THE_RUN | ({"n"} if "stream" in value else set())
+        left_out = CHANGES_WITH_THE_CLOCK | CHANGES_WITH_THE_RUN | {"origin"} | ({"n"} if "stream" in value else set())
         return {key: settled(inner) for key, inner in value.items() if key not in left_out}
     if isinstance(value, list):
         return [settled(inner) for inner in value]

@@ -6,6 +6,7 @@ import os
 import pytest
 from skillkit_chat.client import RpcClient, RpcError
 from skillkit_commands import SlashCommands
+from skillkit_frontend import Books
 from skillkit_sandbox.box import BubblewrapBackend
 from skillkit_sandbox_attacks import pass_as_an_ordinary_user
 from skillkit_testkit import Call as WireCall, Reply as Wire
@@ -82,7 +83,7 @@ async def typed(agent, line):
 
 
 def shown(agent):
-    return Status(agent).draw("INSERT", "", 200)[1].plain
+    return Status(Books(agent)).draw("INSERT", "", 200)[1].plain
 
 
 def last(agent):
@@ -258,7 +259,6 @@ async def test_the_key_n_switches_it_in_the_terminal_ui(agent_with, llm_server):
     async with agent:
         await agent.open()
         ui = TerminalUI(agent, kept=False, theme="dark")
-        agent.configure(approver=ui.person, ui=ui.person)
         async with asyncio.timeout(60), ui.run_test(size=(120, 24)) as pilot:
 
             async def leads_to(text):

@@ -1,5 +1,6 @@
 """The status line of the terminal UI shows the activity that planning knows and the network that the sandbox knows."""
 
+from skillkit_frontend import Books
 from skillkit_planning.activity import begin_planning, leave_planning
 from skillkit_tui.status import Status
 
@@ -18,9 +19,9 @@ async def test_the_status_line_tells_activity_and_network(skillkit_home):
             await agent.open()
             if plans:
                 await begin_planning(agent)
-            line = Status(agent).draw("INSERT", "", 200)[1].plain
+            line = Status(Books(agent)).draw("INSERT", "", 200)[1].plain
             await leave_planning(agent)
-            again = Status(agent).draw("INSERT", "", 200)[1].plain
+            again = Status(Books(agent)).draw("INSERT", "", 200)[1].plain
             assert agent.host.problems == []
         await agent.host.aclose()
         return line, again
