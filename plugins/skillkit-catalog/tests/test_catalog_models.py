@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import skillkit_catalog.plugin
 from pydantic import ValidationError
-from skillkit_catalog.catalog import builtin, definitions, find, own_model, providers
+from skillkit_catalog.catalog import builtin, find, providers
 from skillkit_catalog.config import CatalogConfig, ModelEntry
+from skillkit_catalog.configured import definitions, own_model
 from skillkit_catalog.notices import unknown_facts
 
 from skillkit_core import (

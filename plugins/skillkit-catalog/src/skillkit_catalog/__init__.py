@@ -6,7 +6,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_WHERE = {"CatalogConfig": "config", "builtin": "catalog", "definitions": "catalog", "providers": "catalog"}
+_WHERE = {"CatalogConfig": "config", "builtin": "catalog", "definitions": "configured", "providers": "catalog"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The model definitions: those of ``models.json``, what ``models refresh`` has kept, and what the configuration says.
+"""The model definitions: those of ``models.json``, and what ``models refresh`` has kept.
 
 The data are JSON because that loads nearly a hundred times faster than YAML, diffs line by line (one model, one line) and
 can be read by other programs. A cache price that is missing there counts as the input price, so that a cost is never shown
@@ -12,26 +12,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillkit_core.errors import SkillKitError
-from skillkit_core.frozen import thaw
 from skillkit_core.models import ModelCost, ModelDefinition
-
-if TYPE_CHECKING:
-    from .config import CatalogConfig, Override
 
 __all__ = [
     "ProviderFacts",
-    "aliased",
     "builtin",
     "definition",
-    "definitions",
     "find",
     "modalities",
     "named",
     "overlay_path",
-    "own_model",
     "providers",
     "refreshed",
 ]
@@ -131,27 +124,6 @@ def named(models: Iterable[ModelDefinition], name: str) -> ModelDefinition | Non
     return next((m for m in all_ if name == m.id), None) or next((m for m in all_ if name in m.aliases), None)
 
 
-def definitions(config: CatalogConfig | None, overlay: Mapping[str, Any] | None = None) -> list[ModelDefinition]:
-    """Every model that this plugin offers: the built-in ones, refreshed and overridden, and the user's own.
-
-    ``overlay``: what ``models refresh`` has kept, ``provider/id`` to the facts that are newer than the built-in ones.
-    """
-    found = {(m.provider, m.id): m for m in refreshed(overlay or {})}
-    if config is not None:
-        for name, change in config.overrides.items():
-            model = find(name)
-            if model is not None:
-                key = model.provider, model.id
-                found[key] = _changed(found[key], change)
-        found |= {(m.provider, m.id): m for m in _own(config)}
-        for alias, target in config.aliases.items():
-            model = named(found.values(), _followed(config.aliases, target))
-            if model is not None:
-                key = model.provider, model.id
-                found[key] = replace(found[key], aliases=(*found[key].aliases, alias))
-    return list(found.values())
-
-
 def overlay_path(data_dir: Path) -> Path:
     """The file that ``models refresh`` keeps: ``{"models": {"provider/id": facts}}``.
 
@@ -180,44 +152,3 @@ def refreshed(overlay: Mapping[str, Any]) -> list[ModelDefinition]:
     except (AttributeError, KeyError, TypeError, SkillKitError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
     return list(found.values())
-
-
-def aliased(config: CatalogConfig | None, name: str) -> str | None:
-    """The model name that the user's alias ``name`` means, or ``None``."""
-    return None if config is None or name not in config.aliases else _followed(config.aliases, name)
-
-
-def _followed(aliases: Mapping[str, str], name: str) -> str:
-    while name in aliases:  # the configuration refuses loops
-        name = aliases[name]
-    return name
-
-
-def own_model(config: CatalogConfig | None, name: str, provider: str | None) -> ModelDefinition | None:
-    """The user's own model called ``name`` (of ``provider``), or ``None``."""
-    if config is None or not config.models:
-        return None
-    for model in _own(config):
-        names = {model.id, *model.aliases}
-        full = {f"{model.provider}/{n}" for n in names}
-        if name in full or (name in names and provider in (None, model.provider)):
-            return model
-    return None
-
-
-def _own(config: CatalogConfig) -> list[ModelDefinition]:
-    return [definition(entry.model_dump(exclude_none=True)) for entry in config.models]
-
-
-def _changed(model: ModelDefinition, change: Override) -> ModelDefinition:
-    given = change.model_dump(exclude_unset=True)
-    ends = given.pop("deprecated", None)
-    if "cost" in given:
-        given["cost"] = cost_of(given["cost"])
-    if "options" in given:
-        given["options"] = {**thaw(model.options), **given["options"]}
-    if ends is not None:
-        given["options"] = {**thaw(model.options), **given.get("options", {}), "deprecated": ends}
-    if "capabilities" in given:
-        given["reasoning"] = given.get("reasoning", "reasoning" in given["capabilities"])
-    return replace(model, **given)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 @hookimpl
 def register_models(register: Callable[[ModelDefinition], None], host: Host) -> None:
     """Offer the built-in models, refreshed and corrected by the configuration, and the user's own."""
-    from .catalog import definitions, overlay_path
+    from .catalog import overlay_path
+    from .configured import definitions
 
     overlay: dict[str, dict[str, Any]] = {}
     path = overlay_path(host.data_dir)
@@ -33,7 +34,7 @@ def register_models(register: Callable[[ModelDefinition], None], host: Host) -> 
 @hookimpl
 def resolve_model(name: str, provider: str | None, host: Host) -> ModelDefinition | None:
     """A name that the user gave to a model, or a model of the user, wins over what another plugin brings."""
-    from .catalog import aliased, own_model
+    from .configured import aliased, own_model
 
     section = host.config.section("catalog", None)
     if (target := aliased(section, name)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from skillkit_transport import MOST_BYTES, Interrupted, SSEDecoder, Watch, decode, too_long
 
@@ -17,7 +17,7 @@ from .errors import protocol_error
 if TYPE_CHECKING:
     import httpx2
 
-    from .wire import OpenAIWire
+    from .failures import Failures
 
 __all__ = ["Reader"]
 
@@ -29,6 +29,27 @@ _KEEP_ALIVE = ("ping", "keepalive", "keep-alive", "heartbeat")
 _HEAD = 4_096  # bytes that are kept of an answer until it turns out to be one
 
 
+class Wire(Protocol):
+    """What a reader asks of its adapter, which keeps in ``acc`` what it has read of the answer."""
+
+    api: ClassVar[str]
+    provider: str
+    idle_timeout: float | None
+    failures: Failures
+
+    def convert(self, payload: Any, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
+        """The events of a parsed ``data:`` object."""
+
+    def whole(self, payload: Any, acc: Any) -> tuple[Iterable[StreamEvent], Any]:
+        """The events of a body that was not streamed."""
+
+    def end(self, acc: Any, marked: bool) -> tuple[Iterable[StreamEvent], Any]:
+        """The events of the end; ``marked``: the server said that it is one."""
+
+    def broken(self, acc: Any, error: ProviderError) -> StreamEvent:
+        """The terminal event of an answer that a failure cut short."""
+
+
 class Reader:
     """The events of one answer.
 
@@ -38,7 +59,7 @@ class Reader:
         streamed: a stream was asked for; a body whose type says neither is taken for what was asked.
     """
 
-    def __init__(self, wire: OpenAIWire, response: httpx2.Response, watch: Watch, streamed: bool) -> None:
+    def __init__(self, wire: Wire, response: httpx2.Response, watch: Watch, streamed: bool) -> None:
         from skillkit_transport import Body
 
         self._wire = wire
