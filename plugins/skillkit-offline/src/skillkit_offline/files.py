@@ -9,7 +9,7 @@ from .request import Kind, visible
 from .words import FUNCTION, normal, word_set
 
 if TYPE_CHECKING:
-    from .filling import Filling
+    from .work import Filling
 
 __all__ = ["fill_files"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,17 +13,15 @@ from skillkit_core.tools import Tool
 
 from .descriptors import Argument, Phrase, Words, arguments_of, examples_of, words_of
 from .files import fill_files
-from .request import Kind, Request, parse, tokens, visible
-from .values import IllTyped, typed
-from .words import EMPTY, normal, split_words, stem
+from .request import Kind, parse, tokens, visible
+from .words import normal, split_words, stem
+from .work import Filling, Span
 from .workspace import Workspace
 
 __all__ = ["Filled", "Filling", "content", "fill"]
 
 _FILLER = frozenset({"of", "to", "is", "at", "as", "the", "a", "an", "named", "called", "=", ":", "be"})
 _NEGATION = frozenset({"not", "no", "without", "don't", "dont", "never"})
-_EMPTY_SYMBOLS = frozenset(",.;:?!'\"()…`’“”‘")
-_ASKS = frozenset({"can", "could", "may", "shall", "want", "would", "like", "wish"})
 _ENDS = frozenset(".;?!")
 _RESTRICTING = frozenset({*_NEGATION, "that", "which", "who", "whose", "except", "but", "only", "excluding"})
 _COMPARING = frozenset({"<", ">", "=", "!", "is"})
@@ -57,67 +54,6 @@ class Filled(NamedTuple):
     def complete(self) -> bool:
         """Whether the action can run with this."""
         return not self.missing and not self.problems
-
-
-class Span(NamedTuple):
-    """An occurrence of declared words in a request; ``argument`` is None for the action's own words."""
-
-    start: int
-    end: int
-    argument: Argument | None = None
-    value: Any = None
-
-    @property
-    def places(self) -> set[int]:
-        """Places of the pieces."""
-        return set(range(self.start, self.end))
-
-
-@dataclass(slots=True)
-class Filling:
-    """Work on one request and one action: what is filled, what of the request is used up."""
-
-    request: Request
-    arguments: tuple[Argument, ...]
-    workspace: Workspace
-    words: Words
-    args: dict[str, Any] = field(default_factory=dict)
-    used: set[int] = field(default_factory=set)
-    strong: set[int] = field(default_factory=set)
-    problems: list[str] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
-    stops: set[int] = field(default_factory=set)
-    kind: bool = False  # a file of a declared kind is named
-    told: bool = False  # a telling word is said
-
-    def open(self) -> list[Argument]:
-        """Arguments that have no value yet."""
-        return [a for a in self.arguments if a.name not in self.args]
-
-    def left(self) -> list[int]:
-        """Places of the pieces that restrict something and are not used."""
-        return [i for i in range(len(self.request.pieces)) if i not in self.used and not self.empty(i)]
-
-    def empty(self, place: int) -> bool:
-        """Whether the piece at ``place`` restricts nothing."""
-        piece = self.request.pieces[place]
-        if piece.kind is Kind.word:
-            if normal(piece.text) == "i":  # "how much do I have" asks about somebody, "can I see" does not
-                near = {_word(self, p) for p in (place - 1, place + 1) if 0 <= p < len(self.request.pieces)}
-                return not near.isdisjoint(_ASKS)
-            shouted = piece.text.isupper() and len(piece.text) > 1 and not self.request.head.isupper()  # IT, US
-            return not shouted and normal(piece.text).replace("’", "'") in EMPTY
-        return piece.kind is Kind.symbol and piece.text in _EMPTY_SYMBOLS
-
-    def put(self, argument: Argument, value: Any, places: set[int], said: set[int] | None = None) -> None:
-        """Give an argument its value; a value of the wrong type is a problem. ``said``: places of the words that say which."""
-        try:
-            self.args[argument.name] = typed(argument, value)
-        except IllTyped as error:
-            self.problems.append(str(error))
-            self.args[argument.name] = None
-        self.used |= places | (said or set())
-        self.strong |= said or set()
 
 
 def fill(request_text: str, tool: Tool, cwd: Path | None = None) -> Filled:

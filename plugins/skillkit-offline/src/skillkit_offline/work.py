@@ -1,0 +1,82 @@
+"""The work on one request and one action: what is filled so far, and what of the request is used up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .descriptors import Argument, Words
+from .request import Kind, Request
+from .values import IllTyped, typed
+from .words import EMPTY, normal
+from .workspace import Workspace
+
+__all__ = ["Filling", "Span"]
+
+_EMPTY_SYMBOLS = frozenset(",.;:?!'\"()…`’“”‘")
+_ASKS = frozenset({"can", "could", "may", "shall", "want", "would", "like", "wish"})
+
+
+class Span(NamedTuple):
+    """An occurrence of declared words in a request; ``argument`` is None for the action's own words."""
+
+    start: int
+    end: int
+    argument: Argument | None = None
+    value: Any = None
+
+    @property
+    def places(self) -> set[int]:
+        """Places of the pieces."""
+        return set(range(self.start, self.end))
+
+
+@dataclass(slots=True)
+class Filling:
+    """Work on one request and one action: what is filled, what of the request is used up."""
+
+    request: Request
+    arguments: tuple[Argument, ...]
+    workspace: Workspace
+    words: Words
+    args: dict[str, Any] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
+    strong: set[int] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    stops: set[int] = field(default_factory=set)
+    kind: bool = False  # a file of a declared kind is named
+    told: bool = False  # a telling word is said
+
+    def open(self) -> list[Argument]:
+        """Arguments that have no value yet."""
+        return [a for a in self.arguments if a.name not in self.args]
+
+    def left(self) -> list[int]:
+        """Places of the pieces that restrict something and are not used."""
+        return [i for i in range(len(self.request.pieces)) if i not in self.used and not self.empty(i)]
+
+    def empty(self, place: int) -> bool:
+        """Whether the piece at ``place`` restricts nothing."""
+        piece = self.request.pieces[place]
+        if piece.kind is Kind.word:
+            if normal(piece.text) == "i":  # "how much do I have" asks about somebody, "can I see" does not
+                near = {
+                    normal(self.request.pieces[p].text)
+                    for p in (place - 1, place + 1)
+                    if 0 <= p < len(self.request.pieces)
+                }
+                return not near.isdisjoint(_ASKS)
+            shouted = piece.text.isupper() and len(piece.text) > 1 and not self.request.head.isupper()  # IT, US
+            return not shouted and normal(piece.text).replace("’", "'") in EMPTY
+        return piece.kind is Kind.symbol and piece.text in _EMPTY_SYMBOLS
+
+    def put(self, argument: Argument, value: Any, places: set[int], said: set[int] | None = None) -> None:
+        """Give an argument its value; a value of the wrong type is a problem. ``said``: places of the words that say which."""
+        try:
+            self.args[argument.name] = typed(argument, value)
+        except IllTyped as error:
+            self.problems.append(str(error))
+            self.args[argument.name] = None
+        self.used |= places | (said or set())
+        self.strong |= said or set()
