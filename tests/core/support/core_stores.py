@@ -49,6 +49,7 @@ class FileHandle(MemorySession):
 
     def __init__(self, path: Path, header: SessionHeader, entries: list[SessionEntry], between: Any) -> None:
         super().__init__(header, entries)
+        self.location = str(path)
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
         self._between = between
 
