@@ -96,6 +96,14 @@ class ToolContext(Protocol):
         """The further answers of the approval of the call: :attr:`ApprovalDecision.answer`."""
 
     @property
+    def run_id(self) -> str | None:
+        """The run that called the tool."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """A name of this call for services that take one: the same after a crash and a resume, another one in a fork."""
+
+    @property
     def below(self) -> tuple[str, ...]:
         """The sessions of the agents that this call started and that wait, that of its own agent first; of ``suspends`` tools."""
 

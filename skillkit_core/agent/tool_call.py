@@ -509,8 +509,8 @@ class CallContext:
     """The context of a running tool (:class:`~skillkit_core.tools.ToolContext`)."""
 
     __slots__ = (
-        "_call", "_n", "_nested", "_updates", "agent", "agent_path", "answer", "cwd", "session_id", "settled", "signal",
-        "tool_call_id", "tool_name", "ui",
+        "_call", "_n", "_nested", "_updates", "agent", "agent_path", "answer", "cwd", "run_id", "session_id", "settled",
+        "signal", "tool_call_id", "tool_name", "ui",
     )  # fmt: skip
 
     def __init__(
@@ -530,6 +530,7 @@ class CallContext:
         self.signal: AbortSignal = run.signal
         self.cwd: Path = run.cwd
         self.session_id = run.session.id
+        self.run_id: str | None = run.id
         self.agent_path = run.bus.agent_path
         self.settled = False
         self._nested = TokenUsage()
@@ -553,6 +554,17 @@ class CallContext:
     def add_nested(self, usage: TokenUsage) -> None:
         """Add the usage of a run inside the call, which the usage ledger has recorded already."""
         self._nested = self._nested + usage
+
+    @property
+    def idempotency_key(self) -> str:
+        """The session, the entry of the answer, and the place of the call in the answer."""
+        session, place = self.agent.session, (self.tool_call_id, 0)
+        for entry_id, message in zip(reversed(session.context_ids), reversed(session.context), strict=True):
+            ids = [call.id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
+            if self.tool_call_id in ids:
+                place = entry_id, ids.index(self.tool_call_id)
+                break
+        return f"{self.session_id}/{place[0]}/{place[1]}"
 
     @property
     def call(self) -> ToolCallRun:

@@ -364,6 +364,8 @@ class _Call:
             "tool_call_id": ctx.tool_call_id,
             "cwd": os.fspath(ctx.cwd),
             "session": ctx.session_id,
+            "run_id": ctx.run_id,
+            "idempotency_key": ctx.idempotency_key,
             "agent_path": list(ctx.agent_path),
             "answer": thaw(ctx.answer) if ctx.answer is not None else None,
             "ui": ctx.ui is not None,

@@ -61,6 +61,9 @@ class RemoteContext:
         self.signal = AbortSignal()
         self.cwd = Path(call["cwd"])
         self.session_id: str | None = call.get("session")
+        self.run_id: str | None = call.get("run_id")
+        self.idempotency_key: str = call.get("idempotency_key", "")
+        self.below: tuple[str, ...] = ()  # no agent runs in this process
         self.agent_path: tuple[str, ...] = tuple(call["agent_path"])
         self.answer: Mapping[str, Any] | None = freeze(call["answer"]) if call.get("answer") is not None else None
         self.ui: UserInterface | None = _Person(self) if call.get("ui") else None

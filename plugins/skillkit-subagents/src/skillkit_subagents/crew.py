@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.errors import AgentBusy, AgentError, RunAborted, SessionError, UnknownName, in_words
+from skillkit_core.errors import AgentBusy, AgentError, RunAborted, SessionError, Suspended, UnknownName, in_words
 
 from .state import CREWS
 
@@ -34,7 +34,9 @@ class Subagent:
         background: the agent that asked goes on meanwhile.
         session: its session; ``None``: not open yet, or not kept.
         asked_in: session of the agent that asked.
-        state: ``waiting``, ``working``, ``completed``, ``limit``, ``stopped`` or ``failed``.
+        resumed: it goes on in its session with the decisions that it waited for.
+        suspended: it waits for a decision, and its session has what is asked.
+        state: ``waiting``, ``working``, ``completed``, ``limit``, ``stopped``, ``failed`` or ``suspended``.
         reason: why it did not simply complete.
         answer: its last message, as far as it came.
         doing: what it does now.
@@ -58,6 +60,8 @@ class Subagent:
     tokens: int = 0
     cost: float = 0.0
     task: asyncio.Task[None] | None = field(default=None, repr=False)
+    resumed: bool = False
+    suspended: Suspended | None = field(default=None, repr=False)
 
     @property
     def over(self) -> bool:
@@ -143,6 +147,9 @@ class Crew:
             self._ended(subagent, "stopped", subagent.reason or str(error), error)
         except asyncio.CancelledError:
             subagent.state = "stopped"
+        except Suspended as waiting:
+            self._ended(subagent, "suspended", str(waiting), waiting)
+            subagent.suspended = waiting
         except AgentError as error:
             self._ended(subagent, "failed", str(error), error)
         except Exception as error:  # noqa: BLE001 - whatever ends an agent is one error for the agent that asked
@@ -162,7 +169,7 @@ class Crew:
         about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
         await self._agent.session.note("subagents.agent", {**about, "background": subagent.background})
         runner.events.observe(lambda event: _see(subagent, event), ["turn_start", "tool_execution_start", "usage"])
-        response = await runner.chat(subagent.work)
+        response = await (runner.resume() if subagent.resumed else runner.chat(subagent.work))
         subagent.answer, subagent.reason = response.content, response.reason
         subagent.state = "limit" if response.outcome == "limit" else "completed"
 

@@ -44,7 +44,7 @@ async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         )
     outermost.count += 1  # before others of the same message are looked at
     try:
-        subagent = await _made(agent, _request(agent, args, settings), settings)
+        subagent = await _made(agent, _request(agent, args, settings), settings, ctx.below)
     except BaseException:
         outermost.count -= 1
         raise
@@ -61,6 +61,8 @@ async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         crew.stop(subagent, "the agent that asked was aborted")
         await asyncio.wait([task])
         raise
+    if subagent.suspended is not None:
+        raise subagent.suspended
     return ToolOutput(subagent.report(), subagent.to_dict(), is_error=subagent.state in ("stopped", "failed"))
 
 
@@ -115,8 +117,8 @@ def _policy(agent: AgentRunner, given: Mapping[str, Any], file: AgentFile | None
     return policy
 
 
-async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Subagent:
-    """Return an agent that is nested in the call, with its model chosen."""
+async def _made(agent: AgentRunner, request: _Request, settings: Settings, below: tuple[str, ...] = ()) -> Subagent:
+    """Return an agent that is nested in the call, with its model chosen; ``below``: its session goes on with what waited."""
     file, mine = request.file, agent.config
     kept = agent.session.location is not None
     known = [name for name in (file.skills if file is not None else ()) if name in agent.host.skills]
@@ -133,7 +135,8 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Su
         options=mine.options,
         skills=tuple(known),
     )
-    runner = AgentRunner(config, host=agent.host, session="new" if kept else None, name=request.name)
+    session = below[0] if below else "new" if kept else None
+    runner = AgentRunner(config, host=agent.host, session=session, name=request.name)
     if request.policy:
         POLICIES[runner] = request.policy
     if request.sandboxes:
@@ -153,7 +156,9 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings) -> Su
         except SkillKitError as error:
             runner.configure(model=None, provider=None, api=None, base_url=None, api_key=None)
             notes += (f"the model {file.model!r} of the agent cannot be used here, so yours answered: {error}",)
-    return Subagent(runner, identity, request.name, request.task, request.background, agent.session_id, notes)
+    subagent = Subagent(runner, identity, request.name, request.task, request.background, agent.session_id, notes)
+    subagent.resumed = bool(below)
+    return subagent
 
 
 def _held(runner: AgentRunner, agent: AgentRunner) -> frozenset[str]:
