@@ -37,13 +37,21 @@ _DEFAULTS = {field.name: getattr(Skill(name="x"), field.name) for field in field
 def without_effect(skill: Skill, host: Host | None = None) -> Iterator[SkillProblem]:
     """Yield a remark for each key of a skill that has no effect; ``host``: also those whose value means nothing there."""
     path = str(skill.path / "SKILL.md") if skill.path is not None else None
-    for key, why in (*_said(skill), *(_of_host(skill, host) if host is not None else ())):
+    used = used_fields(host) if host is not None else frozenset()
+    for key, why in (*_said(skill, used), *(_of_host(skill, host) if host is not None else ())):
         yield SkillProblem(f"no-effect:{key}", f"{key} has no effect: {why}", "info", path)
 
 
-def _said(skill: Skill) -> Iterator[tuple[str, str]]:
+def used_fields(host: Host) -> frozenset[str]:
+    """Return the fields that plugins use (the hook ``used_fields``)."""
+    from skillkit_skills import answers
+
+    return frozenset(name for names in answers(host, "used_fields") for name in names)
+
+
+def _said(skill: Skill, used: frozenset[str]) -> Iterator[tuple[str, str]]:
     for name, why in NO_EFFECT.items():
-        if getattr(skill, name) != _DEFAULTS[name]:
+        if name not in used and getattr(skill, name) != _DEFAULTS[name]:
             yield name, why
     if skill.effort is not None and skill.context != "fork":
         yield "effort", "only a run of its own (context: fork) can think harder or less"

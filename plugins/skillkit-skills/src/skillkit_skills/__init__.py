@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .catalogue import render_catalogue as render_catalogue
     from .cli.data import problem_data as problem_data
     from .cli.printing import print_problems as print_problems
-    from .eligibility import reasons as reasons
+    from .eligibility import answers as answers, reasons as reasons
     from .explaining import Explanation as Explanation, Near as Near
     from .gates import Request as Request, gate as gate
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
@@ -48,6 +48,7 @@ _WHERE = {
     "SkillIndex": "index",
     "Verdict": "listed",
     "WordIndex": "words",
+    "answers": "eligibility",
     "commands_in": "opening",
     "dynamic_policy": "opening",
     "explain": "listed",
@@ -90,6 +91,7 @@ __all__ = [
     "SkillIndex",
     "Verdict",
     "WordIndex",
+    "answers",
     "commands_in",
     "dynamic_policy",
     "explain",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .settings import EntryLike
 
-__all__ = ["Surroundings", "check", "reasons", "surroundings_of"]
+__all__ = ["Surroundings", "answers", "check", "reasons", "surroundings_of"]
 
 _ENGINES = frozenset(str(e) for e in EngineType)
 _VERSION = r"\s*(==|!=|>=|<=|>|<|~=)\s*([0-9][0-9.]*)\s*\Z"
@@ -43,6 +43,7 @@ class Surroundings:
         has_tool, has_mcp: whether a tool or MCP server is there; ``None``: nobody knows, so nothing is missing.
         host: version of SkillKit.
         engines: ids of engines.
+        engine_packages: packages that bring engines which are not there, by the id of the engine.
         allow_bundled: the only bundled skills to use; empty or ``None``: all.
     """
 
@@ -56,6 +57,7 @@ class Surroundings:
     has_mcp: Callable[[str], bool] | None = None
     host: str = "0.1.0"
     engines: frozenset[str] = _ENGINES
+    engine_packages: Mapping[str, str] = field(default_factory=dict)
     allow_bundled: frozenset[str] | None = None
     disabled: frozenset[str] = field(default_factory=frozenset)
 
@@ -77,7 +79,9 @@ def reasons(
     if kind == "bundled" and here.allow_bundled and skill.name not in here.allow_bundled:
         found.append("bundled-not-allowed")
     found += check(skill.requires, here, entry, primary_env=skill.primary_env, always=skill.always)
-    if skill.engine not in here.engines:
+    if package := here.engine_packages.get(skill.engine):
+        found.append(f"missing_engine:{skill.engine} (pip install {package})")
+    elif skill.engine not in here.engines:
         found.append(f"unknown-engine:{skill.engine}")
     return tuple(found)
 
@@ -191,6 +195,27 @@ def _distribution_version(name: str) -> str | None:
         return None
 
 
+def _engine_packages(host: Host) -> Mapping[str, str]:
+    """The packages that plugins name for engines; of two for one engine the first counts."""
+    found: dict[str, str] = {}
+    for named in answers(host, "engine_packages"):
+        for engine, package in named.items():
+            found.setdefault(engine, package)
+    return found
+
+
+def answers(host: Host, hook: str) -> list[Any]:
+    """What plugins answer to a hook that is asked with the host alone; one that fails is reported and says nothing."""
+    found = []
+    for impl in host.impls(hook):
+        try:
+            if (answer := impl.function(*(host for _ in impl.argnames))) is not None:
+                found.append(answer)
+        except Exception as error:  # noqa: BLE001 - code of plugins
+            host.note(impl.plugin_name, f"{type(error).__name__}: {error}", stage=hook)
+    return found
+
+
 def surroundings_of(host: Host) -> Surroundings:
     """What this machine, this host and its configuration offer; a program is looked for once."""
     import sys
@@ -223,6 +248,7 @@ def surroundings_of(host: Host) -> Surroundings:
         has_tool=None,
         host=__version__,
         engines=_ENGINES.union(added),
+        engine_packages={name: package for name, package in _engine_packages(host).items() if name not in added},
         allow_bundled=frozenset(settings.allow_bundled),
         disabled=frozenset(settings.disabled),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields as dataclass_fields
@@ -44,6 +45,8 @@ _TOP = {
     "user-invocable": "user_invocable",
     "disable-model-invocation": "disable_model_invocation",
 }
+_GATING = ("requires", "install")  # gating-outside-metadata is about them
+_ELSEWHERE = frozenset((*KEYS, *_SPECIAL)).difference(_TOP, _GATING, ("allowed_tools", "homepage"))
 _OPENCLAW = {"primaryEnv": "primary_env", "skillKey": "skill_key", "always": "always", "install": "install"}
 _PLAIN = {
     **{k: k for k in ("version", "primary_env", "display_name", "when_to_use", "tags", "keywords", "priority")},
@@ -65,10 +68,19 @@ def _misspelt(key: str, where: str, known: Iterable[str], told: list[tuple[str, 
     return bool(meant)
 
 
+def _short(value: Any) -> str:
+    """A value as it is written on one line; a long one is left out."""
+    text = value if isinstance(value, str) and re.fullmatch(r"[\w./ -]+", value) else json.dumps(value)
+    return text if len(text) <= 60 else "..."
+
+
 def _misspelt_sections(values: Mapping[str, Any], metadata: Mapping[str, Any], told: list[tuple[str, str]]) -> None:
     """Tell of ``metadata`` and ``skillkit`` under a name that is nearly theirs; all other foreign keys are foreign."""
-    for key in values:
-        if key == "skillkit":
+    for key, value in values.items():
+        if key in _ELSEWHERE and value is not None:
+            line = f"metadata: {{skillkit: {{{key}: {_short(value)}}}}}"
+            told.append((f"key-not-read:{key}", f"the key {key!r} is not read at the top level: write {line}"))
+        elif key == "skillkit":
             told.append((f"misspelt-key:{key}", "the key 'skillkit' is not read here: indent it below metadata"))
         elif key != "metadata" and key[:1] in "mM":
             _misspelt(key, "at the top level", ("metadata",), told)
@@ -190,7 +202,9 @@ def build_skill(
     from .spec import spec_errors  # a listing from the index reads no format
 
     errors = spec_errors(values, dir_name, read.diagnostics, read.duplicates)
-    codes += (code for code in errors if code not in _SAID_ELSEWHERE)  # problems_of leaves out what was said before
+    codes += (
+        code for code in errors if code not in _SAID_ELSEWHERE and code.removeprefix("unknown-field:") not in _ELSEWHERE
+    )  # problems_of leaves out what was said before
     if "metadata-unparseable" in codes:
         codes = [code for code in codes if code not in _REPEATS]
     found |= {

@@ -128,7 +128,7 @@ class _Skill:
         if bare == "no-effect":
             detail = detail.partition(".")[0]
             found = next((m for _, root in self._roots() for key in _spellings(detail) if (m := root.find(key))), None)
-        elif bare in ("gating-outside-metadata", "unknown-field"):
+        elif bare in ("gating-outside-metadata", "key-not-read", "unknown-field"):
             found = whole.find(detail)
         elif bare == "metadata-legacy-namespace":
             found = whole.find("metadata", detail) or whole.find("metadata")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl, hookspec
@@ -28,6 +28,23 @@ class Hooks:
 
         ``context.caller`` says who wants the skill, ``context.query`` what was said. The hook is a plain function, is asked
         about every skill whose own gates are open, and must be fast. A filter that fails keeps all skills away.
+        """
+
+    @hookspec
+    def used_fields(self, host: Host) -> Collection[str]:
+        """Say which fields of a skill have an effect because the plugin is there: ``return {"tool_packs", "system_prompt"}``.
+
+        ``skillkit skills check`` tells of every other field that has none. All answers count together; a plugin that fails
+        says nothing, and ``skillkit plugins doctor`` names it.
+        """
+
+    @hookspec
+    def engine_packages(self, host: Host) -> Mapping[str, str]:
+        """Name the packages that bring engines: ``return {"research": "skillkit-engine-research"}``.
+
+        A skill for an engine of these that is not there cannot run, with the reason
+        ``missing_engine:research (pip install skillkit-engine-research)``. Without an answer an engine that nobody knows is
+        ``unknown-engine``.
         """
 
     @hookspec
