@@ -36,9 +36,9 @@ def test_a_listing_imports_few_modules_and_nothing_heavy(skillkit_home, argv, mo
 @pytest.mark.parametrize(
     ("argv", "most", "not_needed"),
     [
-        (["run", "--no-session", "what is 15% of 80"], 436, HEAVY | {"yaml"}),
+        (["run", "--no-session", "what is 15% of 80"], 448, HEAVY | {"yaml"}),
         (["sessions", "list"], 325, HEAVY | {"yaml"}),
-        (["doctor"], 474, {*HEAVY, "yaml"} - {"pydantic"}),
+        (["doctor"], 484, {*HEAVY, "yaml"} - {"pydantic"}),
     ],
     ids=["run", "sessions list", "doctor"],
 )
