@@ -434,7 +434,3 @@ def _told(data: Any) -> str:
         return _compact(data)
     rest = {k: v for k, v in data.items() if k != "answer"}
     return f"{answer}\n{_compact(rest)}" if rest else answer
-
-
-def _compact(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

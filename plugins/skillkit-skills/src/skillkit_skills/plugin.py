@@ -31,7 +31,7 @@ class Hooks:
         """
 
     @hookspec
-    def used_fields(self, host: Host) -> Collection[str]:
+    def used_fields(self, host: Host) -> Collection[str] | None:
         """Say which fields of a skill have an effect because the plugin is there: ``return {"tool_packs", "system_prompt"}``.
 
         ``skillkit skills check`` tells of every other field that has none. All answers count together; a plugin that fails
@@ -39,7 +39,7 @@ class Hooks:
         """
 
     @hookspec
-    def engine_packages(self, host: Host) -> Mapping[str, str]:
+    def engine_packages(self, host: Host) -> Mapping[str, str] | None:
         """Name the packages that bring engines: ``return {"research": "skillkit-engine-research"}``.
 
         A skill for an engine of these that is not there cannot run, with the reason
