@@ -2,8 +2,8 @@
 
     uv run python .ci/house.py [--json] [--check] [-v]
 
-Imports are read from the sources. Those for type checkers alone (``if TYPE_CHECKING``) do not count. A circle is a set of files
-that import one another, also inside functions. Floors are the files on the longest chain of imports within a package. With
+Imports are read from the sources, also those inside functions. A circle is a set of files that import one another. In plugins
+those for type checkers alone (``if TYPE_CHECKING``) count for circles too, for nothing else. Floors are the files on the longest chain of imports within a package. With
 ``--check`` the exit status is 1 where a figure is over its limit. ``-v`` names what is counted.
 """
 
@@ -48,12 +48,14 @@ class Import:
         line: the line of the statement.
         module: the module that is named, with the package of a relative import.
         names: the names that are taken from it; empty for ``import module``.
+        typing: the import is for type checkers alone.
     """
 
     importer: str
     line: int
     module: str
     names: tuple[str, ...]
+    typing: bool = False
 
 
 class Package:
@@ -69,27 +71,35 @@ class Package:
         parts = path.relative_to(self.folder.parent).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
-    def _imports(self, importer: str, tree: ast.AST) -> Iterator[Import]:
+    def _imports(self, importer: str, tree: ast.AST, typing: bool = False) -> Iterator[Import]:
         is_package = (self.folder.parent / Path(*importer.split(".")) / "__init__.py").is_file()
         for node in ast.iter_child_nodes(tree):
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-                for other in node.orelse:
-                    yield from self._imports(importer, other)
+                for one in node.body:
+                    yield from self._imports(importer, ast.Module([one], []), True)
+                for one in node.orelse:
+                    yield from self._imports(importer, ast.Module([one], []), typing)
                 continue
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    yield Import(importer, node.lineno, alias.name, ())
+                    yield Import(importer, node.lineno, alias.name, (), typing)
             elif isinstance(node, ast.ImportFrom):
                 base = importer.split(".")
                 base = base[: len(base) - node.level + is_package] if node.level else []
                 module = ".".join([*base, *([node.module] if node.module else [])])
-                yield Import(importer, node.lineno, module, tuple(alias.name for alias in node.names))
-            yield from self._imports(importer, node)
+                yield Import(importer, node.lineno, module, tuple(alias.name for alias in node.names), typing)
+            yield from self._imports(importer, node, typing)
 
-    def edges(self) -> dict[str, set[str]]:
-        """Return the modules of the package that each of its modules imports."""
+    def edges(self, typing: bool = False) -> dict[str, set[str]]:
+        """Return the modules of the package that each of its modules imports.
+
+        Args:
+            typing: imports for type checkers count, too.
+        """
         found: dict[str, set[str]] = {name: set() for name in self.trees}
         for one in self.imports:
+            if one.typing and not typing:
+                continue
             wanted = [f"{one.module}.{name}" for name in one.names] or [one.module]
             for name in wanted:
                 target = name if name in self.trees else one.module
@@ -205,7 +215,7 @@ def figures() -> dict[str, list[str]]:
     largest = max(((n, place) for p in packages.values() for place, n in p.folders().items()))
     highest = max((tallest(p.edges()) for p in plugins), key=len)
     return {
-        "circles": [" <-> ".join(c) for p in packages.values() for c in circles(p.edges())],
+        "circles": [" <-> ".join(c) for p in packages.values() for c in circles(p.edges(p.name != "skillkit_core"))],
         "past_the_front_door": past_the_front_door(),
         "front_matter_readers": sorted(
             {n for p in packages.values() if p.reads_yaml for n, _, text in p.strings() if text == FENCE}

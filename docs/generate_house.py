@@ -66,7 +66,7 @@ def uses() -> dict[str, set[str]]:
     for folder in sorted(ROOT.glob("plugins/*/src/skillkit_*")):
         if (folder / "__init__.py").is_file():
             package = script.Package(folder)
-            roots = {one.module.split(".")[0] for one in package.imports}
+            roots = {one.module.split(".")[0] for one in package.imports if not one.typing}
             names = {root.removeprefix("skillkit_").replace("_", "-") for root in roots if root.startswith("skillkit_")}
             name = package.name.removeprefix("skillkit_").replace("_", "-")
             found[name] = names - {name, "core"}
