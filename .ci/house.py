@@ -3,8 +3,9 @@
     uv run python .ci/house.py [--json] [--check] [-v]
 
 Imports are read from the sources, also those inside functions. A circle is a set of files that import one another. In plugins
-those for type checkers alone (``if TYPE_CHECKING``) count for circles too, for nothing else. Floors are the files on the longest chain of imports within a package. With
-``--check`` the exit status is 1 where a figure is over its limit. ``-v`` names what is counted.
+those for type checkers alone (``if TYPE_CHECKING``) count for circles too, for nothing else. Floors are the files on the longest
+chain of imports within a package. With ``--check`` the exit status is 1 where a figure is over its limit. ``-v`` names what is
+counted.
 """
 
 from __future__ import annotations
