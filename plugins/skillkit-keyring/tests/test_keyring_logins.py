@@ -16,7 +16,7 @@ from skillkit_oauth import device_login
 from skillkit_testkit import Raw
 
 from skillkit_core import AgentRunner, Host, SkillKitError, UsageError
-from skillkit_core.testing import user
+from skillkit_core.testing import VirtualClock, user
 
 
 def token_of(home):
@@ -82,17 +82,6 @@ def test_a_login_with_a_code_waits_until_the_person_has_entered_it(acme, skillki
     assert not shown_secrets(acme, skillkit_home, done.stdout, done.stderr, denied.stderr)
 
 
-class Times:
-    """A clock that moves when somebody waits."""
-
-    def __init__(self):
-        self.now, self.waits = 0.0, []
-
-    async def sleep(self, seconds):
-        self.waits.append(seconds)
-        self.now += seconds
-
-
 @pytest.mark.parametrize(
     ("polls", "waits", "why"),
     [
@@ -103,7 +92,7 @@ class Times:
     ids=["slow down", "expired", "nobody"],
 )
 def test_a_device_code_is_asked_about_as_rfc_8628_says(site, acme_settings, polls, waits, why):
-    site.polls, times = polls, Times()
+    site.polls, times = polls, VirtualClock()
     provider = OAuthProvider(name="acme", **acme_settings(scopes=("models", "offline")))
     login = device_login(
         provider,
@@ -111,14 +100,14 @@ def test_a_device_code_is_asked_about_as_rfc_8628_says(site, acme_settings, poll
         user.ScriptedUser(),
         seconds=1.0 if waits is None else 60.0,
         sleep=times.sleep,
-        now=lambda: times.now,
+        now=times.monotonic,
     )
     if why is None:
         assert asyncio.run(login)["access_token"] in site.valid
     else:
         with pytest.raises(SkillKitError, match=why):
             asyncio.run(login)
-    assert waits is None or times.waits == pytest.approx(waits)
+    assert waits is None or times.slept == pytest.approx(waits)
 
 
 def test_a_refused_login_and_one_that_nobody_finishes_are_said(acme, skillkit_cli, skillkit_home):

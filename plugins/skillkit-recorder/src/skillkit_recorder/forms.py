@@ -99,9 +99,9 @@ class EventForms:
         message = getattr(event, "message", None)
         if isinstance(message, AgentMessage):
             out["message"] = self._messages.one(message)
-        results = getattr(event, "tool_results", None)
-        if results is not None:
-            out["tool_results"] = self._messages.all(results)
+        for name in ("inputs", "tool_results"):
+            if (several := getattr(event, name, None)) is not None:
+                out[name] = self._messages.all(several)
         if messages is not None:
             out["messages"] = self._messages.all(messages)
 

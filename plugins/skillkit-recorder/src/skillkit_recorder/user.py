@@ -209,11 +209,11 @@ class User:
             self._retarget(played.place)
 
     async def _queue(self, name: str, given: Mapping[str, Any]) -> str | Receipt:
-        tell = self._agent.steer if name == "steer" else self._agent.follow_up
+        tell: Any = self._agent.steer if name == "steer" else self._agent.follow_up
         text = str(given.get("message", ""))
-        if given.get("trigger"):
-            return await tell(text, **_with(given), trigger=True)
-        return await tell(text, **_with(given))
+        trigger = {"trigger": True} if given.get("trigger") else {}
+        receipt: str | Receipt = await tell(text, **_with(given), **trigger)
+        return receipt
 
 
 def _with(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from .fork_server import ForkServer
 from .home import Home
@@ -18,7 +18,6 @@ from .terminal import Terminal
 
 __all__ = ["CommandLine", "CommandResult"]
 
-T = TypeVar("T", bound=Terminal)
 _ENTRY = "import sys; from skillkit_core.cli.main import entry; sys.exit(entry())"
 
 
@@ -121,12 +120,12 @@ class CommandLine:
     def terminal(
         self,
         *args: str | Path,
-        kind: type[T] = Terminal,  # type: ignore[assignment] - the default of a type variable comes with Python 3.13
+        kind: type[Terminal] = Terminal,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         fresh: bool = False,
         **options: Any,
-    ) -> T:
+    ) -> Any:
         """Start ``skillkit *args`` at a terminal of its own; use it in a ``with`` block.
 
         Args:

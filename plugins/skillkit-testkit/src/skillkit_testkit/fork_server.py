@@ -167,14 +167,14 @@ def _serve(jobs: socket.socket) -> dict[str, Any] | None:
     """Fork for each job; return the job in the process that was forked for it, and None in the server at the end."""
     running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process: its pid, and who waits for it
     while True:
-        ready, _, _ = select.select([jobs, *running], [], [])
-        for handle in set(ready) - {jobs}:
+        ready: set[int] = set(select.select([jobs.fileno(), *running], [], [])[0])
+        for handle in ready & running.keys():
             pid, answers = running.pop(handle)
             os.close(handle)
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             with answers, contextlib.suppress(OSError):  # nobody waits for it any more
                 answers.send(str(status).encode())
-        if jobs not in ready:
+        if jobs.fileno() not in ready:
             continue
         data, files, _, _ = socket.recv_fds(jobs, 1 << 20, 4)
         if not data:
