@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from skillkit_core import AssistantMessage, TextBlock, Tool, ToolCallEventResult, ToolError, ToolOutput, thaw
 from skillkit_core.events.results import UNSET
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from skillkit_core import AgentRunner, HandlerContext, ToolContext
     from skillkit_core.events.types import ApprovalResolvedEvent
-
-    from .executor import RemoteExecutor
 
 __all__ = ["NAME", "NOTE", "about_to", "explained", "put_off", "resolved", "tools_of"]
 
@@ -81,6 +79,15 @@ class _Failed(NamedTuple):
     def digest(self) -> str:
         """What the session keeps of name and arguments."""
         return hashlib.sha256(self.shown.encode()).hexdigest()
+
+
+class OneTime(Protocol):
+    """What runs one call in another sandbox: the executor of this plugin."""
+
+    sandboxed: Sandboxed
+
+    async def once(self, policy: str, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        """Run a tool in a process of its own, in the sandbox of a policy."""
 
 
 def tools_of(agent: AgentRunner) -> Sequence[Tool]:
@@ -232,7 +239,7 @@ class _As:
         return getattr(self._ctx, name)
 
 
-async def _executor(agent: AgentRunner) -> RemoteExecutor | None:
+async def _executor(agent: AgentRunner) -> OneTime | None:
     """Return the agent's executor where it is that of this plugin, which alone has a ``Sandboxed``."""
     found: Any = await agent.toolbox.executor()
     return found if isinstance(getattr(found, "sandboxed", None), Sandboxed) else None
