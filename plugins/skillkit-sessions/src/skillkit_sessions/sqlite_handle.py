@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from skillkit_core.contracts.session_store import SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError
 
 from .codec import encode_entry
+from .database import Database
+from .disk import Syncs
 from .handle import moved
 from .lock import WriterLock
 from .store import rescue
 from .synced import SyncedSession
 
-if TYPE_CHECKING:
-    from .sqlite_store import SqliteStore
-
 __all__ = ["SqliteSession"]
+
+
+class Store(Protocol):
+    """What a session needs of the store that it is in."""
+
+    policy: str
+    database: Database
+    syncs: Syncs | None
+
+    async def insert(self, row: tuple[int, str, float, bytes]) -> None:
+        """Commit an entry."""
+
+    def changed(self) -> str | None:
+        """Return what somebody has done to the files that are written; ``None``: nothing."""
+
+    async def digest_soon(self, last: int) -> None:
+        """Let listings and search know a session up to the entry at ``last``."""
 
 
 class SqliteSession(SyncedSession):
@@ -36,7 +52,7 @@ class SqliteSession(SyncedSession):
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         header: SessionHeader,
         entries: list[SessionEntry],
         *,
