@@ -216,7 +216,7 @@ def _see(subagent: Subagent, event: Any) -> None:
 def crew_of(agent: AgentRunner) -> Crew:
     """Return the agents that ``agent`` asked."""
     found = CREWS.get(agent)
-    if found is None:
+    if not isinstance(found, Crew):  # nobody was asked yet
         found = CREWS[agent] = Crew(agent)
     return found
 

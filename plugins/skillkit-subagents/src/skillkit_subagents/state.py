@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
-
-    from .crew import Crew
 
 __all__ = ["CREWS", "DEFAULTS", "POLICIES", "SANDBOXES", "Settings"]
 
@@ -27,8 +25,18 @@ class Settings(NamedTuple):
     model_aliases: Mapping[str, str] = {}
 
 
+class AtWork(Protocol):
+    """The agents that one agent asked, as its end concerns them: a :class:`~skillkit_subagents.crew.Crew`."""
+
+    async def delivered(self) -> None:
+        """Wait until every agent in the background has ended and its answer is a message."""
+
+    async def end(self, reason: str) -> None:
+        """End all agents and wait for them."""
+
+
 DEFAULTS = Settings()
-CREWS: WeakKeyDictionary[AgentRunner, Crew] = WeakKeyDictionary()
+CREWS: WeakKeyDictionary[AgentRunner, AtWork] = WeakKeyDictionary()
 """The agents that each agent asked; none before the first is asked."""
 POLICIES: WeakKeyDictionary[AgentRunner, Mapping[str, Any]] = WeakKeyDictionary()
 """What each agent may not do although the agent that asked it may: ``mode``, and rules that ``ask`` or ``deny``."""
