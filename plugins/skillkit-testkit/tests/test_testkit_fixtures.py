@@ -18,7 +18,7 @@ from skillkit_testkit.command_line import CommandLine, CommandResult
 from skillkit_testkit.fork_server import ForkServer
 from skillkit_testkit.home import Home
 from skillkit_testkit.shared import find_shared
-from skillkit_testkit.wires.base import OfferedTool
+from skillkit_testkit.wires import OfferedTool
 
 HAS_HOST = find_spec("skillkit_core.host") is not None
 HAS_CLI = find_spec("skillkit_core.cli") is not None

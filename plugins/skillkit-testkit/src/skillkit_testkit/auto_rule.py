@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .decoder import OfferedTool
 from .received import ReceivedRequest
 from .turns import Call, Reply
-from .wires.base import OfferedTool
 
 __all__ = ["auto", "fill", "pick"]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from skillkit_core.frozen import EMPTY
 
-from .wires.base import Item, OfferedTool, RequestDecoder
+from .decoder import Item, OfferedTool, RequestDecoder
 
 __all__ = ["Item", "OfferedTool", "ReceivedRequest"]
 

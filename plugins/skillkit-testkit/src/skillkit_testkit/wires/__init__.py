@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..decoder import Item, OfferedTool, RequestDecoder, calls_problem, text_of
 from .anthropic import AnthropicMessages
-from .base import Answer, Item, OfferedTool, RequestDecoder, Wire, WireEvent, calls_problem, sse, text_of
+from .base import Answer, Wire, WireEvent, sse
 from .chat import OpenAIChat
 from .responses import OpenAIResponses
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from skillkit_core.messages import StopReason
 from skillkit_core.models import TokenUsage
 
+from ..decoder import Item, OfferedTool, calls_problem, text_of
 from ..turns import Fail
-from .base import Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, sse, text_of
+from .base import Answer, Wire, WireEvent, sse
 
 __all__ = ["AnthropicMessages"]
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from skillkit_core.messages import StopReason
 from skillkit_core.models import TokenUsage
 
+from ..decoder import Item, OfferedTool, calls_problem, text_of
 from ..turns import Fail
-from .base import CREATED, Answer, Item, OfferedTool, Wire, WireEvent, calls_problem, openai_error, sse, text_of
+from .base import CREATED, Answer, Wire, WireEvent, openai_error, sse
 
 __all__ = ["OpenAIChat"]
 
