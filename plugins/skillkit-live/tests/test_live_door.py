@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from skillkit_live import Lives, RpcClient
 from skillkit_live.door import address_of
+from skillkit_testkit import until
 
 from skillkit_core import AgentConfig, Host, Origin, Provider, SessionError, hookimpl
 from skillkit_core.testing import ScriptedModel
@@ -37,7 +38,8 @@ def test_a_client_of_another_process_speaks_the_protocol(host):
             seen = []
             async with RpcClient(endpoint=str(door), on_message=seen.append) as client:
                 assert (await client.prompt("hello")).content == "You said: hello"
-            assert live.clients == 0 and seen[0]["type"] == "snapshot"
+            await until(lambda: live.clients == 0)
+            assert seen[0]["type"] == "snapshot"
             await live.agent.fork()
             while live.endpoint is None:
                 await asyncio.sleep(0)

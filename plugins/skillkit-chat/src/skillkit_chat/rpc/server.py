@@ -46,6 +46,7 @@ async def serve(host: Host, config: AgentConfig, session: str | None) -> int:
 async def _serve(lives: Lives, live: Live, out: IO[bytes]) -> None:
     async def leave() -> None:
         await server.live.abort("the client shut the server down", Origin("rpc"))
+        await server.live.aclose()  # here, so that the client is told of the end
 
     server = Server(lives, live, "rpc", leave)
     server.connection = connection = Connection(sys.stdin.buffer, out, server.handle)
