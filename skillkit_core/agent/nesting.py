@@ -126,9 +126,10 @@ class Nesting(Part):
         """Return the decisions about these calls that were given to the call of the parent, which is resumed."""
         parent = current_parent()
         given = parent.call.call.decisions if parent is not None and parent.call is not None else EMPTY
-        known = suspension.open_calls | {inner.id for call in suspension.calls for inner in call.inner}
-        named = {name.removeprefix(f"{self._agent.session_id}/"): decision for name, decision in given.items()}
-        return {name: decision for name, decision in named.items() if name in known}
+        # the call of another session may have the same id, so the name of a call of this one says the session, too
+        named = {call.id: f"{self._agent.session_id}/{call.id}" for call in suspension.calls if not call.inner}
+        named |= {inner.id: inner.id for call in suspension.calls for inner in call.inner}
+        return {call_id: given[name] for call_id, name in named.items() if name in given}
 
     def end(self) -> None:
         """Drop the parent after a nested run, unless the agent was made inside the parent."""

@@ -22,6 +22,7 @@ from skillkit_core import (
     ToolCall,
     ToolCallEventResult,
 )
+from skillkit_core.testing import Call, Reply, ScriptedModel
 
 DESK = """
 import asyncio, os, pathlib, signal, sys
@@ -154,5 +155,38 @@ def test_a_driver_whose_tool_runs_an_agent_that_waits_goes_on_with_the_agents_an
                     waits = [inner.id for call in agent.suspension.calls for inner in call.inner]
                     response = await agent.resume(dict.fromkeys(waits, "allow"))
                     assert response.content == "ok: did risky" and ran == ["above", "below", "risky"]
+
+    asyncio.run(main())
+
+
+def test_a_decision_about_a_call_is_none_about_a_call_inside_with_the_same_id(skillkit_home: Any) -> None:
+    ran: list[str] = []
+    act_tool = Tool("act", "Act.", lambda args, ctx: ran.append(args["what"]) or "done", {"type": "object"})
+    asks = [Reply(calls=[Call("nest", {}, "first"), Call("act", {"what": "outer"}, "same")]), "ok"]
+
+    async def nest(args: Any, ctx: Any) -> str:
+        waiting = ctx.below[0] if ctx.below else "new"
+        async with AgentRunner(AgentConfig(tools=(act_tool,)), session=waiting) as child:
+            begins = Reply(calls=[Call("act", {"what": "inner"}, "same")])
+            child.set_adapter(ScriptedModel(["ok"] if ctx.below else [begins, "ok"]))
+            return str((await (child.resume() if ctx.below else child.chat("below"))).content)
+
+    class Later(Approver):
+        async def approve(self, request: Any) -> ApprovalDecision:
+            return ApprovalDecision("defer")
+
+    async def main() -> None:
+        config = AgentConfig(tools=(act_tool, Tool("nest", "Nest.", nest, suspends=True)), approver=Later())
+        async with AgentRunner(config, host=Host(cwd=skillkit_home.cwd), session="new") as agent:
+            agent.set_adapter(ScriptedModel(asks))
+            agent.events.on(
+                "before_tool_call", lambda event: ToolCallEventResult(ask="Sure?"), tools=["act"], phase="guard"
+            )
+            assert (await agent.chat("go")).outcome == "suspended"
+            assert (await agent.resume({"same": "allow"})).outcome == "suspended"
+            assert ran == ["outer"]
+            (waiting,) = agent.suspension.calls
+            assert (await agent.resume({waiting.inner[0].id: "allow"})).outcome == "completed"
+            assert ran == ["outer", "inner"]
 
     asyncio.run(main())
