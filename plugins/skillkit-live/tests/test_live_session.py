@@ -32,6 +32,7 @@ class House:
         self.paid = []
         self.folder = folder
         self.gate = asyncio.Event()
+        self.also = None  # what the guard asks instead
 
     @hookimpl
     def register_adapters(self, register):
@@ -59,7 +60,7 @@ class House:
 
     @hookimpl(phase="guard", tools=("pay",))
     def before_tool_call(self, event):
-        return ToolCallEventResult(ask=f"Pay {event.args['n']}?", ask_key="pay")
+        return ToolCallEventResult(ask=self.also or f"Pay {event.args['n']}?", ask_key="pay")
 
 
 class Obeys(ScriptedModel):
@@ -388,5 +389,66 @@ def test_a_folder_has_a_host_of_its_own(house, tmp_path):
             three = await all_of.open(folder=tmp_path, origin=ANNA, config=CONFIG)
             assert one.agent.host is two.agent.host is not three.agent.host
             assert made == [Path(tmp_path / "a").resolve(), tmp_path.resolve()]
+
+    asyncio.run(main())
+
+
+def test_an_early_decision_counts_for_the_questions_that_were_seen_alone(lives, house):
+    async def main():
+        async with lives(clock=VirtualClock(), idle=10_000) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("pay 5 7", origin=ANNA)
+                await until(client, "question")
+            await live.agent.wait_idle()
+            first, second = (question["id"] for question in live.waiting())
+            house.also = "The account is overdrawn. Pay?"
+            async with live.attach() as client:
+                answers = [live.answer(call, ApprovalDecision("allow"), ANNA) for call in (first, second)]
+                assert await asyncio.gather(*answers) == ["taken", "taken"]
+                async for message in client:
+                    if seen(message) == "question":
+                        asked = message.data["question"]
+                        assert asked["questions"][-1]["text"] == house.also
+                        assert await live.answer(asked["id"], ApprovalDecision("deny"), BERT) == "taken"
+                    if seen(message) == "agent_settled":
+                        break
+            assert house.paid == []
+
+    asyncio.run(main())
+
+
+def test_who_may_not_answer_does_not_resume_and_widens_no_answer_about_what_waits(lives, house):
+    async def main():
+        async with lives(clock=VirtualClock(), idle=10_000, approvers=("owner", "carla")) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("pay 5", origin=ANNA)
+                await until(client, "question")
+            await live.agent.wait_idle()
+            (waiting,) = live.waiting()
+            with pytest.raises(UsageError, match="answers of 'dora' do not count"):
+                await live.resume({waiting["id"]: "allow"}, origin=Origin("a2a", "dora"))
+            async with live.attach() as client:
+                ever = ApprovalDecision("allow", remember="ever")
+                assert await live.answer(waiting["id"], ever, Origin("a2a", "carla")) == "taken"
+                told = await until(client, "agent_settled")
+            assert {m.data["remember"] for m in told if m.type == "question_answered"} == {"session"}
+            assert [m.data["event"]["remember"] for m in told if seen(m) == "approval_resolved"] == ["session"]
+            assert house.paid == [5]
+
+    asyncio.run(main())
+
+
+def test_a_secret_in_an_open_question_is_told_to_nobody(lives, house):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            live.agent.host.secrets.remember("hunter2hunter2")
+            house.also = "Pay with hunter2hunter2?"
+            async with live.attach() as client:
+                await live.say("pay 5", origin=ANNA)
+                await until(client, "question")
+                assert "hunter2" not in str([live.waiting(), await all_of.inbox()])
 
     asyncio.run(main())

@@ -27,7 +27,7 @@ from skillkit_core import (
 from .door import Door, address_of
 from .journal import Client, Journal, Message
 from .present import Present, delta_of
-from .questions import Given, Outcome, Questions
+from .questions import Given, Outcome, Questions, narrowed
 from .shown import APPROVAL, SURVEY, blob_name, lean_entry, queued, waiting_question
 
 if TYPE_CHECKING:
@@ -231,8 +231,13 @@ class Live:
     async def resume(
         self, decisions: Mapping[str, ApprovalDecision | Literal["allow", "deny"]], *, origin: Origin
     ) -> AgentResponse:
-        """Decide calls that wait, and wait for the end of the run; raise as ``agent.resume``."""
-        return await asyncio.shield(self.begin(self.agent.resume(decisions, origin=origin)))
+        """Decide calls that wait, and wait for the end of the run; raise as ``agent.resume``, and where no answer counts."""
+        self.questions.check(origin)
+        given: dict[str, ApprovalDecision | Literal["allow", "deny"]] = {
+            call: narrowed(decision, origin) if isinstance(decision, ApprovalDecision) else decision
+            for call, decision in decisions.items()
+        }
+        return await asyncio.shield(self.begin(self.agent.resume(given, origin=origin)))
 
     @property
     def last(self) -> str:
@@ -268,10 +273,10 @@ class Live:
             return outcome
         if not isinstance(answer, ApprovalDecision) or answer.decision == "defer":
             raise UsageError("a call that waits is answered by a decision to allow or to deny it")
-        decision = replace(answer, origin=origin)
+        decision = narrowed(answer, origin)
         self.questions.note(question, decision, origin)
         if self._decided:  # the run that the first answer began will ask about this call
-            self.questions.keep(call.id, call.args, decision)
+            self.questions.keep(call, decision)
         else:
             self._decided = waiting
             self.begin(self._go_on(call.id, decision, origin))
@@ -286,6 +291,7 @@ class Live:
                 self._tell("notice", {"text": str(error), "level": "error"})
         finally:
             self._decided = {}
+            self.questions.forget()
 
     async def abort(self, reason: str, origin: Origin) -> list[QueueItem]:
         """End the active run, and wait for its end; return the messages that were not said."""
@@ -371,7 +377,8 @@ class Live:
 
     def waiting(self) -> list[Mapping[str, Any]]:
         """Return the questions that wait for an answer, as clients see them."""
-        return [*self.questions.shown(), *map(waiting_question, self._suspended())]
+        found = [*self.questions.shown(), *map(waiting_question, self._suspended())]
+        return list(self.agent.redact(found))
 
     def _suspended(self) -> list[SuspendedCall]:
         """Return the calls that wait for a decision in the session, and that nobody asks about now."""

@@ -16,14 +16,15 @@ from skillkit_core import (
     NoticeLevel,
     Origin,
     Survey,
+    SuspendedCall,
     UsageError,
     UserInterface,
-    thaw,
 )
+from skillkit_core.frozen import same_json
 
 from .shown import APPROVAL, SURVEY, approval
 
-__all__ = ["Given", "Outcome", "Questions"]
+__all__ = ["Given", "Outcome", "Questions", "narrowed"]
 
 Given: TypeAlias = ApprovalDecision | Answers | Mapping[str, Any] | None
 Outcome: TypeAlias = Literal["taken", "late", "unknown"]
@@ -70,7 +71,7 @@ class Questions(Approver, UserInterface):
         self._approvers = approvers
         self._open: dict[str, Open] = {}
         self._answered: dict[str, Origin] = {}  # id of the question: who answered
-        self._early: dict[str, tuple[Mapping[str, Any], ApprovalDecision]] = {}
+        self._early: dict[str, tuple[SuspendedCall, ApprovalDecision]] = {}
         self._count = count(1)
 
     def __bool__(self) -> bool:
@@ -92,16 +93,17 @@ class Questions(Approver, UserInterface):
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask about a tool call."""
         question = request.id or request.tool_call_id
-        args, early = self._early.pop(question, (None, None))
-        if early is not None and args == thaw(request.args):
-            return early
+        if (early := self._early.pop(question, None)) is not None:
+            known, decision = early
+            if same_json(known.args, request.args) and set(request.questions) <= set(known.questions):
+                return decision
         if self.deaf(APPROVAL):
             return ApprovalDecision("deny", "the client answers no approvals")
         call, path = request.tool_call_id, request.agent_path
         shown = approval(question, request.tool_name, call, request.args, tuple(request.questions), path)
         shown["deferrable"] = request.deferrable
-        decision: ApprovalDecision = await self._ask(Open(question, APPROVAL, shown, _future()))
-        return decision
+        answer: ApprovalDecision = await self._ask(Open(question, APPROVAL, shown, _future()))
+        return answer
 
     async def ask(self, survey: Survey) -> Answers | None:
         """Ask the questions of a survey."""
@@ -168,9 +170,13 @@ class Questions(Approver, UserInterface):
             told["answers"] = None if answer is None else answer.to_dict()
         self._tell("question_answered", told)
 
-    def keep(self, question: str, args: Mapping[str, Any], decision: ApprovalDecision) -> None:
-        """Keep a decision about a call that will be asked about soon; it counts for these arguments alone."""
-        self._early[question] = thaw(args), decision
+    def keep(self, call: SuspendedCall, decision: ApprovalDecision) -> None:
+        """Keep a decision about a call that will be asked about soon; it counts for its arguments and questions alone."""
+        self._early[call.id] = call, decision
+
+    def forget(self) -> None:
+        """Drop the decisions about calls that nobody has asked about."""
+        self._early.clear()
 
     def defer(self) -> None:
         """Put every open question off: calls wait in the session, surveys are declined."""
@@ -189,8 +195,13 @@ def _future() -> asyncio.Future[Any]:
 def _approval(given: Given, origin: Origin) -> ApprovalDecision:
     if not isinstance(given, ApprovalDecision):
         raise UsageError(f"a question about a tool call is answered by a decision, not by {type(given).__name__}")
+    return narrowed(given, origin)
+
+
+def narrowed(given: ApprovalDecision, origin: Origin) -> ApprovalDecision:
+    """Return a decision as it counts from there: only the owner lets one hold beyond the session."""
     if origin.principal != "owner" and given.remember in ("project", "ever"):
-        given = replace(given, remember="session")  # only the owner widens
+        given = replace(given, remember="session")
     return replace(given, origin=origin)
 
 

@@ -136,7 +136,7 @@ class Server:
         if self._teller is not None:
             self._teller.close()
         self._teller = FirstVersion(self.connection, self.live, self._answers, self._origin)
-        for question in self.live.questions.shown():
+        for question in self.live.agent.redact(self.live.questions.shown()):
             self._teller.tell(Message(self.live.last, "question", {"question": question}))
 
     async def _attach(self, params: p.AttachParams) -> p.AttachResult:
