@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -17,7 +17,7 @@ from skillkit_core import Session, SkillKitError
 from skillkit_core.cli.output import escaped, shorten
 
 if TYPE_CHECKING:
-    from .app import TerminalUI
+    from skillkit_core import AgentRunner, Host
 
 __all__ = ["Agents", "children", "read_session"]
 
@@ -28,9 +28,8 @@ _STATES = {
 }  # fmt: skip
 
 
-async def children(front: TerminalUI, session_id: str, known: Iterable[str | None]) -> list[tuple[str, str]]:
+async def children(host: Host, session_id: str, known: Iterable[str | None]) -> list[tuple[str, str]]:
     """Return id and title of the kept sessions of agents below that of ``session_id``, without those that are ``known``."""
-    host = front.agent.host
     if not host.session_stores.list():
         return []
     rows, seen = await host.session_store().list(limit=_LISTED), set(known)
@@ -38,9 +37,8 @@ async def children(front: TerminalUI, session_id: str, known: Iterable[str | Non
     return [(str(row["id"]), str(row.get("title") or row["id"])) for row in below if row["id"] not in seen]
 
 
-async def read_session(front: TerminalUI, session_id: str) -> list[Block]:
+async def read_session(host: Host, session_id: str) -> list[Block]:
     """Return the blocks of a kept session, which is only read."""
-    host = front.agent.host
     try:
         session = await Session.open(host.session_store(), session_id, time.time, read_only=True)
     except SkillKitError as error:
@@ -52,7 +50,13 @@ async def read_session(front: TerminalUI, session_id: str) -> list[Block]:
 
 
 class Agents(OptionList):
-    """The tree, at the side: Enter reads an agent's work, Esc goes back."""
+    """The tree, at the side: Enter reads an agent's work, Esc goes back.
+
+    Args:
+        agent: the agent at the root.
+        redraw: draws the UI again.
+        back: hides the tree, and goes where the person was.
+    """
 
     DEFAULT_CSS = """
     Agents { display: none; width: 33%; min-width: 34; max-width: 50%; height: 1fr; border: none;
@@ -67,20 +71,20 @@ class Agents(OptionList):
         Binding("k", "cursor_up", show=False),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, agent: AgentRunner, redraw: Callable[[], None], back: Callable[[], None]) -> None:
         super().__init__(markup=False, compact=True)
+        self._agent, self._redraw, self._back = agent, redraw, back
         self._shown: list[Any] = []
         self.kept: list[tuple[str, str]] = []
 
     async def open(self, logs: Collection[Log]) -> None:
         """Show the agents and the sessions of earlier ones, and take the focus."""
-        ui: TerminalUI = self.app  # type: ignore[assignment]
-        session_id = ui.agent.session_id
+        session_id = self._agent.session_id
         if session_id is not None:
-            self.kept = await children(ui, session_id, [log.session_id for log in logs])
+            self.kept = await children(self._agent.host, session_id, [log.session_id for log in logs])
         self.display = True
         self.draw(logs)
-        ui.screen.set_focus(self)
+        self.screen.set_focus(self)
 
     def draw(self, logs: Iterable[Log]) -> None:
         """Show the agents as they are now."""
@@ -112,13 +116,11 @@ class Agents(OptionList):
 
     def on_resize(self) -> None:
         """Use the new width."""
-        ui: TerminalUI = self.app  # type: ignore[assignment]
-        ui.redraw()
+        self._redraw()
 
     def on_key(self, event: events.Key) -> None:
         """Go back with Esc."""
-        ui: TerminalUI = self.app  # type: ignore[assignment]
         if event.key in ("escape", "q"):
-            ui.close_agents()
+            self._back()
             event.stop()
             event.prevent_default()

@@ -92,8 +92,8 @@ class TerminalUI(App[int]):
         self.record = self.talk.record
         self.status = Status(self.talk.books)
         self.transcript = Transcript(self._pressed, id="transcript")
-        self.agents = Agents()
-        self.box = Box()
+        self.agents = Agents(agent, self.redraw, self.close_agents)
+        self.box = Box(self.scroll_by)
         self.completions = Completions()
         self.line = Line(self.completions, self._propose, self._entered, self._normal, id="line")
         self._queued, self._typing, self._prompt = (
@@ -447,7 +447,7 @@ class TerminalUI(App[int]):
         name = str(message.option.id or "")
         if name.startswith("session:"):
             self._shown = None
-            self.transcript.show(await read_session(self, name.removeprefix("session:")))
+            self.transcript.show(await read_session(self.agent.host, name.removeprefix("session:")))
         elif (log := self.record.logs.get(tuple(name.split("/")))) is not None:
             self.show_log(log)
         self.screen.set_focus(self.transcript)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from rich.text import Text
 from skillkit_frontend import Look, Question, TextQuestion
@@ -11,9 +10,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
-
-if TYPE_CHECKING:
-    from .app import TerminalUI
 
 __all__ = ["Box"]
 
@@ -23,7 +19,11 @@ _LOOKS: Mapping[Look, str] = {
 
 
 class Box(Vertical, can_focus=True):
-    """Where a question stands. It takes the keys; those that it does not know scroll the transcript."""
+    """Where a question stands.
+
+    Args:
+        other: takes the keys that the question does not know; returns whether it did something.
+    """
 
     DEFAULT_CSS = """
     Box { display: none; height: auto; max-height: 60%; padding: 0 1; border-top: solid $warning; }
@@ -31,7 +31,10 @@ class Box(Vertical, can_focus=True):
     Box Static { height: auto; }
     """
 
-    question: Question | None = None
+    def __init__(self, other: Callable[[str], bool]) -> None:
+        super().__init__()
+        self._other = other
+        self.question: Question | None = None
 
     def compose(self) -> ComposeResult:
         """Make the question and the line for its answer."""
@@ -90,5 +93,4 @@ class Box(Vertical, can_focus=True):
         if question.press(key, character or ""):
             self.draw()
             return True
-        ui: TerminalUI = self.app  # type: ignore[assignment]
-        return ui.scroll_by(key)
+        return self._other(key)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rich.text import Text
+from skillkit_frontend import Conversation
 from textual.widgets import Static
 
 from skillkit_core import SkillKitError
 from skillkit_core.cli.output import escaped
 from skillkit_core.descriptors import load_object
 
-from .chords import Chord, Leader, Missing, bound
-
-if TYPE_CHECKING:
-    from .app import TerminalUI
+from .chords import Chord, Front, Leader, Missing, bound
 
 __all__ = ["Leading"]
 
@@ -25,6 +23,18 @@ _OWN = (
 )
 
 
+class Telling(Front, Protocol):
+    """The terminal UI, as a chord needs it besides its handler."""
+
+    talk: Conversation
+
+    def hint(self, text: str) -> None:
+        """Show a few words in the status line for a while."""
+
+    def tell(self, text: str, *, error: bool = False) -> None:
+        """Add a line to the conversation, and go there."""
+
+
 class Leading(Static):
     """The overlay with the keys that may follow."""
 
@@ -33,7 +43,7 @@ class Leading(Static):
               background: $background; }
     """
 
-    def __init__(self, front: TerminalUI, timeout: float) -> None:
+    def __init__(self, front: Telling, timeout: float) -> None:
         super().__init__()
         self._front, self._leader = front, Leader(timeout)
         self._keys: dict[str, Chord | Missing] = {}
