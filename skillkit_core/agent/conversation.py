@@ -78,6 +78,8 @@ class Conversation(Part):
             self._agent.events.run_on(asyncio.get_running_loop())
             self._agent.host.secrets.learn()
             session, reason = await self._find(self._given)
+            if self.session is None:
+                self._agent.scheduler.name_in(session)
             self.session = session
             self._agent.events.open_session(session.id)
             self._begin_context(session)

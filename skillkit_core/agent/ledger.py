@@ -39,7 +39,7 @@ class UsageLedger:
         limits: the limits of the run.
     """
 
-    def __init__(self, bus: EventBus, limits: Limits, parent: Parent | None, run_id: str) -> None:
+    def __init__(self, bus: EventBus, limits: Limits, parent: Parent | None) -> None:
         self.usage = TokenUsage()
         self.cost: float | None = 0.0
         self.known_cost = 0.0
@@ -47,16 +47,18 @@ class UsageLedger:
         self._bus = bus
         self.limits = limits
         self._parent = parent
-        self._run_id = run_id
-        self._origin = {"run_id": run_id, **_via_tool(parent)}
+        self._run_id = ""
+        self._origin: Mapping[str, str] = {}
         self._made = 0
         self._session: Session | None = None
         self._open: dict[MessageBuilder, tuple[Purpose, Target, str, str | None]] = {}  # requests without an entry yet
         self._ended = False
 
-    def write_into(self, session: Session) -> None:
-        """Set the session that gets the entries."""
+    def write_into(self, session: Session, run_id: str) -> None:
+        """Set the session that gets the entries, and the id of the run there."""
         self._session = session
+        self._run_id = run_id
+        self._origin = {"run_id": run_id, **_via_tool(self._parent)}
 
     def end(self) -> None:
         """Let the session be closed: nested runs that outlive the run write entries as long as they can."""

@@ -107,7 +107,7 @@ class Run:
         self.settings = _settings(agent)
         self.loop = asyncio.get_running_loop()
         limits = agent.host.config.limits(agent.config.limits)
-        self.ledger = UsageLedger(agent.events, limits, parent, run_id)
+        self.ledger = UsageLedger(agent.events, limits, parent)
         self.executor: ToolExecutor | None = agent.config.executor
         if self.executor is None and parent is not None:
             self.executor = parent.run.executor
@@ -145,10 +145,14 @@ class Run:
         """Open the session of the agent, and bind session, context and executor to the run."""
         self.session = await self.agent.conversation.open()
         self.context = self.agent.conversation.context
-        self.ledger.write_into(self.session)
+        self.ledger.write_into(self.session, self.id)
         if self.executor is None:
             self.executor = await self.agent.toolbox.executor()
         return self.session
+
+    def named(self, run_id: str) -> None:
+        """Set the id of the run; the session has been opened since the run was made."""
+        self.id = run_id
 
     def begin(self) -> None:
         """Mark the task of the run as started."""

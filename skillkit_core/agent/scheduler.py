@@ -26,6 +26,7 @@ from .run import Run
 
 if TYPE_CHECKING:
     from .runner import AgentRunner
+    from .session import Session
 
 __all__ = ["Scheduler", "Work", "ended"]
 
@@ -117,7 +118,9 @@ class Scheduler(Part):
         check_required(agent.host)
         with self._starting:  # several threads may start a run at the same time
             self.require_idle(what)
-            self._count += 1
+            # a session that the run opens itself gives the run its id then
+            session = agent.open_session
+            self._count = self._count + 1 if session is None else session.next_run(self._count)
             parent = agent.nesting.begin()
             run = Run(
                 agent,
@@ -138,6 +141,14 @@ class Scheduler(Part):
             if run.awaited:
                 self._task.add_done_callback(seen)
         return run
+
+    def name_in(self, session: Session) -> None:
+        """Give the active run an id that no run of ``session`` has had (I24); the session is opened now."""
+        run = self.run
+        if run is not None:
+            self._count = session.next_run(self._count - 1)
+            run.named(f"r{self._count}")
+            self._agent.events.begin_run(run.id, run.loop)
 
     def begin_waiting(self) -> None:
         """Begin a run, on the loop of the agent, for a queued message that asks for a run, unless the agent is busy."""

@@ -74,6 +74,13 @@ def _summary_message(text: str, ts: float) -> CustomMessage:
     )
 
 
+def _last_run(ledger: Sequence[Mapping[str, Any]]) -> int:
+    """Return the number of the run that wrote the last of these usage entries: ``r7`` has 7; 0: none has written any."""
+    own = (str(data.get("run_id")) for data in reversed(ledger) if data.get("purpose") != "nested")
+    number = next(own, "")[1:]
+    return int(number) if len(number) < 16 and number.isdecimal() else 0
+
+
 def _alone(message: AgentMessage) -> AgentMessage:
     """Return a pinned message as it stands without its neighbours: a tool's result has lost its call."""
     if not isinstance(message, ToolResultMessage):
@@ -142,7 +149,7 @@ class Session:
         self._calls: set[str] | None = None
         self._said: tuple[AgentMessage, ...] = ()
         self._said_in = -1
-        self._seq = self._ids = 0
+        self._seq = self._ids = self._runs = 0
         self.leaf_id: str | None = None
         self.context: list[AgentMessage] = []
         self.context_ids: list[str] = []
@@ -244,9 +251,19 @@ class Session:
             elif entry.type == "usage":
                 ledger.append(entry.data)
         self._ids = self._seq
+        self._runs = max(self._seq, _last_run(ledger))
         self._count(ledger)
         self.leaf_id = leaf
         self._rebuild()
+
+    def next_run(self, after: int = 0) -> int:
+        """Return the number of a run that begins: above ``after``, and above that of each run that has left an entry (I24).
+
+        The numbers of a session that was opened again go on from the number of its entries: each run but one that leaves
+        nothing has written an entry, and not every run has written its number.
+        """
+        self._runs = max(self._runs, after) + 1
+        return self._runs
 
     def _count(self, ledger: Sequence[Mapping[str, Any]]) -> None:
         """Add the data of usage entries to ``usage`` and ``cost``."""

@@ -177,5 +177,5 @@ def _keys(by: str, zone: tzinfo | None) -> Callable[[Counted], str]:
         return lambda one: one.skill
     if by == "tool":
         return lambda one: one.tool
-    # agents count their runs themselves
+    # the id of a run is unique in its session
     return lambda one: f"{one.session}:{one.request.run}" if one.request.run else ""
