@@ -99,3 +99,41 @@ def test_a_path_that_is_too_long_for_a_socket_is_in_the_runtime_folder(monkeypat
     assert address_of("id", Path("/short")) == Path("/short/id.sock")
     one, two = (address_of(name, Path("/long" * 30)) for name in ("one", "two"))
     assert one != two and one.parent == Path(f"/run/user/1000/skillkit-{os.getuid()}") and len(str(one)) <= 107
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_client_of_another_process_takes_nobodys_session_away(host, follows):
+    from skillkit_live import Server
+
+    async def main():
+        async with Lives(host) as lives:
+            live = await lives.open(origin=OWNER, config=AgentConfig(provider="echo"))
+            session = live.id
+
+            async def leave():
+                pass
+
+            server = Server(lives, live, "socket", leave)
+            server.connection = type("Nobody", (), {"notify": lambda *_: None, "room": staticmethod(leave)})()
+            holder = None if follows else live.attach()
+            await server.handle("initialize", {"version": 2})
+            if follows:
+                await server.handle("attach", {})
+            assert (await server.handle("open", {"session": "new"}))["session"] != session
+            assert live.id == session
+            server.close()
+            if holder is not None:
+                holder.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("address", [Path("/tmp") / ("long" * 30), Path("/dev/null/s.sock")])
+def test_a_socket_that_cannot_be_made_says_what_to_do(address):
+    from skillkit_live.door import Door
+
+    async def main():
+        with pytest.raises(SessionError, match=r"the socket of a session cannot be made.*XDG_RUNTIME_DIR"):
+            Door(address, lambda connection: None)
+
+    asyncio.run(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 import os
 import socket
@@ -66,20 +67,36 @@ class Door:
         self.address, self._serve = address, serve
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: set[Connection] = set()
-        folder = address.parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_uid != os.getuid():
-            raise SessionError(f"the socket of a session cannot be made: {folder} belongs to somebody else")
-        address.unlink(missing_ok=True)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)
         try:
-            self._socket.bind(str(address))
-        finally:
-            os.umask(before)
+            self._socket = self._bound(address)
+        except OSError as error:
+            raise SessionError(
+                f"the socket of a session cannot be made: {error.strerror or error}",
+                where=str(address),
+                hint="set XDG_RUNTIME_DIR to a folder of yours with a short path",
+            ) from None
         self._socket.listen()
         self._socket.setblocking(False)
         self._task = asyncio.get_running_loop().create_task(self._take())
+
+    @staticmethod
+    def _bound(address: Path) -> socket.socket:
+        """Return a socket with this path, which its user alone reaches."""
+        folder = address.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_uid != os.getuid():
+            raise PermissionError(errno.EPERM, f"{folder} belongs to somebody else")
+        address.unlink(missing_ok=True)
+        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)
+        try:
+            bound.bind(str(address))
+        except OSError:
+            bound.close()
+            raise
+        finally:
+            os.umask(before)
+        return bound
 
     async def _take(self) -> None:
         loop = asyncio.get_running_loop()

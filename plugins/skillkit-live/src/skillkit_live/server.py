@@ -154,11 +154,15 @@ class Server:
         return p.InboxResult(waiting=[p.WaitingQuestion(**asdict(one)) for one in found])
 
     async def _open(self, params: p.OpenParams) -> p.State:
-        """Go on in another session: with the same agent where nobody else is in its session, else with another one."""
+        """Go on in another session: with the same agent where nobody else is in its session, else with another one.
+
+        A client that came through a socket is a guest of the process that holds the session.
+        """
         live, wanted = self.live, params.session
         if wanted != "new":
             wanted = await live.agent.host.session_store().find(wanted)
-        if live.clients <= 1 and not any(other.id == wanted for other in self.lives):
+        alone = self._kind != "socket" and live.clients <= (self._client is not None)
+        if alone and not any(other.id == wanted for other in self.lives):
             await live.agent.switch(wanted)
             return state_of(live)
         following = self._client is not None
