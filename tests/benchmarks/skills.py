@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillkit_skills import SkillFolderLoader, SkillIndex, index_of, read
-from skillkit_skills.records import Kept
+from skillkit_skills.index import Kept
 from skillkit_skills.scanner import scan
 
 from skillkit_core import AgentConfig, AgentRunner, Host, SkillSource

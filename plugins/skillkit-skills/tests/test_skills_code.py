@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import skillkit_bash.plugin
 import skillkit_skills.plugin
-from skillkit_skills.actiondef import ActionError, read_action
+from skillkit_skills.skill_md.action_definition import ActionError, read_action
 
 from skillkit_core import AgentConfig, AgentRunner, ToolResultMessage
 from skillkit_core.testing import Call, Reply, ScriptedModel

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 from hypothesis import example, given, settings, strategies as st
-from skillkit_skills.actiondef import ActionError
 from skillkit_skills.catalogue import render_catalogue
-from skillkit_skills.format import build_skill
 from skillkit_skills.loader import SkillFolderLoader
-from skillkit_skills.reader import read
+from skillkit_skills.skill_md.action_definition import ActionError
+from skillkit_skills.skill_md.build import build_skill
+from skillkit_skills.skill_md.reader import read
 from skillkit_skills.substitution import substitute
 
 from skillkit_core.contracts.skill_loader import SkillSource
@@ -173,7 +173,7 @@ def test_an_action_that_breaks_a_rule_is_left_out_and_named():
 
 @pytest.mark.spec("13.11")
 def test_an_argument_can_never_become_a_program_or_shell_text():
-    from skillkit_skills.actiondef import read_action
+    from skillkit_skills.skill_md.action_definition import read_action
 
     for run in ("{x} a", "sh -c {x}", "bash -ec 'echo {x}'", "echo $HOME", "echo `id`", "echo {y}"):
         with pytest.raises(ActionError):

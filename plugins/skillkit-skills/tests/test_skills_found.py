@@ -11,8 +11,8 @@ import pytest
 import yaml
 from skillkit_skill_tools.repairs import repair_of
 from skillkit_skills.loader import SkillFolderLoader
-from skillkit_skills.reader import read
 from skillkit_skills.settings import HOSTS
+from skillkit_skills.skill_md.reader import read
 
 from skillkit_core.contracts.skill_loader import SkillSource
 

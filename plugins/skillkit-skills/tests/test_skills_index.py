@@ -18,7 +18,6 @@ from types import SimpleNamespace
 import pytest
 import skillkit_skills.index
 import skillkit_skills.loader
-import skillkit_skills.records
 from skillkit_skills import SkillFolderLoader, SkillIndex, index_of, read
 
 from skillkit_core.contracts.skill_loader import SkillSource
@@ -189,7 +188,7 @@ def put(root: Path, count: int = MANY + 5) -> None:
 def later(monkeypatch):
     """The index is asked a while after the files were written: their time stamps lie far enough back to be trusted."""
     clock = SimpleNamespace(time_ns=lambda: time.time_ns() + 3_000_000_000)
-    monkeypatch.setattr(skillkit_skills.records, "time", clock)
+    monkeypatch.setattr(skillkit_skills.index, "time", clock)
 
 
 @pytest.fixture

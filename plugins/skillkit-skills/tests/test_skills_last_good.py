@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from skillkit_skills import SkillFolderLoader
-from skillkit_skills.last_good import KEPT
+from skillkit_skills.loader import KEPT
 
 from skillkit_core import SkillSource
 

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from skillkit_skills.lines import located
 from skillkit_skills.loader import SkillFolderLoader
+from skillkit_skills.skill_md.line_numbers import located
 
 from skillkit_core import SkillSource
 

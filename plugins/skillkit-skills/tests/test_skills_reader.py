@@ -13,7 +13,7 @@ import pytest
 import yaml
 from hypothesis import given, settings, strategies as st
 from skillkit_markdown import TextYAMLError, parse_text
-from skillkit_skills.reader import parse, read
+from skillkit_skills import parse, read
 
 FIELDS = [
     *("status", "name", "name_source", "description", "requires", "requires_source", "allowed_tools", "user_invocable"),
@@ -74,14 +74,14 @@ def test_every_folder_case_is_read_as_expected(shared):
 
 def test_the_readers_scorer_gives_full_marks(shared):
     tool = shared / "tools" / "check_host.py"
-    done = subprocess.run([sys.executable, tool, "skillkit_skills.reader:parse"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, tool, "skillkit_skills.skill_md.spec:parse"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_pure_python_yaml_reads_the_same():
     code = (
         "import sys; sys.modules['yaml._yaml'] = None\n"
-        "from skillkit_skills.reader import parse\n"
+        "from skillkit_skills.skill_md.spec import parse\n"
         "from skillkit_markdown.yaml_text import CParser\n"
         "assert CParser is None\n"
         "print(parse(b'---\\nname: a\\ndescription: b: c\\nversion: 1.10\\nmetadata: {x: [1, no]}\\n---\\nhi', 'a'))"

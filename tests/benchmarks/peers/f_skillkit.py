@@ -3,7 +3,7 @@
 import os
 
 from bench_micro import skills, version
-from skillkit_skills.reader import parse
+from skillkit_skills import parse
 
 
 def accept(path):

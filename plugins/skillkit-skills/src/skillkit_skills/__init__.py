@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .actions import ActionResult as ActionResult, remember_secrets as remember_secrets, run_action as run_action
     from .activation import skill_content as skill_content
+    from .arguments import pattern_problem as pattern_problem
     from .catalogue import render_catalogue as render_catalogue
     from .cli.data import problem_data as problem_data
     from .cli.printing import print_problems as print_problems
@@ -19,20 +20,19 @@ if TYPE_CHECKING:
     from .explaining import Explanation as Explanation, Near as Near
     from .gates import Request as Request, gate as gate
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
-    from .last_good import KEPT as KEPT
-    from .lines import located as located
     from .listed import Listed as Listed, Verdict as Verdict, explain as explain, listing as listing
-    from .loader import SkillFolderLoader as SkillFolderLoader
+    from .loader import KEPT as KEPT, SkillFolderLoader as SkillFolderLoader
     from .offers import ACTIVATE as ACTIVATE, skill_tools as skill_tools, skills_of as skills_of
     from .opening import commands_in as commands_in, dynamic_policy as dynamic_policy, overrides_of as overrides_of
-    from .patterns import pattern_problem as pattern_problem
     from .preapproval import pre_approved as pre_approved
-    from .reader import parse as parse, read as read
     from .scanner import FILE as FILE, scan as scan, skill_file as skill_file
     from .skill_hooks import hook_lines as hook_lines
+    from .skill_md.line_numbers import located as located
+    from .skill_md.reader import read as read
+    from .skill_md.spec import parse as parse
     from .sources import places as places
     from .substitution import split_args as split_args, substitute as substitute
-    from .words import WordIndex as WordIndex
+    from .word_index import WordIndex as WordIndex
 
 _WHERE = {
     "ACTIVATE": "offers",
@@ -40,14 +40,14 @@ _WHERE = {
     "Explanation": "explaining",
     "FILE": "scanner",
     "Found": "index",
-    "KEPT": "last_good",
+    "KEPT": "loader",
     "Listed": "listed",
     "Near": "explaining",
     "Request": "gates",
     "SkillFolderLoader": "loader",
     "SkillIndex": "index",
     "Verdict": "listed",
-    "WordIndex": "words",
+    "WordIndex": "word_index",
     "answers": "eligibility",
     "commands_in": "opening",
     "dynamic_policy": "opening",
@@ -56,15 +56,15 @@ _WHERE = {
     "hook_lines": "skill_hooks",
     "index_of": "index",
     "listing": "listed",
-    "located": "lines",
+    "located": "skill_md.line_numbers",
     "overrides_of": "opening",
-    "parse": "reader",
-    "pattern_problem": "patterns",
+    "parse": "skill_md.spec",
+    "pattern_problem": "arguments",
     "places": "sources",
     "pre_approved": "preapproval",
     "print_problems": "cli.printing",
     "problem_data": "cli.data",
-    "read": "reader",
+    "read": "skill_md.reader",
     "reasons": "eligibility",
     "remember_secrets": "actions",
     "render_catalogue": "catalogue",

@@ -17,8 +17,8 @@ from skillkit_core.frozen import EMPTY
 from skillkit_core.skills import Skill, SkillAction
 from skillkit_core.tools import ToolOutput
 
-from .actiondef import INTERPRETERS, PLACEHOLDER, check_script, code_argument, code_refused
 from .arguments import ArgumentError, BadValue, coerce, inside
+from .skill_md.action_definition import INTERPRETERS, PLACEHOLDER, check_script, code_argument, code_refused
 
 if TYPE_CHECKING:
     from skillkit_core import Host

@@ -1,4 +1,7 @@
-"""Arguments of an action: checked and turned into the types that the action declares (ACT-1)."""
+"""Arguments of an action: checked and turned into the types that the action declares (ACT-1).
+
+Their patterns are matched by RE2: its time grows with the text alone, whatever the pattern is.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,27 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from skillkit_core.errors import ToolError
 from skillkit_core.skills import ActionArg
 
-__all__ = ["ArgumentError", "BadValue", "coerce", "coerce_value", "inside"]
+__all__ = [
+    "ArgumentError",
+    "BadValue",
+    "PatternError",
+    "coerce",
+    "coerce_value",
+    "inside",
+    "pattern_found",
+    "pattern_problem",
+]
 
 _TRUE = frozenset(("true", "yes", "on", "1"))
 _FALSE = frozenset(("false", "no", "off", "0"))
+_MEMORY = 8 << 20  # of one pattern
 
 
 class BadValue(ValueError):
@@ -147,10 +161,8 @@ def _check(arg: ActionArg, value: Any) -> None:
         if arg.maximum is not None and value > arg.maximum:
             raise BadValue(f"{value} is above {arg.maximum}")
     if arg.pattern is not None and isinstance(value, str):
-        from .patterns import PatternError, found  # few arguments have patterns
-
         try:
-            fits = found(arg.pattern, value)
+            fits = pattern_found(arg.pattern, value)
         except PatternError as e:
             raise BadValue(str(e)) from None
         if not fits:
@@ -173,3 +185,45 @@ def inside(value: str, workspace: Path, base: Path | None = None) -> Path:
     if not real.is_relative_to(root):
         raise BadValue(f"{value!r} is outside the workspace {root}")
     return real
+
+
+class PatternError(ValueError):
+    """A pattern that cannot be used; the text says why."""
+
+
+def pattern_found(pattern: str, text: str) -> bool:
+    """Return whether a pattern is found in a text.
+
+    Raises:
+        PatternError: RE2 cannot match it.
+    """
+    return _compiled(pattern).search(text) is not None
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """Return why a pattern cannot be matched, or ``None``."""
+    try:
+        _compiled(pattern)
+    except PatternError as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    import re2  # type: ignore[import-untyped]  # not imported for skills without patterns
+
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = _MEMORY
+    # what Python writes as \Z is \z in RE2; an escaped backslash before the letter is none of it
+    ours = re.sub(r"\\(.)", lambda m: r"\z" if m[1] == "Z" else m[0], pattern, flags=re.S)
+    try:
+        return re2.compile(ours, options=options)
+    except (re2.error, UnicodeEncodeError) as error:
+        said = error.args[0] if error.args else b""
+        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        raise PatternError(
+            f"the pattern {pattern!r} cannot be matched: {text}; look-around and backreferences cannot be used"
+        ) from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core.skills import EngineType, Requirements, Skill
 
-from .fields import OS_ALIASES
+from .skill_md.reader import OS_ALIASES
 
 if TYPE_CHECKING:
     from skillkit_core import Host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from binascii import crc32
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,18 +16,19 @@ from skillkit_markdown import MAX_BYTES, FileError, FrontMatterCache, read_bytes
 from skillkit_core.contracts.skill_loader import LoadedSkills, SkillLoader, SkillSource
 from skillkit_core.skills import Skill, SkillProblem
 
-from .format import build_skill
-from .problems import problems_of, severity_of
-from .reader import read
 from .scanner import FoundSkill, scan
+from .skill_md.build import build_skill
+from .skill_md.problems import problems_of, severity_of
+from .skill_md.reader import read
 
 if TYPE_CHECKING:
     from skillkit_markdown import Parsed
 
     from skillkit_core import Host
 
-__all__ = ["SkillFolderLoader", "load_folder", "package_folders"]
+__all__ = ["KEPT", "SkillFolderLoader", "load_folder", "package_folders"]
 
+KEPT = "last-version-kept"
 MANY = 50
 _CARRIERS = ("agents/skillkit.yaml", "agents/openai.yaml")
 
@@ -52,9 +53,7 @@ class SkillFolderLoader(SkillLoader):
         longer as they were when the folder was trusted.
         """
         if self._before and self._unseen(source):
-            from .last_good import stay
-
-            return stay(self._before.get(source.name, LoadedSkills()), source.name, str(source.path))
+            return _stay(self._before.get(source.name, LoadedSkills()), source.name, str(source.path))
         skills: list[Skill] = []
         problems: list[SkillProblem] = []
         mine: dict[tuple[str, str], list[FoundSkill]] = {}
@@ -76,9 +75,7 @@ class SkillFolderLoader(SkillLoader):
         self._seen[source.name] = mine
         loaded = LoadedSkills(tuple(skills), tuple(problems))
         if source.name in self._before:
-            from .last_good import settle
-
-            loaded = settle(self._before[source.name], loaded)
+            loaded = _settle(self._before[source.name], loaded)
         self._before[source.name] = loaded
         return loaded
 
@@ -100,8 +97,7 @@ class SkillFolderLoader(SkillLoader):
                 name = f"{crc32(os.fsencode(root)):08x}.json"
                 blocks = FrontMatterCache(os.path.join(self._host.cache_dir, "skills", name))  # noqa: PTH118
         else:
-            from .index import index_of
-            from .records import Kept
+            from .index import Kept, index_of
 
             kept = Kept(index_of(self._host), root, source)
             found = scan(root, kept.stamps)
@@ -121,6 +117,49 @@ class SkillFolderLoader(SkillLoader):
             kept.save(found.skills)
         if blocks is not None:
             blocks.save()
+
+
+def _stay(before: LoadedSkills, source: str, path: str) -> LoadedSkills:
+    """Return what was read before of a project that changed since its folder was trusted."""
+    text = f"the skills of {source} stay as they were until 'skillkit config trust' has shown what changed"
+    return LoadedSkills(before.skills, (SkillProblem(KEPT, text, "warning", path),))
+
+
+def _settle(before: LoadedSkills, now: LoadedSkills) -> LoadedSkills:
+    """Return what was read ``now``, with the version ``before`` of every skill that is broken and was not.
+
+    The errors of a version that is not used are among the problems, each with one that says which version is. A skill whose
+    folder is gone is gone.
+    """
+    good = {str(skill.path): skill for skill in before.skills if not _errors(skill)}
+    broken = _broken_of(now, good)
+    if not broken:
+        return now
+    kept = {folder: good[folder] for folder in broken}
+    from .skill_md.line_numbers import located
+
+    problems = [*now.problems]
+    for folder, found in broken.items():
+        errors = located(found)
+        problems += [new for old, new in zip(found, errors, strict=True) if old not in now.problems]
+        text = f"skill {kept[folder].name!r} stays as it was: {errors[0].message}"
+        problems.append(SkillProblem(KEPT, text, "warning", errors[0].path, errors[0].line))
+    return LoadedSkills(tuple({**{str(s.path): s for s in now.skills}, **kept}.values()), tuple(problems))
+
+
+def _errors(skill: Skill) -> list[SkillProblem]:
+    return [problem for problem in skill.problems if problem.severity == "error"]
+
+
+def _broken_of(now: LoadedSkills, good: Container[str]) -> Mapping[str, list[SkillProblem]]:
+    """Return the errors in folders of ``good`` skills."""
+    broken = {str(s.path): errors for s in now.skills if (errors := _errors(s)) and str(s.path) in good}
+    for problem in now.problems:
+        if problem.severity == "error" and problem.path:
+            path = Path(problem.path)
+            if folder := next((f for p in (path, *path.parents[:2]) if (f := str(p)) in good), None):
+                broken.setdefault(folder, []).append(problem)
+    return broken
 
 
 def _many(root: str) -> bool:

@@ -10,7 +10,7 @@ from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.skills import Skill
 
 from .activation import plugin_root
-from .patterns import PatternError, found
+from .arguments import PatternError, pattern_found
 from .settings import settings_of
 from .sources import trusted
 
@@ -70,7 +70,7 @@ def _commands(skill: Skill, tool: str) -> Iterator[tuple[str, float]]:
             continue
         matcher = str(entry.get("matcher") or "*")
         try:
-            fits = matcher == "*" or any(found(f"^(?:{matcher})$", name) for name in (tool, theirs))
+            fits = matcher == "*" or any(pattern_found(f"^(?:{matcher})$", name) for name in (tool, theirs))
         except PatternError:
             fits = True  # nobody knows which calls it is about
         for one in entry.get("hooks") or () if fits else ():

@@ -71,7 +71,7 @@ def row_data(row: Listed) -> dict[str, Any]:
 
 def skill_data(row: Listed) -> dict[str, Any]:
     """Everything about a skill."""
-    from ..lines import located
+    from ..skill_md.line_numbers import located
 
     skill = row.skill
     left_out = {"problems", "actions", "name", "source", "path", "status"}

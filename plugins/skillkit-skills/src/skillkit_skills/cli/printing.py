@@ -47,7 +47,7 @@ def print_table(rows: Sequence[Listed]) -> None:
 
 def print_skill(row: Listed) -> None:
     """Everything about one skill but its body."""
-    from ..lines import located
+    from ..skill_md.line_numbers import located
 
     skill = row.skill
     _fields(

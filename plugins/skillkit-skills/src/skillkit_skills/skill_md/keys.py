@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from skillkit_markdown import flag, natural
 
 from skillkit_core.skills import ActionArg
 
-from .fields import text_list, tokens
+from .reader import text_list, tokens
 
-__all__ = ["KEYS"]
+__all__ = ["KEYS", "clean_installers"]
 
 
 def _text(value: Any) -> str:
@@ -72,7 +73,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _arguments(value: Any) -> tuple[ActionArg, ...]:
     """Names in order (a list, or one text with blanks), or full definitions."""
     if isinstance(value, Mapping):
-        from .actiondef import read_args
+        from .action_definition import read_args
 
         return read_args(value, "arguments", [])
     names = value.replace(",", " ").split() if isinstance(value, str) else text_list(value)
@@ -109,3 +110,30 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     "permissions": _mapping,
     "arguments": _arguments,
 }
+
+# --- installers (OpenClaw's ``install``): cleaned, shown to people, never run by themselves -----------------------------
+
+_INSTALLERS = {"brew": "formula", "node": "package", "go": "module", "uv": "package", "download": "url"}
+_WORD = r"[A-Za-z0-9@._/+~:\[\]=<>,-]+\Z"
+_URL = r"https://(?!\[)(?!\d+\.\d+\.\d+\.\d+[/:])([A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?/\S*\Z"
+
+
+def clean_installers(items: Iterable[Any], codes: list[str]) -> tuple[Mapping[str, Any], ...]:
+    """The installers that may be shown: a known kind, its target a plain word or an https address with a host name.
+
+    Everything else is refused with ``install-refused:<kind>`` in ``codes``. ``auto_run`` is always false.
+    """
+    found = []
+    for item in items:
+        if not isinstance(item, Mapping):
+            continue
+        kind = str(item.get("kind") or "")
+        target = item.get(_INSTALLERS.get(kind, ""))
+        ok = isinstance(target, str) and not target.startswith("-")
+        if ok and isinstance(target, str):
+            ok = bool(re.match(_URL if kind == "download" else _WORD, target))
+        if ok:
+            found.append({**item, "auto_run": False})
+        else:
+            codes.append(f"install-refused:{kind or '?'}")
+    return tuple(found)

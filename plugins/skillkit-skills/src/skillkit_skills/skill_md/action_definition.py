@@ -13,8 +13,8 @@ from skillkit_markdown import flag, natural
 from skillkit_core.errors import ToolError
 from skillkit_core.skills import ActionArg, Requirements, SkillAction
 
-from .arguments import BadValue, coerce_value
-from .fields import text_list
+from ..arguments import BadValue, coerce_value
+from .reader import text_list
 
 __all__ = [
     "INTERPRETERS",

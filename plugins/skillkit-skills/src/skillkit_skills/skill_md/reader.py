@@ -1,16 +1,31 @@
-"""The fields of the frontmatter, read forgivingly (SLP-1, rule D)."""
+"""The lenient reader of SKILL.md files (SLP-1): bytes in, fields, body, diagnostics and status out, never an exception."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_markdown import TextYAMLError, flag
+from skillkit_markdown import REPAIRS, TextYAMLError, flag, read_front_matter
 
-__all__ = ["OS_ALIASES", "Fields", "Gating", "normal_os", "read_fields", "text_list", "tokens"]
+if TYPE_CHECKING:
+    from skillkit_markdown import Parsed
 
+__all__ = [
+    "NAMESPACES",
+    "OS_ALIASES",
+    "Fields",
+    "Gating",
+    "ReadSkill",
+    "normal_os",
+    "read",
+    "read_fields",
+    "text_list",
+    "tokens",
+]
+
+Status = Literal["ok", "repaired", "unlisted", "rejected"]
 NAMESPACES = ("openclaw", "moltbot", "clawdbot", "clawdis", "clawdhub")
 OS_ALIASES = {"macos": "darwin", "mac": "darwin", "osx": "darwin", "windows": "win32", "win": "win32"}
 _REQUIRES = {
@@ -23,6 +38,53 @@ _REQUIRES = {
 }
 _OUTSIDE = ("requires", "gating", "bins", "anyBins", "os", "install", "primaryEnv")
 _COMMENT = r"(?m)^(name|description):[ \t]+(?![\"'|>#])[^\n]*?[ \t]#"
+
+
+# --- a file --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ReadSkill:
+    """A SKILL.md as it was read.
+
+    Attributes:
+        status: ``ok``, ``repaired`` (something had to be mended), ``unlisted`` (no description: only people may call
+            it), ``rejected`` (no skill).
+        values: the frontmatter; every scalar is text, null is ``None``. ``None``: there is none.
+        fields: what the fields mean; ``None`` for a file that could not be decoded.
+        body: the Markdown after the frontmatter, stripped.
+        diagnostics: codes, some with ``:detail``, in the order they were found.
+        duplicates: keys that were given twice.
+        dropped: keys whose value could not be read and was left out.
+    """
+
+    status: Status
+    values: Mapping[str, Any] | None
+    fields: Fields | None
+    body: str
+    diagnostics: list[str]
+    duplicates: list[str]
+    dropped: Sequence[str] = ()
+
+
+def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] | None = None) -> ReadSkill:
+    """Read the bytes of a SKILL.md; ``dir_name`` is the name of its directory. Never raises."""
+    found = read_front_matter(data, parse_block)
+    diagnostics = found.diagnostics
+    if found.rejected and "file-empty" not in diagnostics:
+        return ReadSkill("rejected", None, None, "", diagnostics, [])
+    fields = read_fields(found.values or {}, found.block or "", dir_name, diagnostics)
+    status: Status = "ok"
+    if found.rejected:
+        status = "rejected"
+    elif fields.description is None:
+        status = "unlisted"
+    elif not REPAIRS.isdisjoint(diagnostics):
+        status = "repaired"
+    return ReadSkill(status, found.values, fields, found.body, diagnostics, found.duplicates, found.dropped)
+
+
+# --- the fields of its frontmatter, read forgivingly (rule D) ----------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -44,7 +106,7 @@ class Gating:
 @dataclass(slots=True)
 class Fields:
     """The fields that every host understands. ``block`` is the gating block as it was written; ``version`` is the
-    top-level key (the other places count in :mod:`skillkit_skills.format`).
+    top-level key (the other places count in :mod:`skillkit_skills.skill_md.build`).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the Agent Skills specification, read strictly, says about a file."""
+"""What the Agent Skills specification, read strictly, says about a file, and a file as plain data with that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from unicodedata import normalize
 
 from skillkit_markdown import REPAIRS
 
-__all__ = ["spec_errors"]
+from .reader import Gating, read
+
+__all__ = ["parse", "spec_errors"]
 
 KNOWN = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
 _BROKEN = REPAIRS | {
@@ -86,3 +88,33 @@ def _metadata(value: Any) -> list[str]:
     if not isinstance(value, dict):
         return ["metadata-not-mapping"]
     return ["metadata-value-not-string"] if any(isinstance(v, (dict, list)) for v in value.values()) else []
+
+
+def parse(data: bytes, dir_name: str) -> dict[str, Any]:
+    """:func:`~skillkit_skills.read` as plain data, with the digest of the body and the errors that the specification reports."""
+    from hashlib import sha256
+
+    skill = read(data, dir_name)
+    f = skill.fields
+    requires = f.requires if f else Gating()
+    return {
+        "status": skill.status,
+        "diagnostics": skill.diagnostics,
+        "name": f.name if f else None,
+        "name_source": f.name_source if f else None,
+        "description": f.description if f else None,
+        "requires": requires.to_dict(),
+        "requires_source": requires.source,
+        "always": bool(f and f.always),
+        "primary_env": f.primary_env if f else None,
+        "skill_key": f.skill_key if f else None,
+        "install_kinds": [i.get("kind") or "" for i in f.install] if f else [],
+        "user_invocable": f.user_invocable if f else True,
+        "disable_model_invocation": bool(f and f.disable_model_invocation),
+        "allowed_tools": f.allowed_tools if f else [],
+        "version": f.version if f else None,
+        "homepage": f.homepage if f else None,
+        "body_sha256": sha256(skill.body.encode("utf-8", "surrogatepass")).hexdigest() if f else None,
+        "body_chars": len(skill.body),
+        "spec_errors": spec_errors(skill.values, dir_name, skill.diagnostics, skill.duplicates),
+    }

@@ -15,10 +15,9 @@ from skillkit_core.errors import SkillKitError, close_matches
 from skillkit_core.frozen import freeze
 from skillkit_core.skills import Requirements, Skill, SkillAction
 
-from .fields import Gating, normal_os, text_list
-from .keys import KEYS
+from .keys import KEYS, clean_installers
 from .problems import problems_of
-from .reader import ReadSkill
+from .reader import Gating, ReadSkill, normal_os, text_list
 
 __all__ = ["DEFAULTS", "SCHEMA", "build_skill", "skill_of"]
 
@@ -300,8 +299,6 @@ def _apply_gating(
     found["requires"] = Requirements(**lists)
     installers = next((c["install"] for c in carriers if "install" in c), None)
     if isinstance(installers, list):
-        from .install import clean_installers
-
         found["install"] = clean_installers(installers, codes)
 
 
@@ -321,7 +318,7 @@ def _actions(
         codes.append("legacy-actions-mapping")
     if not value:
         return ()
-    from .actiondef import ActionError, read_actions
+    from .action_definition import ActionError, read_actions
 
     actions = []
     for action, notes in read_actions(value, folder, confirm=confirm):

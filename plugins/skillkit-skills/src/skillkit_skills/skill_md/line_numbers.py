@@ -12,9 +12,9 @@ from skillkit_markdown import MAX_BYTES, FileLines, KeyLine, error_line, lines_o
 from skillkit_core.settings.documents import open_regular
 from skillkit_core.skills import SkillProblem
 
-from .actiondef import ActionError, read_actions, read_args
-from .fields import NAMESPACES
-from .scanner import skill_file
+from ..scanner import skill_file
+from .action_definition import ActionError, read_actions, read_args
+from .reader import NAMESPACES
 
 __all__ = ["located"]
 
