@@ -57,7 +57,9 @@ class Tmux:
 
     def close(self):
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)
-        os.close(self._written)
+        if self._written is not None:
+            os.close(self._written)
+            self._written = None
 
 
 @pytest.fixture
@@ -168,3 +170,20 @@ def test_a_plan_is_edited_while_the_agent_works(terminal, llm_server, skillkit_c
     gate.open()
     on.expect("and it is done")
     assert (skillkit_cli.home.cwd / ".skillkit" / "plan.md").read_text() == "do it well\n"
+
+
+def test_a_window_that_is_closed_at_a_question_ends_the_ui_and_frees_the_session(terminal, llm_server, tmp_path):
+    llm_server.script(Reply(tool_calls=[Call("jot", {"text": "by the model"})]), Reply(text="here again"))
+    os.mkfifo(lives := tmp_path / "lives")
+    alive = os.open(lives, os.O_RDONLY | os.O_NONBLOCK)
+    on = terminal(before=f"exec 9> {lives}")  # open until the UI has ended
+    on.expect("[INSERT]")
+    on.type("write it")
+    on.expect("Run jot?", "[ASK]")
+    on.close()
+    assert select.select([alive], [], [], PATIENCE)[0], "the UI did not end"
+    os.close(alive)
+    again = terminal("--continue")
+    again.expect("› write it")
+    again.type("go on")
+    again.expect("here again")
