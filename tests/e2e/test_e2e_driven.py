@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from skillkit_live import Lives
 
 from skillkit_core import (
     AgentConfig,
@@ -183,6 +184,12 @@ def test_a_decision_about_a_call_is_none_about_a_call_inside_with_the_same_id(sk
                 "before_tool_call", lambda event: ToolCallEventResult(ask="Sure?"), tools=["act"], phase="guard"
             )
             assert (await agent.chat("go")).outcome == "suspended"
+            async with Lives(agent.host) as lives:
+                waits = [(one.session, one.question["id"]) for one in await lives.inbox()]
+            inside = next(call.inner[0].id for call in agent.suspension.calls if call.inner)
+            assert waits == [(agent.session_id, inside), (agent.session_id, "same")], (
+                "each question once, where it is answered"
+            )
             assert (await agent.resume({"same": "allow"})).outcome == "suspended"
             assert ran == ["outer"]
             (waiting,) = agent.suspension.calls

@@ -183,7 +183,8 @@ class Lives:
         known = {live.id for live in self}
         store = self.host().session_store()
         for row in await store.list():
-            if not row.get("suspended") or row["id"] in known:
+            # what waits in an agent inside a call is a question of the session above, where it is answered
+            if not row.get("suspended") or row.get("nested") or row["id"] in known:
                 continue
             session = await Session.open(store, row["id"], time.time, read_only=True)
             try:
