@@ -63,9 +63,8 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .host.plan import Selection as Selection
     from .host.plugins import check_required as check_required, project_content as project_content
     from .host.registry import *
-    from .host.secrets import Secrets as Secrets
+    from .host.secrets import Secrets as Secrets, redact_headers as redact_headers
     from .host.skills import SkillRegistry as SkillRegistry
-    from .host.text import redact_headers as redact_headers
     from .messages import *
     from .models import *
     from .settings.config import Layer as Layer
@@ -125,9 +124,8 @@ host.memory: MemorySession MemoryStore
 host.plan: Selection
 host.plugins: check_required project_content
 host.registry: Entry ModelRegistry Registry
-host.secrets: Secrets
+host.secrets: Secrets redact_headers
 host.skills: SkillRegistry
-host.text: redact_headers
 messages: AgentMessage AssistantMessage Block ContextTransformer CustomMessage DocumentBlock ImageBlock LLMMessage
     Origin Outcome ProviderBlock RefusalBlock StopReason TextBlock ThinkingBlock ToolCall ToolResultMessage UserMessage
     blocks_of message_from_dict message_to_dict text_of

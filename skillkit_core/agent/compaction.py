@@ -69,7 +69,7 @@ async def find_compactor(run: Run, request: CompactionRequest) -> Compactor | No
     found: Compactor | None = await host.resolve("select_compactor", request=request)
     if found is not None:
         return found
-    name = named(host.config, "compactor", host.compactors) or next(iter(host.compactors.list()), None)
+    name = named(host.config, "compactor", host.compactors, first=True)
     return host.compactors.get(name) if name is not None else None
 
 

@@ -95,19 +95,7 @@ class Completion(ModelCall):
         else:
             target = await run.agent.selection.find(None, self._model)
         self._target = target
-        table = run.bus.table
-        return LLMRequest(
-            model=target.model,
-            messages=messages,
-            tools=tools,
-            system=system,
-            settings=settings,
-            stream=run.config.stream,
-            signal=run.signal,
-            on_request=self._on_request(target, settings) if "before_provider_request" in table else None,
-            on_response=self._on_response() if "after_provider_response" in table else None,
-            session_id=run.session.id,
-        )
+        return self._sent(target, messages, system, tools, settings)
 
     def _tokens(self, request: LLMRequest) -> int:
         estimator = estimator_for(self._run.agent.host, request.model)

@@ -102,12 +102,19 @@ class Conversation(Part):
         self._store = MemoryStore() if given is None else agent.host.session_store()
         asking = agent.nesting.parent
         parent = asking.run.agent.session_id if asking is not None and given is not None else None
-        endpoint = self._endpoint
-        return await Session.create(self._store, clock, cwd=str(agent.cwd), parent=parent, endpoint=endpoint), "new"
+        made = await Session.create(self._store, clock, cwd=str(agent.cwd), parent=parent)
+        return await self._reachable(made, self._store), "new"
 
     async def _open(self, store: SessionStore, session_id: str) -> Session:
         endpoint = self._endpoint(session_id) if self._endpoint is not None else None
         return await Session.open(store, session_id, self._agent.clock.time, endpoint=endpoint)
+
+    async def _reachable(self, session: Session, store: SessionStore) -> Session:
+        """Open a new session again under the address of this process, if this process takes clients."""
+        if self._endpoint is None:
+            return session
+        await session.close()
+        return await self._open(store, session.id)
 
     async def _started(self, reason: Reason, previous: str | None = None) -> None:
         """Emit ``session_start``, and persist the messages that its handlers add to the context."""
@@ -144,10 +151,7 @@ class Conversation(Part):
             header = SessionHeader(new_session_id(now), now, old.handle.header.cwd, parent_session=old.id)
             self._store = MemoryStore() if old.location is None else self._agent.host.session_store()
             handle = await self._store.restore(header, kept)
-        session = Session(handle, self._agent.clock.time)
-        if self._endpoint is not None:
-            await session.close()
-            session = await self._open(self._store, session.id)
+        session = await self._reachable(Session(handle, self._agent.clock.time), self._store)
         await self._leave_for(session, "fork")
         return session
 

@@ -23,7 +23,7 @@ from ..events.types import (
     RetryStartEvent,
 )
 from ..frozen import freeze
-from ..host.text import redact_headers
+from ..host.secrets import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, ToolCall
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
@@ -221,17 +221,32 @@ class ModelCall:
         messages = (repair(tuple(turn.messages)) if turn.messages is not None else ()) or run.context.messages()
         if "context_transform" in bus.table:
             messages = await self._transformed(messages, target)
+        tools = turn.tools if turn.tools is not None else agent.toolbox.tools()
+        system = turn.system_prompt if turn.system_prompt is not None else run.system_prompt
+        return self._sent(target, messages, system, tools, settings, run.context.scratch)
+
+    def _sent(
+        self,
+        target: Target,
+        messages: Sequence[LLMMessage],
+        system: str,
+        tools: tuple[Tool, ...],
+        settings: ModelSettings,
+        scratch: dict[str, Any] | None = None,
+    ) -> LLMRequest:
+        """Return a request to ``target``, which the handlers see on its way."""
+        run, table = self._run, self._bus.table
         return LLMRequest(
             model=target.model,
             messages=messages,
-            tools=turn.tools if turn.tools is not None else agent.toolbox.tools(),
-            system=turn.system_prompt if turn.system_prompt is not None else run.system_prompt,
+            tools=tools,
+            system=system,
             settings=settings,
             stream=run.config.stream,
             signal=run.signal,
-            on_request=self._on_request(target, settings) if "before_provider_request" in bus.table else None,
-            on_response=self._on_response() if "after_provider_response" in bus.table else None,
-            scratch=run.context.scratch,
+            on_request=self._on_request(target, settings) if "before_provider_request" in table else None,
+            on_response=self._on_response() if "after_provider_response" in table else None,
+            scratch={} if scratch is None else scratch,
             session_id=run.session.id,
         )
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import AsyncHandlerError
 from ..events.types import MessageUpdateEvent, ToolExecutionUpdateEvent
-from ..host.text import limit_text
 from ..stream import MessageBuilder, StreamEvent
 from .containment import Carried
 
@@ -20,11 +19,20 @@ if TYPE_CHECKING:
     from .run import Run
     from .tool_call import CallContext
 
-__all__ = ["MessageUpdates", "ToolUpdates"]
+__all__ = ["MessageUpdates", "ToolUpdates", "limit_text"]
 
 DELTAS = frozenset(("text_delta", "thinking_delta", "tool_call_delta"))
 
 log = logging.getLogger("skillkit.agent")
+
+
+def limit_text(text: str, room: int) -> str:
+    """Return ``text`` in at most about ``room`` characters. A line takes the place of the middle and says how long that was."""
+    if len(text) <= room:
+        return text
+    half = max(0, room - 60) // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]}\n[... {left_out} characters left out ...]\n{text[len(text) - half :]}"
 
 
 class MessageUpdates:

@@ -75,6 +75,7 @@ class Run:
         fallback: why the model before failed, until ``model_select`` has said so.
         begun: the task of the run has started.
         closing: the run is being closed; an abort has no effect any more.
+        ended: the run is over.
     """
 
     MAX_WAITING = 10_000  # stream events; with more the run waits for its consumer
@@ -139,7 +140,7 @@ class Run:
         self._patience = self.BURST
         self._wake: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
-        self._ended = self._closed = False
+        self.ended = self._closed = False
 
     async def open(self) -> Session:
         """Open the session of the agent, and bind session, context and executor to the run."""
@@ -177,11 +178,6 @@ class Run:
         """Count an agent that becomes a child of this run; return the number of children."""
         self._children += 1
         return self._children
-
-    @property
-    def ended(self) -> bool:
-        """True when the run is over."""
-        return self._ended
 
     @property
     def abort_grace(self) -> float:
@@ -285,7 +281,7 @@ class Run:
 
     async def arrived(self) -> Sequence[StreamEvent]:
         """Wait for stream events and return them in order; none when the run is over."""
-        if not self._events and not self._ended:
+        if not self._events and not self.ended:
             self._wake = self.loop.create_future()
             await self._wake
         # events that the consumer already holds do not count as waiting, so a slow consumer gets small bursts
@@ -342,7 +338,7 @@ class Run:
 
     def end(self) -> None:
         """End the run, its stream and its ledger."""
-        self._ended = True
+        self.ended = True
         self.ledger.end()
         self._awaken()
 

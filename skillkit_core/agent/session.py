@@ -171,23 +171,13 @@ class Session:
         cwd: str = "",
         session_id: str | None = None,
         parent: str | None = None,
-        endpoint: Callable[[str], str] | None = None,
     ) -> Session:
-        """Create a session in ``store``, default: in memory, for an agent that works in the session ``parent``.
-
-        Args:
-            endpoint: the address, by the id of the session, that :meth:`SessionStore.open` gets.
-        """
+        """Create a session in ``store``, default: in memory, for an agent that works in the session ``parent``."""
         now = clock()
         header = SessionHeader(
             session_id or new_session_id(now), now, cwd, parent_session=parent, nested=parent is not None
         )
-        store = store or MemoryStore()
-        handle = await store.create(header)
-        if endpoint is not None:
-            await handle.close()
-            return await cls.open(store, header.id, clock, endpoint=endpoint(header.id))
-        return cls(handle, clock)
+        return cls(await (store or MemoryStore()).create(header), clock)
 
     @classmethod
     async def open(
@@ -299,9 +289,7 @@ class Session:
                 held[entry.id] = None
             elif entry.type == "compaction":
                 held = self._compacted(held, entry)
-            elif entry.type == "thinking_level_change":
-                self.thinking_level = str(entry.data.get("thinking_level") or NO_THINKING)
-            elif entry.type == "custom":
+            else:
                 self._index(entry)
         self._hold(held)
         self.model = self._model_on(path)
@@ -428,12 +416,16 @@ class Session:
             self.leaf_id = entry.id
         if entry.type == "usage":
             self._count((entry.data,))
-        elif entry.type == "custom":
+        elif entry.type == "model_change":
+            self.model = ModelChoice(*(str(entry.data.get(name, "")) for name in ModelChoice._fields))
+        else:
             self._index(entry)
 
     def _index(self, entry: SessionEntry) -> None:
-        """Keep a note of the current branch by its type, so that nobody who asks for notes walks the branch."""
-        if isinstance(kind := entry.data.get("custom_type"), str):
+        """Keep what an entry of the current branch changes: the thinking level, and notes by their type."""
+        if entry.type == "thinking_level_change":
+            self.thinking_level = str(entry.data.get("thinking_level") or NO_THINKING)
+        elif entry.type == "custom" and isinstance(kind := entry.data.get("custom_type"), str):
             self._noted.setdefault(kind, []).append(entry)
             if kind == DRIVEN:
                 self.driven = None if entry.data.get("over") else entry.id
@@ -481,15 +473,11 @@ class Session:
 
     async def append_model_change(self, model: ModelChoice) -> str:
         """Write that another model answers from the leaf on; return the id of the entry."""
-        entry_id = await self.append("model_change", model._asdict())
-        self.model = model
-        return entry_id
+        return await self.append("model_change", model._asdict())
 
     async def append_thinking_level_change(self, level: str) -> str:
         """Write the thinking level that holds from the leaf on; return the id of the entry."""
-        entry_id = await self.append("thinking_level_change", {"thinking_level": level})
-        self.thinking_level = level
-        return entry_id
+        return await self.append("thinking_level_change", {"thinking_level": level})
 
     async def append_compaction(
         self,

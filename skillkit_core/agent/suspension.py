@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..messages import AgentMessage
 
 __all__ = [
-    "Resumption", "SuspendedCall", "Suspension", "asked_entry", "decisions_entry", "no_such_call", "resolved_entry",
+    "NEW", "Resumption", "SuspendedCall", "Suspension", "asked_entry", "decisions_entry", "no_such_call", "resolved_entry",
     "resumption", "shown_answer",
 ]  # fmt: skip
 
@@ -230,6 +230,9 @@ class Resumption:
         """Return the persisted form of a waiting call; ``None`` when the call does not wait."""
         waiting = self.suspension.calls if self.suspension is not None else ()
         return next((call for call in waiting if call.id == call_id), None)
+
+
+NEW = Resumption(())  # the calls of a new answer: none waits
 
 
 def resumption(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import interrupts
-from ..frozen import EMPTY
 from ..host.secrets import MASK
 from ..messages import Outcome, ToolCall, ToolResultMessage
 from ..tools import Tool
@@ -15,7 +14,7 @@ from .containment import Carried, carried, reason_of, seen, working_task
 from .pump import ToolUpdates
 from .repair import NO_RESULT
 from .run import RunTask
-from .suspension import Resumption, SuspendedCall
+from .suspension import NEW, Resumption, SuspendedCall
 from .tool_call import FindTool, ToolCallRun
 
 if TYPE_CHECKING:
@@ -35,23 +34,14 @@ class ToolBatch:
     """
 
     def __init__(
-        self, run: Run, calls: Sequence[ToolCall], resume: Resumption | None = None, tools: Sequence[Tool] | None = None
+        self, run: Run, calls: Sequence[ToolCall], resume: Resumption = NEW, tools: Sequence[Tool] | None = None
     ) -> None:
         self._run = run
         self._updates = ToolUpdates(run)
         self._find: FindTool = run.agent.toolbox.get if tools is None else {tool.name: tool for tool in tools}.get
         self._resume = resume
         self.calls = [
-            ToolCallRun(
-                run,
-                call,
-                (i, len(calls)),
-                self._find,
-                self._updates,
-                resume.stored(call.id) if resume is not None else None,
-                resume.decisions if resume is not None else EMPTY,
-            )
-            for i, call in enumerate(calls)
+            ToolCallRun(run, call, (i, len(calls)), self._find, self._updates, resume) for i, call in enumerate(calls)
         ]
 
     async def execute(self, steered: Callable[[], bool]) -> None:
@@ -129,18 +119,17 @@ class ToolBatch:
 
     async def skip(self) -> None:
         """Give every call that has not started the outcome ``skipped``."""
-        for call in self.calls:
-            if call.result is None:
-                await call.refuse(Outcome.skipped, "Skipped: the user sent a new instruction.")
+        await self._refuse(Outcome.skipped, "Skipped: the user sent a new instruction.")
 
     async def truncate(self) -> None:
         """Give every call the outcome ``truncated``, because the length limit cut the answer off."""
-        await self._whole(self._truncate())
+        text = "The answer was cut off by its length limit, so this call was not run. Make the call again, shorter."
+        await self._whole(self._refuse(Outcome.truncated, text))
 
-    async def _truncate(self) -> None:
+    async def _refuse(self, outcome: Outcome, text: str) -> None:
         for call in self.calls:
-            text = "The answer was cut off by its length limit, so this call was not run. Make the call again, shorter."
-            await call.refuse(Outcome.truncated, text)
+            if call.result is None:
+                await call.refuse(outcome, text)
 
     async def _interrupt(self, how: str = "was aborted") -> None:
         """Cancel and await running calls within the grace time; give each open call a result that says ``how`` the run ended."""
@@ -192,7 +181,7 @@ class ToolBatch:
         """Give each call that a crash left open the outcome ``interrupted``, unless its tool has ``replay="safe"``."""
         for call in self.calls:
             tool = self._find(call.call.name)
-            stored = self._resume.stored(call.call.id) if self._resume is not None else None
+            stored = self._resume.stored(call.call.id)
             # The call may have had a secret there, and would run with something else.
             redacted = MASK in str(call.call.args)
             if stored is None and (tool is None or tool.replay != "safe" or redacted):

@@ -29,7 +29,6 @@ from ..events.types import (
 )
 from ..frozen import EMPTY, copied, same_json
 from ..host.json_schema import validate
-from ..host.text import limit_text
 from ..messages import (
     AgentMessage,
     AssistantMessage,
@@ -41,16 +40,16 @@ from ..messages import (
     blocks_of,
     clean,
 )
-from ..models import TokenUsage
+from ..models import BUCKETS, TokenUsage
 from ..tools import Tool, ToolOutput, checked, plain_details
 from .approval import KeptQuestion, approvers_of, ask_approvers, question_id
 from .around import wrapped
 from .containment import run_in_thread
 from .nesting import enter
-from .suspension import SuspendedCall, shown_answer
+from .pump import ToolUpdates, limit_text
+from .suspension import Resumption, SuspendedCall, shown_answer
 
 if TYPE_CHECKING:
-    from .pump import ToolUpdates
     from .run import Run
     from .runner import AgentRunner
 
@@ -68,13 +67,14 @@ class ToolCallRun:
         call: the tool call, as the model made it.
         args: the arguments with which the tool runs, as the last guard saw them; handlers and approvers get copies.
         result: the result; ``None`` before the call has one.
+        decisions: the decisions that were given to the resumed run, by call; one counts only for the stored arguments.
         deferred: the questions that wait for a decision; ``None``: the call does not wait.
         terminate: the call agrees that the run ends after the batch.
     """
 
     __slots__ = (
-        "_allowed", "_answer", "_below", "_bus", "_ctx", "_decisions", "_ended", "_find", "_guards", "_index", "_inner", "_of",
-        "_run", "_started", "_stored", "_substitute", "_tool", "_updates", "args", "call", "deferred", "result", "terminate",
+        "_allowed", "_answer", "_below", "_bus", "_ctx", "_ended", "_find", "_guards", "_index", "_inner", "_of", "_run",
+        "_started", "_stored", "_substitute", "_tool", "_updates", "args", "call", "decisions", "deferred", "result", "terminate",
     )  # fmt: skip
 
     def __init__(
@@ -84,8 +84,7 @@ class ToolCallRun:
         position: tuple[int, int],
         find: FindTool,
         updates: ToolUpdates,
-        stored: SuspendedCall | None = None,
-        decisions: Mapping[str, ApprovalDecision] = EMPTY,
+        resume: Resumption,
     ) -> None:
         self.call = call
         self.args: Mapping[str, Any] = EMPTY
@@ -97,9 +96,8 @@ class ToolCallRun:
         self._index, self._of = position
         self._find = find
         self._updates = updates
-        self._stored = stored
-        # a decision counts only for the stored arguments
-        self._decisions = decisions
+        self._stored = resume.stored(call.id)
+        self.decisions = resume.decisions
         self._below: tuple[str, ...] = ()
         self._inner: tuple[SuspendedCall, ...] = ()
         self._answer: Mapping[str, Any] | None = None
@@ -190,7 +188,7 @@ class ToolCallRun:
 
     async def _approval(self, questions: Sequence[Question], others: Sequence[ToolCallRun]) -> ApprovalDecision:
         """Return the decision about the call with its current arguments: given to ``resume``, remembered, or asked for now."""
-        stored, decided = self._stored, self._decisions.get(self.call.id)
+        stored, decided = self._stored, self.decisions.get(self.call.id)
         if stored is not None:
             own, same = stored.own_questions, same_json(self.args, stored.args)
             if decided is not None and decided.decision == "deny":
@@ -384,11 +382,6 @@ class ToolCallRun:
     def below(self) -> tuple[str, ...]:
         """The sessions of agents inside the call that wait, when the call is resumed."""
         return self._stored.below if self._stored is not None else ()
-
-    @property
-    def decisions(self) -> Mapping[str, ApprovalDecision]:
-        """The decisions that were given to the resumed run, by call."""
-        return self._decisions
 
     async def _patched(self, output: ToolOutput, outcome: Outcome, duration: float) -> Answer:
         """Emit ``after_tool_result``; return the output and the outcome with the changes of the handlers."""
@@ -592,5 +585,4 @@ def _as_output(value: Any) -> ToolOutput:
 
 def _besides(reported: TokenUsage, nested: TokenUsage) -> TokenUsage:
     """Return the usage that a tool reports, without the usage of nested runs, which the ledger has recorded."""
-    buckets = ("input", "output", "cache_read", "cache_write", "reasoning")
-    return TokenUsage(*(max(0, getattr(reported, name) - getattr(nested, name)) for name in buckets))
+    return TokenUsage(*[max(0, getattr(reported, name) - getattr(nested, name)) for name in BUCKETS])

@@ -184,8 +184,7 @@ class SessionStore(ABC):
         try:
             every = source.entries()
             kept = fork_entries(every, entry_id, where=source.location or session_id)
-            titles = [e.data.get("title") for e in every if e.type == "session_info"]
-            title = next((t for t in reversed(titles) if isinstance(t, str)), old.title)
+            title = title_of(old, every)
         finally:
             await source.close()
         now = time.time()
@@ -244,6 +243,12 @@ def foreign_to(header: SessionHeader, entries: Iterable[SessionEntry]) -> str | 
     if unknown:
         return f"it holds entries of the unknown type {min(unknown)!r}"
     return None
+
+
+def title_of(header: SessionHeader, entries: Sequence[SessionEntry]) -> str | None:
+    """Return the title of a session: the last one that it was given, else that of its header."""
+    titles = (entry.data.get("title") for entry in reversed(entries) if entry.type == "session_info")
+    return next((title for title in titles if isinstance(title, str)), header.title)
 
 
 def fork_entries(entries: Iterable[SessionEntry], entry_id: str | None, *, where: str) -> list[SessionEntry]:
@@ -318,10 +323,7 @@ def find_suspension(
     It is a ``suspension``, or the newest ``approval_asked`` that no ``approval_resolved`` follows.
     """
     resolved: set[Any] = set()
-    for found in since_last_word(entry, parent):
-        if _waits(found, resolved):
-            return found
-    return None
+    return next((found for found in since_last_word(entry, parent) if _waits(found, resolved)), None)
 
 
 def since_last_word(

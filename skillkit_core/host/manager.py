@@ -68,30 +68,18 @@ class Host:
     The registries of the core's kinds are attributes, too; :meth:`registry` gives those of any kind.
     """
 
-    adapters: AdapterRegistry
-    """Providers and adapters."""
+    adapters: AdapterRegistry  # providers and adapters
     models: ModelRegistry
-    """Model definitions."""
     runtimes: FactoryRegistry[SkillRuntime]
-    """Runtimes."""
     compactors: FactoryRegistry[Compactor]
-    """Compactors."""
     session_stores: FactoryRegistry[SessionStore]
-    """Session stores."""
     skill_loaders: FactoryRegistry[SkillLoader]
-    """Skill loaders."""
     executors: FactoryRegistry[ToolExecutor]
-    """Tool executors."""
-    tools: Registry[Any]
-    """Tools and tool sets, as registered."""
+    tools: Registry[Any]  # tools and tool sets, as registered
     commands: Registry[Command]
-    """Commands of plugins."""
-    context_providers: Registry[Any]
-    """Parts of the system prompt."""
+    context_providers: Registry[Any]  # parts of the system prompt
     token_estimators: Registry[Any]
-    """Token estimators."""
     skill_sources: Registry[Any]
-    """Sources of skills."""
 
     if not TYPE_CHECKING:
 
@@ -483,7 +471,7 @@ class Host:
         found: SkillRuntime | None = await self.resolve("resolve_runtime", closed=True, name=name)
         if found is not None:
             return found
-        name = name or named(self.config, "runtime", self.runtimes) or next(iter(self.runtimes.list()), None)
+        name = name or named(self.config, "runtime", self.runtimes, first=True)
         if name is None:
             raise UsageError("no runtime is installed", hint="install a plugin that brings one")
         return self.runtimes.get(name)
@@ -517,7 +505,7 @@ class Host:
     def session_store(self) -> SessionStore:
         """Return the session store that the setting ``session.store`` names, else the first registered one, else memory."""
         stores = self.session_stores
-        name = named(self.config, "session.store", stores) or next(iter(stores.list()), None)
+        name = named(self.config, "session.store", stores, first=True)
         if name is not None:
             return stores.get(name)
         if self._memory is None:

@@ -13,6 +13,7 @@ from ..contracts.session_store import (
     SessionStore,
     foreign_to,
     suspended_at_end,
+    title_of,
 )
 from ..errors import Owner, SessionError, SessionLocked, UnknownSession
 
@@ -36,12 +37,6 @@ class MemorySession(SessionHandle):
         if self.closed or self.read_only:
             raise SessionError(f"session {self.header.id!r} is {'closed' if self.closed else 'read-only'}")
         self._entries.append(entry)
-
-    async def sync(self) -> None:
-        """Do nothing: memory is not a disk."""
-
-    def begin_sync(self) -> None:
-        """Do nothing either."""
 
     def entries(self) -> Sequence[SessionEntry]:
         """Return all entries, oldest first."""
@@ -95,7 +90,7 @@ class MemoryStore(SessionStore):
                 "created": header.created,
                 "updated": entries[-1].ts if entries else header.created,
                 "cwd": header.cwd,
-                "title": _title(header, entries),
+                "title": title_of(header, entries),
                 "messages": sum(e.type == "message" for e in entries),
                 "suspended": suspended_at_end(reversed(entries)),
                 "location": None,
@@ -120,13 +115,6 @@ class MemoryStore(SessionStore):
                     place = text.casefold().find(wanted)
                     excerpt = text[max(0, place - 40) : place + 80]
                     yield {"session_id": header.id, "entry_id": entry.id, "ts": entry.ts, "excerpt": excerpt}
-
-
-def _title(header: SessionHeader, entries: Sequence[SessionEntry]) -> str | None:
-    for entry in reversed(entries):
-        if entry.type == "session_info" and isinstance(entry.data.get("title"), str):
-            return str(entry.data["title"])
-    return header.title
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -15,14 +15,7 @@ from ..settings.config import masked
 from ..settings.documents import read_document
 from ..settings.trust import PROJECT_CONFIG
 from .hooks import new_hooks
-from .loading import (
-    Failure,
-    check_hooks,
-    isolated,
-    must_be_plain,
-    refuse_async,
-    refuse_awaitable,
-)
+from .loading import Failure, check_hooks, isolated, must_be_plain, refuse_async, refuse_awaitable
 from .probe import called
 
 if TYPE_CHECKING:
@@ -284,12 +277,17 @@ class Plugins:
             with isolated(name, stage, seconds=seconds or self.seconds, **self.owner(name)):
                 arguments = {"host": lambda: self._host, **lazy}
                 for impl in impls:
-                    given = {n: arguments[n]() for n in impl.argnames}
-                    refuse_awaitable(hook, called(self._host, hook, impl, partial(impl.function, **given)))
+                    refuse_awaitable(hook, self._bound(hook, impl, {n: arguments[n]() for n in impl.argnames})())
         except Failure as failure:
             self._report(failure.diagnostic)
             return False
         return True
+
+    def _bound(self, hook: str, impl: Any, values: Mapping[str, Any]) -> Callable[[], Any]:
+        """Return the call of an implementation with those of ``values``, and the host, that it takes."""
+        arguments = {"host": self._host, **values}
+        call = partial(impl.function, **{n: arguments[n] for n in impl.argnames})
+        return partial(called, self._host, hook, impl, call)
 
     def tell_others(self, hook: str, subject: str, **values: Any) -> list[Diagnostic]:
         """Call every plugin's implementation but that of ``subject``, and return what went wrong."""
@@ -299,9 +297,7 @@ class Plugins:
                 continue
             try:
                 with isolated(impl.plugin_name, hook, seconds=self.seconds, **self.owner(impl.plugin_name)):
-                    arguments = {"host": self._host, **values}
-                    given = {n: arguments[n] for n in impl.argnames}
-                    refuse_awaitable(hook, called(self._host, hook, impl, partial(impl.function, **given)))
+                    refuse_awaitable(hook, self._bound(hook, impl, values)())
             except Failure as failure:
                 problems.append(failure.diagnostic)
         return problems
@@ -314,11 +310,8 @@ class Plugins:
             closed: raise the first failure as a :class:`PluginError`; the next answer might not hold what this one would have.
         """
         for impl in self.impls(hook):
-            arguments = {"host": self._host, **values}
-            given = {n: arguments[n] for n in impl.argnames}
-            call = partial(called, self._host, hook, impl, partial(impl.function, **given))
             try:
-                answer = await self.awaited(impl.plugin_name, hook, call, wanted=wanted)
+                answer = await self.awaited(impl.plugin_name, hook, self._bound(hook, impl, values), wanted=wanted)
             except Failure as failure:
                 self._report(failure.diagnostic)
                 if closed:
@@ -357,10 +350,8 @@ class Plugins:
     async def call_closing(self, name: str, seconds: float) -> None:
         """Await one plugin's implementations of ``host_closing``. Failures are reported."""
         for impl in self.own_impls(name, "host_closing"):
-            given = dict.fromkeys(impl.argnames, self._host)
-            call = partial(called, self._host, "host_closing", impl, partial(impl.function, **given))
             try:
-                await self.awaited(name, "host_closing", call, seconds)
+                await self.awaited(name, "host_closing", self._bound("host_closing", impl, {}), seconds)
             except Failure as failure:
                 self._report(failure.diagnostic)
 

@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CORE_COMMANDS = ("config", "doctor", "plugins")
 """The commands whose bare names mean the core's commands, whatever plugins offer."""
+_TYPES: Mapping[str, tuple[type[Any] | str, ...]] = {
+    "adapters": (Provider,),
+    "commands": (Command,),
+    "config": (ConfigSection,),
+    "context_providers": (ContextProvider,),
+    "models": ("skillkit_core.models:ModelDefinition",),
+    "skill_sources": ("skillkit_core.contracts.skill_loader:SkillSource",),
+    "token_estimators": (TokenEstimator,),
+    "tools": ("skillkit_core.tools:Tool", "skillkit_core.tools:ToolSet"),
+}
+"""The items of the core's kinds; of the others a :class:`Factory` makes the objects."""
 
 
 def singular(kind: str) -> str:
@@ -64,30 +75,9 @@ class FactoryRegistry(Registry[Any], Generic[T]):
         return [obj for _, obj in self._made.values()]
 
 
-def item_types(name: str, families: Mapping[str, tuple[type[Any] | str, ...]] = EMPTY) -> tuple[type[Any], ...]:
-    """Return the types that ``register_<name>`` accepts. ``families`` has those of the kinds that plugins define."""
-    if name in families:
-        return tuple(map(load_object, families[name]))
-    if name == "models":
-        from ..models import ModelDefinition
-
-        return (ModelDefinition,)
-    if name == "tools":
-        from ..tools import Tool, ToolSet
-
-        return (Tool, ToolSet)
-    if name == "skill_sources":
-        from ..contracts.skill_loader import SkillSource
-
-        return (SkillSource,)
-    plain: dict[str, type[Any]] = {
-        "adapters": Provider,
-        "commands": Command,
-        "config": ConfigSection,
-        "context_providers": ContextProvider,
-        "token_estimators": TokenEstimator,
-    }
-    return (plain.get(name, Factory),)
+def item_types(kind: str, families: Mapping[str, tuple[type[Any] | str, ...]] = EMPTY) -> tuple[type[Any], ...]:
+    """Return the types that ``register_<kind>`` accepts. ``families`` has those of the kinds that plugins define."""
+    return tuple(map(load_object, families.get(kind) or _TYPES.get(kind, (Factory,))))
 
 
 def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
@@ -138,9 +128,6 @@ def _unchecked(name: str, parameters: Any) -> set[str]:
     return unchecked(parameters)
 
 
-_MADE_LATER = ("runtimes", "compactors", "session_stores", "skill_loaders", "executors", "credentials")
-
-
 class Registries:
     """The registries of a host by kind."""
 
@@ -169,8 +156,7 @@ class Registries:
                 families = plugins.kinds
                 if kind not in KINDS and kind not in families:
                     raise UnknownName("kind of registry", kind, [*KINDS, *families])
-                made_later = kind in _MADE_LATER or families.get(kind) == (Factory,)
-                registry = self._registries[kind] = self._new(kind, made_later)
+                registry = self._registries[kind] = self._new(kind, families)
             if again or kind not in self._filled:
                 self._filled.add(kind)
                 for name in list(plugins.loaded):
@@ -179,7 +165,7 @@ class Registries:
                 self._ready.add(kind)
             return registry
 
-    def _new(self, kind: str, made_later: bool) -> Any:
+    def _new(self, kind: str, families: Mapping[str, tuple[type[Any] | str, ...]]) -> Any:
         host = self._host
         if kind == "adapters":
             from .adapters import AdapterRegistry
@@ -187,7 +173,7 @@ class Registries:
             registry: Any = AdapterRegistry(host)
         elif kind == "models":
             registry = ModelRegistry(host.load().describe)
-        elif made_later:
+        elif (families.get(kind) or _TYPES.get(kind, (Factory,))) == (Factory,):
             registry = FactoryRegistry(host, singular(kind), host.load().describe)
         else:
             registry = Registry(host.load().describe, first_wins=kind == "tools")

@@ -267,8 +267,11 @@ class ModelRegistry(Registry["ModelDefinition"]):
         return cost
 
 
-def named(config: Config, key: str, registry: Registry[Any]) -> str | None:
+def named(config: Config, key: str, registry: Registry[Any], *, first: bool = False) -> str | None:
     """Return the value of the setting ``key``, which names an item of ``registry``, or ``None``.
+
+    Args:
+        first: without a value return the name of the item that was registered first.
 
     Raises:
         UnknownName: nobody offers the item. ``where`` is the place of the setting.
@@ -278,7 +281,7 @@ def named(config: Config, key: str, registry: Registry[Any]) -> str | None:
         error = registry.unknown(name)
         error.where = config.origin(key)
         raise error
-    return name
+    return name or (next(iter(registry.list()), None) if first else None)
 
 
 def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kwargs: Any) -> Any:

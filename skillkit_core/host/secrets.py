@@ -30,6 +30,8 @@ _EXACT = frozenset(
     ("api", "data", "encrypted_content", "mime_type", "model", "provider", "reasoning_opaque", "signature",
      "thought_signature", "type")
 )  # fmt: skip
+# The names of headers with credentials end so.
+_CREDENTIALS = ("authorization", "api-key", "cookie", "-token", "-secret")
 _RECORDS: tuple[Any, ...] = (AgentMessage, TokenUsage, *BLOCK_TYPES.values())
 _PLAIN = frozenset((int, float, bool, type(None)))
 # The characters that some writer of JSON escapes.
@@ -230,6 +232,11 @@ class Secrets:
                 remedy=f"'await host.find_secret({name!r})' before, or answer without waiting",
             )
         return None
+
+
+def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return ``headers`` with ``***`` for the values of headers that hold credentials, such as ``X-API-Key``."""
+    return {name: "***" if name.lower().endswith(_CREDENTIALS) else value for name, value in headers.items()}
 
 
 def _spelled(piece: str) -> str:

@@ -33,7 +33,7 @@ from skillkit_core import (
     hookimpl,
 )
 from skillkit_core.errors import ErrorKind
-from skillkit_core.host.text import redact_headers
+from skillkit_core.host.secrets import redact_headers
 from skillkit_core.stream import StreamEvent
 from skillkit_core.testing import Call, Fail, Raw, Reply, ScriptedModel
 
