@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from skillkit_skills import plugin
 from skillkit_skills.actions import run_action
-from skillkit_skills.activation import MAX_RESOURCES, skill_content
+from skillkit_skills.agent_skills import ACTIVATE, MANY_ACTIONS, skills_of, tool_name
+from skillkit_skills.content import MAX_RESOURCES, skill_content
 from skillkit_skills.context import skills_prompt
-from skillkit_skills.offers import ACTIVATE, MANY_ACTIONS, skill_tools, skills_of, tool_name
+from skillkit_skills.tools import skill_tools
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.errors import ToolError, UnknownName

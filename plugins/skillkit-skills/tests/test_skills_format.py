@@ -10,11 +10,11 @@ import pytest
 import yaml
 from hypothesis import example, given, settings, strategies as st
 from skillkit_skills.catalogue import render_catalogue
+from skillkit_skills.content import substitute
 from skillkit_skills.loader import SkillFolderLoader
 from skillkit_skills.skill_md.action_definition import ActionError
 from skillkit_skills.skill_md.build import build_skill
 from skillkit_skills.skill_md.reader import read
-from skillkit_skills.substitution import substitute
 
 from skillkit_core.contracts.skill_loader import SkillSource
 from skillkit_core.skills import Skill

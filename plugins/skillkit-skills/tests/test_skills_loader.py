@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from skillkit_skills.catalogue import render_catalogue
-from skillkit_skills.loader import SkillFolderLoader, package_folders
+from skillkit_skills.loader import SkillFolderLoader
 from skillkit_skills.scanner import MAX_FOLDERS, scan
-from skillkit_skills.sources import sources
+from skillkit_skills.sources import package_folders, sources
 
 from skillkit_core.contracts.skill_loader import SkillSource
 

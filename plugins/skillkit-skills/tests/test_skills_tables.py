@@ -13,12 +13,12 @@ from skillkit_skill_packages.digest import files_digest
 from skillkit_skills.actions import OUTPUT_CAP, build_argv, interpret
 from skillkit_skills.arguments import ArgumentError, coerce
 from skillkit_skills.catalogue import render_catalogue
+from skillkit_skills.content import split_args, substitute
 from skillkit_skills.eligibility import Surroundings, look_up, reasons
 from skillkit_skills.gates import Request, gate
 from skillkit_skills.preapproval import pre_approved
 from skillkit_skills.skill_md.action_definition import ActionError, read_actions, read_args
 from skillkit_skills.skill_md.reader import tokens
-from skillkit_skills.substitution import split_args, substitute
 
 from skillkit_core.contracts.runtime import ExecutionResult
 from skillkit_core.skills import Requirements, Skill, SkillAction

@@ -11,18 +11,18 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .actions import ActionResult as ActionResult, remember_secrets as remember_secrets, run_action as run_action
-    from .activation import skill_content as skill_content
+    from .agent_skills import ACTIVATE as ACTIVATE, skills_of as skills_of
     from .arguments import pattern_problem as pattern_problem
     from .catalogue import render_catalogue as render_catalogue
     from .cli.data import problem_data as problem_data
     from .cli.printing import print_problems as print_problems
+    from .content import skill_content as skill_content, split_args as split_args, substitute as substitute
     from .eligibility import answers as answers, reasons as reasons
     from .explaining import Explanation as Explanation, Near as Near
     from .gates import Request as Request, gate as gate
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
     from .listed import Listed as Listed, Verdict as Verdict, explain as explain, listing as listing
     from .loader import KEPT as KEPT, SkillFolderLoader as SkillFolderLoader
-    from .offers import ACTIVATE as ACTIVATE, skill_tools as skill_tools, skills_of as skills_of
     from .opening import commands_in as commands_in, dynamic_policy as dynamic_policy, overrides_of as overrides_of
     from .preapproval import pre_approved as pre_approved
     from .scanner import FILE as FILE, scan as scan, skill_file as skill_file
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from .skill_md.reader import read as read
     from .skill_md.spec import parse as parse
     from .sources import places as places
-    from .substitution import split_args as split_args, substitute as substitute
+    from .tools import skill_tools as skill_tools
     from .word_index import WordIndex as WordIndex
 
 _WHERE = {
-    "ACTIVATE": "offers",
+    "ACTIVATE": "agent_skills",
     "ActionResult": "actions",
     "Explanation": "explaining",
     "FILE": "scanner",
@@ -70,12 +70,12 @@ _WHERE = {
     "render_catalogue": "catalogue",
     "run_action": "actions",
     "scan": "scanner",
-    "skill_content": "activation",
+    "skill_content": "content",
     "skill_file": "scanner",
-    "skill_tools": "offers",
-    "skills_of": "offers",
-    "split_args": "substitution",
-    "substitute": "substitution",
+    "skill_tools": "tools",
+    "skills_of": "agent_skills",
+    "split_args": "content",
+    "substitute": "content",
 }
 __all__ = [
     "ACTIVATE",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from .agent_skills import ACTIVATE, Offer, request_of, skills_of
 from .guard import forbidden_by
 from .listed import explain
-from .offers import ACTIVATE, Offer, request_of, skills_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner

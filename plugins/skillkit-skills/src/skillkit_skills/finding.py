@@ -17,9 +17,9 @@ from skillkit_core.messages import CustomMessage, blocks_of
 from skillkit_core.skills import Skill
 from skillkit_core.tools import Tool, ToolContext, ToolOutput
 
+from .agent_skills import ACTIVATE, FIND, skills_of
 from .catalogue import whole_rows
 from .index import index_of
-from .offers import ACTIVATE, FIND, skills_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host

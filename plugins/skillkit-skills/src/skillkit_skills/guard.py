@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.skills import Skill
 
-from .offers import ACTIVATE, FIND, skills_of, tool_name
+from .agent_skills import ACTIVATE, FIND, skills_of, tool_name
 from .preapproval import disallowed, in_our_words, pre_approved, single_rules
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from skillkit_core.events.results import UNSET, BeforeAgentStartResult, Handled, InputResult, Transform
 
+from .agent_skills import skills_of
 from .gates import Request, closed
 from .listed import listing
-from .offers import skills_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext

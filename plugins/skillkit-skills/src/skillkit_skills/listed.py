@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from .settings import entry_of
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["Listed", "Verdict", "explain", "listing"]
+__all__ = ["Listed", "Verdict", "address_of", "companions", "explain", "listing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,27 @@ def listing(host: Host, here: Surroundings | None = None) -> Iterator[Listed]:
         seen.add(id(skill))
         kind = host.skill_sources.get(skill.source).kind if host.skill_sources.has(skill.source) else "extra"
         yield Listed(entry.name, skill, kind, reasons(skill, here, entry_of(host, skill), kind=kind))
+
+
+def address_of(host: Host, skill: Skill) -> str:
+    """Return the name that means a skill: its own, or ``source:name`` for one that lost it."""
+    if host.skills.has(skill.name) and host.skills.get(skill.name) is skill:
+        return skill.name
+    return next((e.name for e in host.skills.entries() if e.item is skill and e.name not in skill.aliases), skill.name)
+
+
+def companions(host: Host, skill: Skill) -> list[Skill]:
+    """Return the internal skills that a skill requires, and those that they require: they are opened with it."""
+    found: list[Skill] = []
+    waiting = [skill]
+    while waiting:
+        for need in waiting.pop().requires.skills:
+            name = re.split(r"[\s<>=!~\[]", need.strip(), maxsplit=1)[0]
+            other = host.skills.get(name) if host.skills.has(name) else None
+            if other is not None and other.internal_only and other is not skill and other not in found:
+                found.append(other)
+                waiting.append(other)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

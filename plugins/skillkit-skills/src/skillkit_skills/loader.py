@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from binascii import crc32
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillkit_markdown import MAX_BYTES, FileError, FrontMatterCache, read_bytes, read_inside
 
@@ -17,16 +17,18 @@ from skillkit_core.contracts.skill_loader import LoadedSkills, SkillLoader, Skil
 from skillkit_core.skills import Skill, SkillProblem
 
 from .scanner import FoundSkill, scan
+from .settings import HOSTS
 from .skill_md.build import build_skill
 from .skill_md.problems import problems_of, severity_of
 from .skill_md.reader import read
+from .sources import FOLDER, package_folders
 
 if TYPE_CHECKING:
     from skillkit_markdown import Parsed
 
     from skillkit_core import Host
 
-__all__ = ["KEPT", "SkillFolderLoader", "load_folder", "package_folders"]
+__all__ = ["KEPT", "SkillFolderLoader", "load_folder", "project_folders"]
 
 KEPT = "last-version-kept"
 MANY = 50
@@ -252,25 +254,6 @@ def _beside(folder: str, name: str, problems: list[SkillProblem]) -> bytes | Non
     return data
 
 
-def _package_path(name: str) -> Iterable[str]:
-    """``__path__`` of a top-level package; what ``importlib.util.find_spec`` does, without its imports."""
-    if name in sys.modules:
-        return getattr(sys.modules[name], "__path__", ())
-    for finder in sys.meta_path:
-        spec = finder.find_spec(name, None) if hasattr(finder, "find_spec") else None
-        if spec is not None:
-            return spec.submodule_search_locations or ()
-    return ()
-
-
-def package_folders(package: str) -> list[Path]:
-    """The directories of an importable package, found without importing it or its parents' code."""
-    top, _, rest = package.partition(".")
-    places = list(_package_path(top))
-    below = rest.split(".") if rest else []
-    return [folder for place in places if (folder := Path(place, *below)).is_dir()]
-
-
 def _roots(source: SkillSource, problems: list[SkillProblem]) -> list[tuple[Path, str]]:
     """The directories of a source, each with the namespace of its skills."""
     if source.package is not None:
@@ -290,3 +273,35 @@ def _roots(source: SkillSource, problems: list[SkillProblem]) -> list[tuple[Path
         if (roots := plugin_roots(source.path, problems)) is not None:
             return roots
     return [(source.path, getattr(source, "namespace", ""))]
+
+
+# --- what a project brings, for whom is to trust it --------------------------------------------------------------------
+
+
+def project_folders(folder: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    """The folders of skills that count in a project once it is trusted, each with what describes its skills."""
+    own = settings.get("skills")
+    dirs = [*(own.get("dirs") or ()), *(own.get("claude_dirs") or ())] if isinstance(own, Mapping) else []
+    named = [str(Path(".skillkit", text).expanduser()) for text in dirs if isinstance(text, str)]
+    others = [place for project, _ in HOSTS.values() for place in project]
+    if Path(folder, ".clawhub").is_dir():
+        others.append("skills")
+    for path in (FOLDER, *others, *named):
+        yield path, partial(_described, Path(folder, path))
+
+
+def _described(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return []
+    found = SkillFolderLoader().load(SkillSource("project", "project", folder, trusted=True)).skills
+    return [", ".join(_about(skill)) for skill in found]
+
+
+def _about(skill: Skill) -> Iterator[str]:
+    yield f"skill {skill.name}"
+    if skill.actions:
+        yield "actions " + " ".join(action.name for action in skill.actions)
+    if skill.allowed_tools:
+        yield "allowed tools " + " ".join(skill.allowed_tools)
+    if skill.hooks:
+        yield "hooks " + " ".join(skill.hooks)

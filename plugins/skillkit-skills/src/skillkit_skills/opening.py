@@ -23,14 +23,16 @@ from skillkit_core import (
 from skillkit_core.contracts.adapter import ModelSettings
 from skillkit_core.skills import Skill
 
-from .activation import skill_content
+from .agent_skills import skills_of
+from .content import skill_content
+from .listed import address_of, companions
 from .settings import settings_of
 from .sources import compat_of, trusted
 
 if TYPE_CHECKING:
     from skillkit_core import AgentResponse, Host, LLMRequest
 
-__all__ = ["Overrides", "address_of", "answered", "companions", "dynamic_policy", "opened", "overrides_of", "text_of"]
+__all__ = ["Overrides", "answered", "dynamic_policy", "opened", "overrides_of", "text_of"]
 
 _COMMAND = re.compile(r"(?<![\w`\\])!`([^`\n]+)`|^```![ \t]*\n(.*?)\n```[ \t]*$", re.S | re.M)
 _ARGUMENT = re.compile(r"\$(?:ARGUMENTS\b|\d)")
@@ -42,27 +44,6 @@ _LIMITS = ("turns", "requests", "tool_calls", "tokens", "cost")
 
 
 # --- the text ---------------------------------------------------------------------------------------------------------
-
-
-def address_of(host: Host, skill: Skill) -> str:
-    """Return the name that means a skill: its own, or ``source:name`` for one that lost it."""
-    if host.skills.has(skill.name) and host.skills.get(skill.name) is skill:
-        return skill.name
-    return next((e.name for e in host.skills.entries() if e.item is skill and e.name not in skill.aliases), skill.name)
-
-
-def companions(host: Host, skill: Skill) -> list[Skill]:
-    """Return the internal skills that a skill requires, and those that they require: they are opened with it."""
-    found: list[Skill] = []
-    waiting = [skill]
-    while waiting:
-        for need in waiting.pop().requires.skills:
-            name = re.split(r"[\s<>=!~\[]", need.strip(), maxsplit=1)[0]
-            other = host.skills.get(name) if host.skills.has(name) else None
-            if other is not None and other.internal_only and other is not skill and other not in found:
-                found.append(other)
-                waiting.append(other)
-    return found
 
 
 def text_of(host: Host, skill: Skill, args: str | None = None, *, session_id: str | None = None) -> str:
@@ -141,8 +122,6 @@ async def _run(agent: AgentRunner, skill: Skill, commands: Sequence[str]) -> lis
     """
     if not commands:
         return []
-    from .offers import skills_of
-
     async with _below(
         agent, AgentConfig(only_tools=frozenset({"bash"}), parallel_tools=False, compaction=False)
     ) as below:
@@ -221,8 +200,6 @@ def overrides_of(host: Host, skill: Skill) -> Overrides:
 
 async def answered(agent: AgentRunner, skill: Skill, text: str) -> AgentResponse:
     """Return the answer of a run of its own (``context: fork``) to the text of a skill, with its model, effort and limits."""
-    from .offers import skills_of
-
     own = overrides_of(agent.host, skill)
     model = own.model if agent.config.model is None else None  # what a person chose stays
     settings = ModelSettings(thinking=own.thinking) if own.thinking else None

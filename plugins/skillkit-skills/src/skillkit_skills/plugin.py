@@ -90,7 +90,7 @@ def register_skill_sources(register: Callable[[SkillSource], None], host: Host) 
 @hookimpl
 def project_content(register: Callable[..., None], folder: str, settings: Mapping[str, Any]) -> None:
     """The project's own skills, and those of directories that its configuration names."""
-    from .sources import project_folders
+    from .loader import project_folders
 
     for path, describe in project_folders(folder, settings):
         register(path, describe)
@@ -101,7 +101,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """A tool for every action, and ``activate_skill``."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("skills", "skillkit_skills.offers:skill_tools"))
+    register(ToolSet("skills", "skillkit_skills.tools:skill_tools"))
 
 
 @hookimpl

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.skills import Skill
 
-from .activation import plugin_root
 from .arguments import PatternError, pattern_found
+from .content import plugin_root
 from .settings import settings_of
 from .sources import trusted
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,20 @@ if TYPE_CHECKING:
     from skillkit_core.host.discovery import EntryPoint
     from skillkit_core.skills import Skill
 
-__all__ = ["GROUP", "FolderSource", "compat_of", "places", "project_folders", "sources", "trusted", "untrusted_folders"]
+__all__ = [
+    "FOLDER",
+    "GROUP",
+    "FolderSource",
+    "compat_of",
+    "package_folders",
+    "places",
+    "sources",
+    "trusted",
+    "untrusted_folders",
+]
 
 GROUP = "skillkit.skills"
-_OWN = ".skillkit/skills"
+FOLDER = ".skillkit/skills"  # of a project
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +60,7 @@ def trusted(host: Host, skill: Skill) -> bool:
 
 def _places(host: Host) -> Iterator[tuple[str, str, str]]:
     """Yield the folders of a project that may hold skills: name of the source, path, and the host that it is for."""
-    yield "project", _OWN, ""
+    yield "project", FOLDER, ""
     for name in settings_of(host).hosts:
         for n, place in enumerate(HOSTS[name][0]):
             yield f"project:{name}" + (f"-{n + 1}" if n else ""), place, name
@@ -120,8 +130,6 @@ def places(host: Host) -> list[Path]:
 
 def _check_package(host: Host, entry: EntryPoint) -> None:
     """Report a package that names itself as one of skills and was packed without them."""
-    from .loader import package_folders
-
     if not any(next(folder.glob("**/SKILL.md"), None) for folder in package_folders(entry.value)):
         host.note(
             "skills",
@@ -131,39 +139,27 @@ def _check_package(host: Host, entry: EntryPoint) -> None:
         )
 
 
-def project_folders(folder: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], list[str]]]]:
-    """The folders of skills that count in a project once it is trusted, each with what describes its skills."""
-    own = settings.get("skills")
-    dirs = [*(own.get("dirs") or ()), *(own.get("claude_dirs") or ())] if isinstance(own, Mapping) else []
-    named = [str(Path(".skillkit", text).expanduser()) for text in dirs if isinstance(text, str)]
-    others = [place for project, _ in HOSTS.values() for place in project]
-    if Path(folder, ".clawhub").is_dir():
-        others.append("skills")
-    for path in (_OWN, *others, *named):
-        yield path, partial(_described, Path(folder, path))
-
-
-def _described(folder: Path) -> list[str]:
-    from .loader import SkillFolderLoader
-
-    if not folder.is_dir():
-        return []
-    found = SkillFolderLoader().load(SkillSource("project", "project", folder, trusted=True)).skills
-    return [", ".join(_about(skill)) for skill in found]
-
-
-def _about(skill: Skill) -> Iterator[str]:
-    yield f"skill {skill.name}"
-    if skill.actions:
-        yield "actions " + " ".join(action.name for action in skill.actions)
-    if skill.allowed_tools:
-        yield "allowed tools " + " ".join(skill.allowed_tools)
-    if skill.hooks:
-        yield "hooks " + " ".join(skill.hooks)
-
-
 def untrusted_folders(host: Host) -> list[Path]:
     """Folders with skills of a project that is not trusted: they are not even looked into."""
     if host.trusted:
         return []
     return [folder for _, place, _ in _places(host) if (folder := host.cwd / place).is_dir()]
+
+
+def _package_path(name: str) -> Iterable[str]:
+    """``__path__`` of a top-level package; what ``importlib.util.find_spec`` does, without its imports."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__path__", ())
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, None) if hasattr(finder, "find_spec") else None
+        if spec is not None:
+            return spec.submodule_search_locations or ()
+    return ()
+
+
+def package_folders(package: str) -> list[Path]:
+    """The directories of an importable package, found without importing it or its parents' code."""
+    top, _, rest = package.partition(".")
+    places = list(_package_path(top))
+    below = rest.split(".") if rest else []
+    return [folder for place in places if (folder := Path(place, *below)).is_dir()]

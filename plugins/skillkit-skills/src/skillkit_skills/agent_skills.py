@@ -1,34 +1,32 @@
-"""What one agent is offered: a tool for every action, the tool that activates a skill, and which skills are active."""
+"""The skills of one agent: which are active, which a model is told of, and a tool for every action that it may call."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
 from html import unescape
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from skillkit_core.errors import UnknownName
 from skillkit_core.frozen import freeze, thaw
 from skillkit_core.skills import Skill, SkillAction
 from skillkit_core.tools import Tool, ToolContext, ToolOutput
 
-from .activation import has_body
 from .catalogue import render_catalogue
+from .content import has_body
 from .eligibility import surroundings_of
 from .gates import Request, closed, filters, gated
-from .listed import Listed, listing
+from .listed import Listed, address_of, companions, listing
 from .settings import settings_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["ACTIVATE", "FIND", "MANY_ACTIONS", "AgentSkills", "Plan", "skill_tools", "skills_of", "tool_name"]
+__all__ = ["ACTIVATE", "FIND", "MANY_ACTIONS", "AgentSkills", "Offer", "Plan", "request_of", "skills_of", "tool_name"]
 
 ACTIVATE = "activate_skill"
 FIND = "find_skills"
@@ -100,25 +98,6 @@ class Offer:
         return found
 
 
-def _reads(host: Host) -> bool:
-    """Whether there is a tool that reads the files of active skills."""
-    return any(entry.name in ("read", "files") for entry in host.tools.entries())
-
-
-def skill_file_tool(host: Host, active: Collection[str]) -> Tool:
-    """The tool ``skill_file``, for hosts without the plugin ``files``."""
-    from .file_tool import PARAMETERS, read_skill_file
-
-    return Tool(
-        "skill_file",
-        "Read a text file of an active skill: its references, scripts and assets.",
-        partial(read_skill_file, host, active),
-        PARAMETERS,
-        replay="safe",
-        annotations={"mutates": "none"},
-    )
-
-
 def tool_name(skill: str, action: str) -> str:
     """``skill__action`` as providers allow it: other characters become ``-``, and what is changed or too long ends in a hash."""
     full = f"{skill}__{action}"
@@ -135,13 +114,6 @@ def skills_of(agent: AgentRunner) -> AgentSkills:
         found = _agents[agent] = AgentSkills(agent.host, agent.config.skills)
         found.remember(agent.session)
     return found
-
-
-def skill_tools(agent: AgentRunner) -> tuple[Tool, ...]:
-    """The tools that skills give ``agent`` now; the same tuple while nothing changed."""
-    target = agent.target
-    at_once = target is not None and not target.adapter.progressive
-    return skills_of(agent).tools(agent.session, at_once=at_once)
 
 
 def request_of(session: Any, host: Host | None = None) -> Request:
@@ -184,19 +156,18 @@ class AgentSkills:
     def __init__(self, host: Host, active: Sequence[str] = ()) -> None:
         self.host = host
         self.from_start = tuple(dict.fromkeys(map(self._address, active)))
-        self._active: dict[str, None] = dict.fromkeys(self.from_start)
+        self.names: dict[str, None] = dict.fromkeys(self.from_start)
+        """Of the active skills, in the order of their activation."""
         for name in self.from_start:
             self.open(host.skills.get(name))
         self.commands_of: Skill | None = None
         """The skill whose commands an agent runs that was made for nothing else."""
         self._offer: Offer | None = None
         self._open: tuple[int, Request, frozenset[int]] | None = None
-        self._key: Any = None
-        self._tools: tuple[Tool, ...] = ()
+        self.made: tuple[Any, tuple[Tool, ...]] = (None, ())
+        """The tools that were made last, behind what they were made of."""
 
     def _address(self, name: str) -> str:
-        from .opening import address_of
-
         return address_of(self.host, self.host.skills.get(name))
 
     def remember(self, session: Any) -> None:
@@ -222,61 +193,40 @@ class AgentSkills:
             shut = closed(self.host, offer.skills, request)
             self._open = (offer.version, request, frozenset(id(s) for s in offer.skills if id(s) not in shut))
         left = self._open[2]
-        return tuple(s for s in offer.skills if id(s) in left or s.name in self._active)
+        return tuple(s for s in offer.skills if id(s) in left or s.name in self.names)
 
     def active(self) -> list[Skill]:
         """The active skills, in the order of their activation."""
         skills = self.host.skills
-        return [skills.get(name) for name in self._active if skills.has(name)]
+        return [skills.get(name) for name in self.names if skills.has(name)]
 
     def is_active(self, name: str) -> bool:
         """Whether the skill called ``name`` is active."""
-        return name in self._active
+        return name in self.names
 
     def activate(self, name: str) -> None:
         """Make a skill active for the rest of the session."""
-        self._active[name] = None
+        self.names[name] = None
 
     def open(self, skill: Skill) -> None:
         """Make a skill active for the rest of the session, and the internal skills that it requires."""
-        from .opening import address_of, companions
-
         for one in (skill, *companions(self.host, skill)):
-            self._active[address_of(self.host, one)] = None
+            self.names[address_of(self.host, one)] = None
 
-    def tools(self, session: Any, *, at_once: bool = False) -> tuple[Tool, ...]:
-        """A tool for each action that a model may call, and ``activate_skill`` where there is something to activate.
-
-        ``at_once``: the model would never activate a skill, so it is offered every action however many there are.
-        """
+    def usable(self, session: Any) -> tuple[Skill, ...]:
+        """The skills that are offered, and those that a person or code opened, though no model may choose them."""
         offered = self.offered(session)
-        if self._active:  # a skill that a person or code opened, too, though no model may choose it
-            opened = (s for s in self.active() if s not in offered and id(s) in self.offer.eligible)
-            offered = (*offered, *opened)
-        expose = "always" if at_once else settings_of(self.host).expose_actions
-        key = (self.offer.version, offered, expose, *self._active)
-        if key != self._key:  # tuples of the same objects compare without a look into them
-            plan = self._plan(offered, expose)
-            tools = list(plan.tools)
-            if plan.parameters is not None:
-                tools.append(self._activation_tool(plan.parameters, offered))
-            if plan.searched and not at_once:
-                from .finding import find_tool
-
-                tools.append(find_tool(self.host, offered))
-            if self._active and not _reads(self.host):
-                tools.append(skill_file_tool(self.host, self._active))
-            self._key, self._tools = key, tuple(tools)
-        return self._tools
+        opened = (s for s in self.active() if s not in offered and id(s) in self.offer.eligible)
+        return (*offered, *opened) if self.names else offered
 
     def plan(self, session: Any) -> Plan:
         """What a model is told of the skills whose gates are open for what was last said in ``session``."""
-        return self._plan(self.offered(session), settings_of(self.host).expose_actions)
+        return self.plan_of(self.offered(session), settings_of(self.host).expose_actions)
 
-    def _plan(self, offered: tuple[Skill, ...], expose: str) -> Plan:
+    def plan_of(self, offered: tuple[Skill, ...], expose: str) -> Plan:
         """What a model is told of ``offered``; all agents of the host share it."""
         offer = self.offer
-        key = (expose, None if offered is offer.skills else tuple(s.name for s in offered), tuple(self._active))
+        key = (expose, None if offered is offer.skills else tuple(s.name for s in offered), tuple(self.names))
         found = offer.plans.get(key)
         if found is None:
             found = offer.plans[key] = self._made(offered, expose)
@@ -289,9 +239,7 @@ class AgentSkills:
         size = sum(map(_size, every))
         if all_at_once and expose == "auto" and size > ACTIONS_CHARS:
             all_at_once, every, size = False, [], 0
-        mine = (
-            self._shared(s, a, i) for s in offered if s.name in self._active for i, a in enumerate(callable_[s.name])
-        )
+        mine = (self._shared(s, a, i) for s in offered if s.name in self.names for i, a in enumerate(callable_[s.name]))
         waiting = [s for s in offered if (s.listed and has_body(s)) or (callable_[s.name] and not all_at_once)]
         # what active skills add does not count: a list that is there would go with the first activation
         room = min(settings_of(self.host).max_catalogue_chars, max(PART_CHARS - size, LEAST_ROOM))
@@ -335,45 +283,6 @@ class AgentSkills:
                 },
             },
         )
-
-    def _activation_tool(self, parameters: Mapping[str, Any], offered: Sequence[Skill]) -> Tool:
-        return Tool(
-            ACTIVATE,
-            "Read the instructions of a skill. Do this before a task that the description of an available skill fits.",
-            partial(
-                _run_activation, self.host, self._active, frozenset(s.name for s in offered)
-            ),  # not a method: it would lead back to the tool
-            parameters,
-            replay="safe",
-            annotations=_ACTIVATION,
-        )
-
-
-async def _run_activation(
-    host: Host, active: dict[str, None], offered: frozenset[str], args: Mapping[str, Any], ctx: ToolContext
-) -> ToolOutput:
-    from .opening import address_of, answered, companions, opened
-
-    name = str(args["name"])
-    if name not in offered:  # a skill that is hidden from models is as unknown as one that is not there
-        raise UnknownName("skill", name, offered)
-    skill = host.skills.get(name)
-    text = args.get("arguments")
-    details = {"skill": skill.name, "path": str(skill.path) if skill.path else None}
-    if skill.name in active and not text:
-        return ToolOutput(f"Skill {skill.name} is active already: its instructions are above.", details)
-    content = await opened(ctx.agent, skill, text)
-    if skill.context == "fork":
-        answer = await answered(ctx.agent, skill, content)
-        ended = "" if answer.outcome == "completed" else f"[the run of the skill ended early: {answer.outcome}]"
-        told = "\n".join(filter(None, (answer.content, ended)))
-        return ToolOutput(told, {**details, "forked": True}, is_error=bool(ended))
-    for one in (skill, *companions(host, skill)):
-        active[address_of(host, one)] = None
-    return ToolOutput(content, {**details, "content": True}, pinned=True)
-
-
-_ACTIVATION = freeze({"purpose": "activate a skill", "mutates": "none"})
 
 
 def _activation_parameters(skills: Sequence[Skill], *, listed: bool) -> Mapping[str, Any]:
