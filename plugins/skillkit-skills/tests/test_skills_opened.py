@@ -197,7 +197,7 @@ def test_a_skill_names_a_model_by_an_alias_and_an_unknown_one_is_said(real):
     put(host.config_dir / "skills", "clever", "model: sonnet\n", "Think.")
     put(host.config_dir / "skills", "unknown", "model: nobody\n", "Think.")
     host.reload_skills()
-    from skillkit_skills.opening import overrides_of
+    from skillkit_skills.activation import overrides_of
 
     assert overrides_of(host, host.skills.get("clever")).model == "scripted/big"
     told = overrides_of(host, host.skills.get("unknown"))

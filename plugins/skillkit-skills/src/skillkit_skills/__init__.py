@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .actions import ActionResult as ActionResult, remember_secrets as remember_secrets, run_action as run_action
+    from .activation import commands_in as commands_in, dynamic_policy as dynamic_policy, overrides_of as overrides_of
     from .agent_skills import ACTIVATE as ACTIVATE, skills_of as skills_of
     from .arguments import pattern_problem as pattern_problem
     from .catalogue import render_catalogue as render_catalogue
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
     from .listed import Listed as Listed, Verdict as Verdict, explain as explain, listing as listing
     from .loader import KEPT as KEPT, SkillFolderLoader as SkillFolderLoader
-    from .opening import commands_in as commands_in, dynamic_policy as dynamic_policy, overrides_of as overrides_of
     from .preapproval import pre_approved as pre_approved
     from .scanner import FILE as FILE, scan as scan, skill_file as skill_file
     from .skill_hooks import hook_lines as hook_lines
@@ -49,15 +49,15 @@ _WHERE = {
     "Verdict": "listed",
     "WordIndex": "word_index",
     "answers": "eligibility",
-    "commands_in": "opening",
-    "dynamic_policy": "opening",
+    "commands_in": "activation",
+    "dynamic_policy": "activation",
     "explain": "listed",
     "gate": "gates",
     "hook_lines": "skill_hooks",
     "index_of": "index",
     "listing": "listed",
     "located": "skill_md.line_numbers",
-    "overrides_of": "opening",
+    "overrides_of": "activation",
     "parse": "skill_md.spec",
     "pattern_problem": "arguments",
     "places": "sources",

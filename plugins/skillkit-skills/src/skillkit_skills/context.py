@@ -33,7 +33,7 @@ def skills_prompt(agent: AgentRunner) -> str | None:
         parts += [INTRODUCTION, plan.catalogue]
     if not state.from_start:
         return "\n".join(parts) or None
-    from .opening import text_of
+    from .activation import text_of
 
     session_id = agent.session.id if agent.session is not None else None
     parts += (

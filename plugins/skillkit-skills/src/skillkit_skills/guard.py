@@ -59,7 +59,7 @@ def _answer(event: ToolCallEvent, active: Sequence[Skill]) -> ToolCallEventResul
 
 def _dynamic(event: ToolCallEvent, host: Host, skill: Skill) -> ToolCallEventResult | None:
     """The answer to a command in the text of a skill: run, unless the policy wants a question that allowed-tools do not spare."""
-    from .opening import dynamic_policy
+    from .activation import dynamic_policy
 
     policy = dynamic_policy(host, skill)
     if policy == "deny":

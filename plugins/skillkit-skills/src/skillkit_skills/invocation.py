@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext
     from skillkit_core.events.types import BeforeAgentStartEvent, InputEvent
 
-    from .opening import Overrides
+    from .activation import Overrides
 
 __all__ = ["invoke"]
 
@@ -40,7 +40,7 @@ async def invoke(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
     request = Request(event.text, caller="user", host=host, session=agent.session)
     if reasons := row.reasons or tuple(closed(host, [skill], request).values()):
         return Handled(f"Skill {row.name} cannot be called here: {', '.join(reasons)}.")
-    from .opening import answered, opened, overrides_of
+    from .activation import answered, opened, overrides_of
 
     if skill.context == "fork":
         answer = await answered(agent, skill, await opened(agent, skill, match[2]))

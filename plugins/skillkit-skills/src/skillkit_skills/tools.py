@@ -56,7 +56,9 @@ def _activation_tool(
     return Tool(
         ACTIVATE,
         "Read the instructions of a skill. Do this before a task that the description of an available skill fits.",
-        partial(_run_activation, host, active, frozenset(s.name for s in offered)),  # a part of no agent
+        partial(
+            _run_activation, host, active, frozenset(s.name for s in offered)
+        ),  # holds no agent, which would lead back to the tool
         parameters,
         replay="safe",
         annotations=_ACTIVATION,
@@ -66,7 +68,7 @@ def _activation_tool(
 async def _run_activation(
     host: Host, active: dict[str, None], offered: frozenset[str], args: Mapping[str, Any], ctx: ToolContext
 ) -> ToolOutput:
-    from .opening import answered, opened
+    from .activation import answered, opened
 
     name = str(args["name"])
     if name not in offered:  # a skill that is hidden from models is as unknown as one that is not there
