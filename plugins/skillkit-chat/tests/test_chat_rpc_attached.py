@@ -162,3 +162,16 @@ def test_a_question_outlives_its_process_and_is_answered_in_another_one(client):
 
     run(work)
     assert (client.cwd / "paid").read_text() == "5\n", "the tool ran exactly once"
+
+
+def test_a_process_that_hands_on_ends_in_good_order_when_the_other_one_does(client):
+    async def main():
+        holder = client()
+        await holder.__aenter__()
+        guest = client("--session", holder.started.state.session)
+        await guest.__aenter__()
+        await holder.close()
+        assert await asyncio.to_thread(guest._process.wait, 15) == 0, "not while its input is open"
+        await guest.close()
+
+    asyncio.run(main())

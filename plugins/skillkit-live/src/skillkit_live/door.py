@@ -184,8 +184,9 @@ async def relay(endpoint: str, reader: IO[bytes], writer: IO[bytes]) -> None:
 
     def hand_on() -> None:
         with contextlib.suppress(OSError, ValueError):
-            while line := reader.readline():
-                peer.sendall(line)
+            # not through the buffer, whose lock a thread that waits at the end of the process would hold
+            while piece := os.read(reader.fileno(), 65536):
+                peer.sendall(piece)
             peer.shutdown(socket.SHUT_WR)
 
     def hand_back() -> None:
