@@ -5,10 +5,9 @@ Public names are imported when they are first used (PEP 562), so that importing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from .about import __version__ as __version__, project_places
 
 if TYPE_CHECKING:
     from .cache import FrontMatterCache as FrontMatterCache
@@ -98,14 +97,6 @@ __all__ = [
     "read_inside",
     "sentence",
 ]
-
-
-def project_places(kind: str) -> Mapping[str, str]:
-    """Return the folders of a kind in a project, relative to it, by their origin; plugins ask for them at every start.
-
-    ``project_places("agents")`` is ``{"project": ".skillkit/agents", "project:claude": ".claude/agents"}``.
-    """
-    return {"project": f".skillkit/{kind}", "project:claude": f".claude/{kind}"}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from skillkit_core.settings.documents import keep, recall
 
-from . import __version__
+from .about import __version__
 from .yaml_values import Parsed
 
 __all__ = ["FrontMatterCache"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from . import project_places
+from .about import project_places
 from .files import FileError, read_inside
 from .front_matter import FrontMatter, read_front_matter
 from .sentences import REPAIRS, lost, sentence
@@ -27,7 +27,6 @@ __all__ = [
     "collect",
     "folders_of",
     "markdown_files",
-    "project_places",
 ]
 
 _MOST_BYTES = 256 * 1024
