@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from .door import relay
     from .journal import Client, FellBehind, Message
     from .live import Live
-    from .lives import Lives, Waiting
+    from .lives import Lives
     from .server import Server
+    from .shown import Waiting
 
 __all__ = [
     "Client", "Connection", "FellBehind", "Live", "Lives", "Message", "RpcClient", "RpcError", "Server", "Waiting",
@@ -30,8 +31,9 @@ _ROOMS = {
     "door": "relay",
     "journal": "Client FellBehind Message",
     "live": "Live",
-    "lives": "Lives Waiting",
+    "lives": "Lives",
     "server": "Server",
+    "shown": "Waiting",
 }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -14,6 +14,7 @@ from skillkit_core import (
     AgentError,
     AgentResponse,
     ApprovalDecision,
+    Block,
     DocumentBlock,
     ImageBlock,
     Origin,
@@ -27,9 +28,52 @@ from . import protocol as p
 from .shown import blob_name, entry_json
 
 if TYPE_CHECKING:
-    from .live import Live
+    import asyncio
 
-__all__ = ["RunFailed", "act", "checked", "state_of"]
+    from skillkit_core import AgentRunner, QueueItem
+
+    from .questions import Given, Outcome, Questions
+
+__all__ = ["Delivery", "RunFailed", "State", "Working", "act", "checked", "state_of"]
+
+Delivery = Literal["auto", "steer", "follow_up"]
+State = Literal["idle", "running", "asking", "suspended", "closed"]
+T = TypeVar("T")
+
+
+class Working(Protocol):
+    """A live session, as the methods of the protocol need it; :class:`~skillkit_live.Live` says what each part does."""
+
+    agent: AgentRunner
+    questions: Questions
+
+    @property
+    def state(self) -> State:
+        """Return what the session does now."""
+
+    @property
+    def endpoint(self) -> str | None:
+        """Return the socket at which other processes attach; ``None``: there is none."""
+
+    async def say(self, text: str, *, images: Sequence[Block], origin: Origin, delivery: Delivery) -> str:
+        """Say something; return the id of the queued message, empty where a run began."""
+
+    async def prompt(self, text: str, *, images: Sequence[Block] = (), origin: Origin) -> AgentResponse:
+        """Say something, and wait for the end of the run."""
+
+    async def resume(
+        self, decisions: Mapping[str, ApprovalDecision | Literal["allow", "deny"]], *, origin: Origin
+    ) -> AgentResponse:
+        """Decide calls that wait, and wait for the end of the run."""
+
+    async def answer(self, question: str, answer: Given, origin: Origin) -> Outcome:
+        """Answer a question."""
+
+    async def abort(self, reason: str, origin: Origin) -> list[QueueItem]:
+        """End the active run; return the messages that were not said."""
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do something that may begin a run, whoever waits for it."""
 
 
 class RunFailed(SkillKitError):
@@ -62,49 +106,49 @@ def checked(method: str, known: Mapping[str, p.Method], params: Any) -> Any:
         raise UsageError(f"{method}: {place}: {first['msg']}") from None
 
 
-async def act(live: Live, method: str, params: Any, origin: Origin) -> dict[str, Any]:
+async def act(live: Working, method: str, params: Any, origin: Origin) -> dict[str, Any]:
     """Do what a method asks; see :meth:`Live.act`."""
     given = checked(method, p.ACTS, params)
-    work: Callable[[Live, Any, Origin], Awaitable[p.Result]] = globals()[f"_{method}"]
+    work: Callable[[Working, Any, Origin], Awaitable[p.Result]] = globals()[f"_{method}"]
     return (await work(live, given, origin)).model_dump(mode="json")
 
 
 # --- speak --------------------------------------------------------------------------------------------------------
 
 
-async def _prompt(live: Live, params: p.PromptParams, origin: Origin) -> p.RunResult:
+async def _prompt(live: Working, params: p.PromptParams, origin: Origin) -> p.RunResult:
     images = [_image(live, image) for image in params.images]
     return await _run(live, live.prompt(params.text, images=images, origin=origin))
 
 
-async def _say(live: Live, params: p.SayParams, origin: Origin) -> p.QueuedResult:
+async def _say(live: Working, params: p.SayParams, origin: Origin) -> p.QueuedResult:
     images = [_image(live, image) for image in params.images]
     item = await live.say(params.text, images=images, origin=origin, delivery=params.delivery)
     return p.QueuedResult(item=item)
 
 
-async def _steer(live: Live, params: p.TextParams, origin: Origin) -> p.QueuedResult:
+async def _steer(live: Working, params: p.TextParams, origin: Origin) -> p.QueuedResult:
     return p.QueuedResult(item=await live.agent.steer(params.text, origin=origin))
 
 
-async def _follow_up(live: Live, params: p.TextParams, origin: Origin) -> p.QueuedResult:
+async def _follow_up(live: Working, params: p.TextParams, origin: Origin) -> p.QueuedResult:
     return p.QueuedResult(item=await live.agent.follow_up(params.text, origin=origin))
 
 
-async def _cancel(live: Live, params: p.CancelParams, origin: Origin) -> p.CancelResult:
+async def _cancel(live: Working, params: p.CancelParams, origin: Origin) -> p.CancelResult:
     return p.CancelResult(status=live.agent.cancel(params.item))
 
 
-async def _abort(live: Live, params: p.AbortParams, origin: Origin) -> p.AbortResult:
+async def _abort(live: Working, params: p.AbortParams, origin: Origin) -> p.AbortResult:
     unsaid = await live.abort(params.reason or "the client ended it", origin)
     return p.AbortResult(unsaid=[p.QueuedMessage(id=i.id, kind=i.kind, text=i.text) for i in unsaid])
 
 
-async def _resume(live: Live, params: p.ResumeParams, origin: Origin) -> p.RunResult:
+async def _resume(live: Working, params: p.ResumeParams, origin: Origin) -> p.RunResult:
     return await _run(live, live.resume(dict(params.decisions), origin=origin))
 
 
-async def _answer(live: Live, params: p.AnswerParams, origin: Origin) -> p.AnswerResult:
+async def _answer(live: Working, params: p.AnswerParams, origin: Origin) -> p.AnswerResult:
     given: ApprovalDecision | Mapping[str, Any] | None = params.answers
     if params.decision is not None:
         given = ApprovalDecision(params.decision, params.reason, params.remember, params.answers)
@@ -113,7 +157,7 @@ async def _answer(live: Live, params: p.AnswerParams, origin: Origin) -> p.Answe
     return p.AnswerResult(outcome=outcome, by=by.to_dict() if by is not None else None)
 
 
-async def _run(live: Live, work: Awaitable[AgentResponse]) -> p.RunResult:
+async def _run(live: Working, work: Awaitable[AgentResponse]) -> p.RunResult:
     """Wait for the end of a run; one that failed after it said something is an error that carries the response."""
     try:
         response = await work
@@ -124,11 +168,11 @@ async def _run(live: Live, work: Awaitable[AgentResponse]) -> p.RunResult:
     return _ended(live, response)
 
 
-def _ended(live: Live, response: AgentResponse) -> p.RunResult:
+def _ended(live: Working, response: AgentResponse) -> p.RunResult:
     return p.RunResult(**response.to_dict(), reason=response.reason, waiting=_waiting(live))
 
 
-def _image(live: Live, image: p.Image) -> ImageBlock:
+def _image(live: Working, image: p.Image) -> ImageBlock:
     from skillkit_frontend import image_from_file
 
     if (image.path is None) == (image.data is None):
@@ -145,7 +189,7 @@ def _image(live: Live, image: p.Image) -> ImageBlock:
 # --- look ---------------------------------------------------------------------------------------------------------
 
 
-def state_of(live: Live) -> p.State:
+def state_of(live: Working) -> p.State:
     """Return where the agent of a session stands."""
     agent, session, target = live.agent, live.agent.session, live.agent.target
     model = agent.config.model
@@ -167,7 +211,7 @@ def state_of(live: Live) -> p.State:
     )
 
 
-def _waiting(live: Live) -> list[p.WaitingCall]:
+def _waiting(live: Working) -> list[p.WaitingCall]:
     now = live.agent.suspension
     calls = now.calls if now is not None else ()
     return [
@@ -181,20 +225,20 @@ def _waiting(live: Live) -> list[p.WaitingCall]:
     ]
 
 
-async def _state(live: Live, params: p.Nothing, origin: Origin) -> p.State:
+async def _state(live: Working, params: p.Nothing, origin: Origin) -> p.State:
     return state_of(live)
 
 
-async def _messages(live: Live, params: p.Nothing, origin: Origin) -> p.MessagesResult:
+async def _messages(live: Working, params: p.Nothing, origin: Origin) -> p.MessagesResult:
     return p.MessagesResult(messages=[message_to_dict(m) for m in live.agent.messages])
 
 
-async def _entries(live: Live, params: p.Nothing, origin: Origin) -> p.EntriesResult:
+async def _entries(live: Working, params: p.Nothing, origin: Origin) -> p.EntriesResult:
     session = live.agent.session
     return p.EntriesResult(leaf=session.leaf_id, entries=[entry_json(entry) for entry in session.entries])
 
 
-async def _blob(live: Live, params: p.BlobParams, origin: Origin) -> p.BlobResult:
+async def _blob(live: Working, params: p.BlobParams, origin: Origin) -> p.BlobResult:
     for message in reversed(live.agent.messages):
         for block in message.content:
             if isinstance(block, (ImageBlock, DocumentBlock)) and block.data and blob_name(block) == params.blob:
@@ -202,7 +246,7 @@ async def _blob(live: Live, params: p.BlobParams, origin: Origin) -> p.BlobResul
     raise UsageError(f"the conversation holds no {params.blob!r}")
 
 
-async def _models(live: Live, params: p.ModelsParams, origin: Origin) -> p.ModelsResult:
+async def _models(live: Working, params: p.ModelsParams, origin: Origin) -> p.ModelsResult:
     models = live.agent.host.models
     found = models.find(params.query) if params.query else models.items()
     return p.ModelsResult(models=[m.to_dict() for m in found])
@@ -211,26 +255,26 @@ async def _models(live: Live, params: p.ModelsParams, origin: Origin) -> p.Model
 # --- change -------------------------------------------------------------------------------------------------------
 
 
-async def _fork(live: Live, params: p.EntryParams, origin: Origin) -> p.State:
+async def _fork(live: Working, params: p.EntryParams, origin: Origin) -> p.State:
     await (live.agent.fork(params.entry) if params.entry is not None else live.agent.fork())
     return state_of(live)
 
 
-async def _move(live: Live, params: p.EntryParams, origin: Origin) -> p.State:
+async def _move(live: Working, params: p.EntryParams, origin: Origin) -> p.State:
     await live.agent.move_to(params.entry)
     return state_of(live)
 
 
-async def _set_model(live: Live, params: p.ModelParams, origin: Origin) -> p.State:
+async def _set_model(live: Working, params: p.ModelParams, origin: Origin) -> p.State:
     live.agent.set_model(params.model, params.provider)
     return state_of(live)
 
 
-async def _compact(live: Live, params: p.Nothing, origin: Origin) -> p.CompactResult:
+async def _compact(live: Working, params: p.Nothing, origin: Origin) -> p.CompactResult:
     return p.CompactResult(compacted=await live.begin(live.agent.compact()))
 
 
-async def _commands(live: Live, params: p.Nothing, origin: Origin) -> p.CommandsResult:
+async def _commands(live: Working, params: p.Nothing, origin: Origin) -> p.CommandsResult:
     from skillkit_commands import SlashCommands
 
     found = SlashCommands(live.agent).all()
@@ -239,14 +283,14 @@ async def _commands(live: Live, params: p.Nothing, origin: Origin) -> p.Commands
     )
 
 
-async def _complete(live: Live, params: p.LineParams, origin: Origin) -> p.CompletionsResult:
+async def _complete(live: Working, params: p.LineParams, origin: Origin) -> p.CompletionsResult:
     from skillkit_commands import SlashCommands
 
     found = SlashCommands(live.agent).complete(params.line)
     return p.CompletionsResult(completions=[p.CompletionInfo(text=c.text, label=c.label, help=c.help) for c in found])
 
 
-async def _command(live: Live, params: p.LineParams, origin: Origin) -> p.CommandResult:
+async def _command(live: Working, params: p.LineParams, origin: Origin) -> p.CommandResult:
     from skillkit_commands import Edit, Prompt, SlashCommands
 
     commands = SlashCommands(live.agent)

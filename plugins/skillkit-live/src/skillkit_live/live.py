@@ -24,6 +24,7 @@ from skillkit_core import (
     event_to_dict,
 )
 
+from .acts import Delivery, State, act
 from .door import Door, address_of
 from .journal import Client, Journal, Message
 from .present import Present, delta_of
@@ -39,8 +40,6 @@ PATIENCE = 60.0  # seconds that a question waits for a client to come
 IDLE = 600.0  # seconds that a session without clients stays open
 _GRACE = 5.0  # seconds for a run to suspend before it is aborted
 _UPDATES = ("message_update", "tool_execution_update")
-Delivery = Literal["auto", "steer", "follow_up"]
-State = Literal["idle", "running", "asking", "suspended", "closed"]
 T = TypeVar("T")
 
 
@@ -310,8 +309,6 @@ class Live:
         Raises:
             SkillKitError: there is no such method, the parameters do not fit, or it could not be done.
         """
-        from .acts import act
-
         return await act(self, method, params, origin)
 
     # --- what happens -----------------------------------------------------------------------------------------

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillkit_core import AgentConfig, Clock, Host, Origin, Session
 
@@ -15,31 +14,12 @@ from .connection import Connection
 from .door import Door, address_of
 from .live import IDLE, PATIENCE, Live
 from .server import Server
-from .shown import waiting_question
+from .shown import Waiting, waiting_question
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["Lives", "Waiting"]
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A question of a session that waits for an answer.
-
-    Attributes:
-        session: the id of the session.
-        title: the title of the session, if it has one.
-        folder: the workspace of the session.
-        question: the question as clients see it.
-        live: the session is open in this process.
-    """
-
-    session: str
-    title: str | None
-    folder: str
-    question: Mapping[str, Any]
-    live: bool
+__all__ = ["Lives"]
 
 
 class Lives:

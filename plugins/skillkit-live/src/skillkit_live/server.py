@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from skillkit_core import (
     AgentBusy,
+    AgentConfig,
     NoActiveRun,
     Origin,
     RunAborted,
@@ -21,13 +23,27 @@ from .acts import RunFailed, checked, state_of
 from .connection import Connection, RpcError
 from .first_version import FirstVersion
 from .journal import Client, FellBehind, Message
-from .shown import APPROVAL, SURVEY
+from .shown import APPROVAL, SURVEY, Waiting
 
 if TYPE_CHECKING:
     from .live import Live
-    from .lives import Lives
 
 __all__ = ["Server"]
+
+
+class Sessions(Protocol):
+    """The sessions of this process, as a client moves between them: :class:`~skillkit_live.Lives`."""
+
+    def __iter__(self) -> Iterator[Live]:
+        """Yield those that are live."""
+
+    async def open(
+        self, session: str | None, *, folder: Path | None, origin: Origin, config: AgentConfig | None
+    ) -> Live:
+        """Return a live session, opened if it is not open yet."""
+
+    async def inbox(self, principal: str) -> Sequence[Waiting]:
+        """Return the questions that wait, as far as ``principal`` may see them."""
 
 
 class Teller(Protocol):
@@ -69,7 +85,7 @@ class Server:
 
     connection: Connection
 
-    def __init__(self, lives: Lives, live: Live, kind: str, leave: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, lives: Sessions, live: Live, kind: str, leave: Callable[[], Awaitable[None]]) -> None:
         self.lives, self.live = lives, live
         self._kind, self._leave = kind, leave
         self._origin = Origin(kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,30 @@ from skillkit_core import Block, thaw
 if TYPE_CHECKING:
     from skillkit_core import Question, QueueItem, SessionEntry, SuspendedCall
 
-__all__ = ["APPROVAL", "SURVEY", "approval", "blob_name", "entry_json", "lean_entry", "queued", "waiting_question"]
+__all__ = [
+    "APPROVAL", "SURVEY", "Waiting", "approval", "blob_name", "entry_json", "lean_entry", "queued", "waiting_question",
+]  # fmt: skip
 
 APPROVAL, SURVEY = "approval", "survey"  # the kinds of questions
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A question of a session that waits for an answer.
+
+    Attributes:
+        session: the id of the session.
+        title: the title of the session, if it has one.
+        folder: the workspace of the session.
+        question: the question as clients see it.
+        live: the session is open in this process.
+    """
+
+    session: str
+    title: str | None
+    folder: str
+    question: Mapping[str, Any]
+    live: bool
 
 
 def blob_name(block: Block) -> str:
