@@ -8,6 +8,7 @@ from skillkit_live import FellBehind, Lives
 
 from skillkit_core import (
     AgentConfig,
+    AgentRunner,
     ApprovalDecision,
     Host,
     ImageBlock,
@@ -44,6 +45,7 @@ class House:
         register(Tool("pay", "Pay.", self.pay, number))
         register(Tool("linger", "Wait.", self.linger, number))
         register(Tool("where", "Ask.", self.where, number))
+        register(Tool("delegate", "Ask another agent.", self.delegate, number))
 
     def pay(self, args, ctx):
         self.paid.append(args["n"])
@@ -57,6 +59,10 @@ class House:
     async def where(self, args, ctx):
         answers = await ctx.ui.ask(Survey("A journey", "", (SurveyQuestion("city", "Where to?"),)))
         return "nowhere" if answers is None else f"to {answers['city']}"
+
+    async def delegate(self, args, ctx):
+        async with AgentRunner(AgentConfig(provider="obeys")) as agent:
+            return (await agent.chat("hello from above")).content
 
     @hookimpl(phase="guard", tools=("pay",))
     def before_tool_call(self, event):
@@ -120,6 +126,37 @@ def text_in(messages):
 
 def seen_delta(event):
     return event["type"] == "message_update" and event["event"]["type"] == "text_delta"
+
+
+def test_what_two_people_say_at_once_is_said(lives, house):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                says = [live.say("linger", origin=ANNA), live.say("hello", origin=BERT)]
+                assert await asyncio.gather(*says) == ["", "q1"]
+                house.gate.set()
+                await until(client, "agent_settled")
+            said = [m.text for m in live.agent.messages if m.role == "user"]
+            assert said == ["linger", "hello"]
+
+    asyncio.run(main())
+
+
+def test_an_agent_inside_the_run_is_seen_and_is_no_new_beginning(lives):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("delegate", origin=ANNA)
+                found = await until(client, "agent_settled") + await until(client, "agent_settled")
+                paths = {len(m.data["event"]["agent_path"]) for m in found if m.type == "event"}
+                assert paths == {1, 2}
+                assert [m.type for m in found].count("snapshot") == 1
+            async with live.attach() as late:
+                assert (await until(late, "snapshot"))[0].data["events"] == []
+
+    asyncio.run(main())
 
 
 def test_two_clients_see_the_same_messages_by_number(lives):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from skillkit_core import (
     UsageError,
     event_to_dict,
 )
+from skillkit_core.cli.output import shorten
 
 from .acts import Delivery, State, act
 from .door import Door, address_of
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IDLE", "PATIENCE", "Delivery", "Live", "State"]
 
+log = logging.getLogger("skillkit.live")
 PATIENCE = 60.0  # seconds that a question waits for a client to come
 IDLE = 600.0  # seconds that a session without clients stays open
 _GRACE = 5.0  # seconds for a run to suspend before it is aborted
@@ -65,7 +68,6 @@ class Live:
         approvers: Collection[str] = ("owner",),
         door: Callable[[Live], Door] | None = None,
     ) -> None:
-
         from skillkit_core import AgentRunner
 
         self.epoch = os.urandom(4).hex()
@@ -88,7 +90,7 @@ class Live:
         self._lines = EventLines(host.secrets, partial(event_to_dict, history=False, blobs=blob_name))
         self._present = Present(self._keeps)
         self._state: State = "idle"
-        self._began = asyncio.Event()
+        self._began, self._saying = asyncio.Event(), asyncio.Lock()
         self._decided: dict[str, SuspendedCall] = {}  # the calls that waited when an answer made the session go on
         self._waiting: asyncio.Task[None] | None = None
         self.over = asyncio.Event()  # set when nobody needs the session any more
@@ -105,7 +107,10 @@ class Live:
         for door in self._doors.values():
             door.lock()
         if self._make_door is not None:
-            self._doors[self.id] = self._make_door(self)
+            try:
+                self._doors[self.id] = self._make_door(self)
+            except (OSError, SessionError) as error:
+                log.warning("nobody can attach to session %s: %s", self.id, error)
 
     @property
     def id(self) -> str:
@@ -204,27 +209,35 @@ class Live:
         Raises:
             SkillKitError: it could not be said.
         """
-        if delivery == "steer" or (delivery == "auto" and self.agent.running):
-            return await self.agent.steer(text, images=images, origin=origin)
         if delivery == "follow_up" and self.agent.running:
             return await self.agent.follow_up(text, images=images, origin=origin)
-        task = self.begin(self._chat(text, images, origin))
-        began = asyncio.ensure_future(self._began.wait())
-        await asyncio.wait({task, began}, return_when=asyncio.FIRST_COMPLETED)
-        began.cancel()
+        async with self._saying:
+            if delivery == "steer" or self.agent.running:
+                return await self.agent.steer(text, images=images, origin=origin)
+            task = await self._speak(text, images, origin)
         if task.done() and (error := task.exception()) is not None and not self._began.is_set():
             raise error
         return ""
 
     async def prompt(self, text: str, *, images: Sequence[Block] = (), origin: Origin) -> AgentResponse:
         """Say something, and wait for the end of the run, which goes on when the caller leaves; raise as ``agent.chat``."""
-        return await asyncio.shield(self.begin(self._chat(text, images, origin)))
+        async with self._saying:
+            task = await self._speak(text, images, origin)
+        return await asyncio.shield(task)
+
+    async def _speak(self, text: str, images: Sequence[Block], origin: Origin) -> asyncio.Task[AgentResponse]:
+        """Begin to say something; return once a run is there for those who speak next, or none began."""
+        task = self.begin(self._chat(text, images, origin))
+        began = asyncio.ensure_future(self._began.wait())
+        await asyncio.wait({task, began}, return_when=asyncio.FIRST_COMPLETED)
+        began.cancel()
+        return task
 
     async def _chat(self, text: str, images: Sequence[Block], origin: Origin) -> AgentResponse:
         """Say something; what is said first is the title of the session."""
         session = await self.agent.open()
         if not self.agent.running and not any(entry.type == "session_info" for entry in session.entries):
-            await session.append("session_info", {"title": " ".join(text.split())[:TITLE]})
+            await session.append("session_info", {"title": shorten(text, TITLE)})
         return await self.agent.chat(text, images=images, origin=origin)
 
     async def resume(
@@ -326,9 +339,11 @@ class Live:
             ended = self._present.saw(line)
             if ended is not None:
                 self._journal.merge(ended)
-        if event.type in ("session_start", "session_tree"):  # clients begin anew, once the handlers have had their say
+        own = event.agent_path == self.agent.events.agent_path  # not of an agent inside the run
+        if own and event.type in ("session_start", "session_tree"):
+            # clients begin anew, once the handlers have had their say
             asyncio.get_running_loop().call_soon(self._begin_anew)
-        if event.type in ("agent_start", "agent_settled", "session_start", "session_tree"):
+        if own and event.type in ("agent_start", "agent_settled", "session_start", "session_tree"):
             self._changed()
             if event.type == "agent_settled":
                 self.agent.scheduler.when_idle(self._changed)

@@ -50,7 +50,8 @@ class Present:
                 if line.get("role") == "assistant":
                     self._open.setdefault(path, {})[(None,)] = [line]
             case "message_end":
-                self._ended = [one for one in self._ended if not self._kept(one["entry_id"])] + [line]
+                if len(path) == 1:  # the session has nothing of the agents inside a run
+                    self._ended = [one for one in self._ended if not self._kept(one["entry_id"])] + [line]
                 if line["message"]["role"] == "assistant":
                     return self._close(path, None)
             case "tool_execution_start":
