@@ -90,6 +90,40 @@ def test_a_person_attaches_speaks_decides_and_leaves(house):
     assert (house.cwd / "paid").read_text() == "5\n"
 
 
+def test_what_is_typed_at_once_answers_the_question_that_waits_and_a_lone_yes_is_never_said(house):
+    async def work(client, session):
+        client_sees = asyncio.ensure_future(client.prompt("pay 5"))
+        first = Person(house, "attach", session)
+        await first.reads("[y/n]")
+        person = Person(house, "attach", session)
+        person.types("y")  # before the process has begun to read
+        await person.reads("allow, by attach-")
+        await client_sees
+        person.types("y")
+        await person.reads("No question waits: this was not said.")
+        assert [await first.leaves(), await person.leaves()] == [0, 0]
+        said = [m for m in await client.messages() if m["role"] == "user"]
+        assert len(said) == 1
+
+    house(work)
+    assert (house.cwd / "paid").read_text() == "5\n"
+
+
+def test_a_survey_is_answered_a_question_a_line(house):
+    async def work(client, session):
+        done = asyncio.ensure_future(client.prompt("question 1"))
+        person = Person(house, "attach", session)
+        await person.reads("2. Oslo")
+        person.types("Bergen")
+        await person.reads("2. Oslo")
+        person.types("2")
+        await person.reads("going to Oslo")
+        await done
+        assert await person.leaves() == 0
+
+    house(work)
+
+
 def test_a_person_is_told_that_the_session_was_closed_there(house):
     people = []
 

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -19,6 +19,10 @@ from skillkit_core.errors import UsageError
 
 __all__ = ["attach", "attend", "endpoint_of"]
 
+_HOW = {
+    "text": "", "confirm": "[y/n]", "choice": "(a number)", "choices": "(numbers, with commas between)",
+    "secret": "(a secret: answer it where the session is)",
+}  # fmt: skip
 _HELP = "Type to speak; y or n answers a question, /abort ends the run, /leave or the end of the input leaves."
 
 
@@ -66,10 +70,12 @@ async def attend(endpoint: str) -> int:
     name = f"attach-{os.getpid()}"
     screen = Screen(name)
     async with RpcClient(endpoint=endpoint, name=name, on_message=screen.show) as client:
+        gone = asyncio.ensure_future(client.ended.wait())
+        begun = asyncio.ensure_future(screen.begun.wait())  # what is typed before may answer a question
+        await asyncio.wait({begun, gone}, return_when=asyncio.FIRST_COMPLETED)
         typed: asyncio.Queue[str | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         threading.Thread(target=_read, args=(loop, typed), name="typed", daemon=True).start()
-        gone = asyncio.ensure_future(client.ended.wait())
         while True:
             line = asyncio.ensure_future(typed.get())
             await asyncio.wait({line, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -110,14 +116,24 @@ async def _do(client: RpcClient, screen: Screen, text: str) -> None:
         if answer.outcome == "late":
             echo(style("Somebody was faster.", dim=True))
     elif question is not None and question["kind"] == "survey":
-        names = [one["id"] for one in question["survey"]["questions"]]
-        await client.answer(question["id"], answers=dict(zip(names, map(str.strip, text.split(",")), strict=False)))
+        screen.answer(question["survey"], text)
+        if len(screen.answers) == len(question["survey"]["questions"]):
+            await client.answer(question["id"], answers=screen.answers)
+    elif text.lower() in ("y", "yes", "n", "no"):
+        echo(style("No question waits: this was not said.", dim=True))
     elif text.startswith("/"):
         answered = await client.command(text)
         if answered.text:
             echo(answered.text)
     else:
         await client.say(text)
+
+
+def _option(options: Sequence[Mapping[str, Any]], word: str) -> str | None:
+    """Return the value of an option, by its number, its value or its label."""
+    if word.isdigit() and 0 < int(word) <= len(options):
+        return str(options[int(word) - 1]["value"])
+    return next((str(one["value"]) for one in options if word in (one["value"], one["label"])), None)
 
 
 class Screen:
@@ -128,11 +144,15 @@ class Screen:
 
     Attributes:
         questions: what waits for an answer, by id, oldest first.
+        answers: what was answered of the survey that is asked, by the id of its question.
+        begun: set when the screen shows where the session stands.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.questions: dict[str, Mapping[str, Any]] = {}
+        self.answers: dict[str, Any] = {}
+        self.begun = asyncio.Event()
         self._arriving = False  # an answer that arrives is on the last line
 
     def show(self, message: Mapping[str, Any]) -> None:
@@ -166,6 +186,7 @@ class Screen:
         self.questions.clear()
         for question in shot["questions"]:
             self._ask(question)
+        self.begun.set()
 
     def _event(self, event: Mapping[str, Any]) -> None:
         match event["type"]:
@@ -194,12 +215,33 @@ class Screen:
     def _ask(self, question: Mapping[str, Any]) -> None:
         self.questions[question["id"]] = question
         if question["kind"] == "survey":
-            survey = question["survey"]
-            asked = "; ".join(one["text"] for one in survey["questions"])
-            self._line(f"{survey['title']}: {asked} (answers with commas between)")
+            self.answers = {}
+            self._line(question["survey"]["title"])
+            self._ask_next(question["survey"])
             return
         texts = " ".join(one["text"] for one in question["questions"])
         self._line(f"{question['tool']} {json.dumps(question['args'])}\n{texts} [y/n]")
+
+    def _ask_next(self, survey: Mapping[str, Any]) -> None:
+        """Print the first question of a survey that has no answer."""
+        asked = next((one for one in survey["questions"] if one["id"] not in self.answers), None)
+        if asked is not None:
+            options = [f"  {n}. {one['label']}" for n, one in enumerate(asked["options"], 1)]
+            self._line("\n".join([f"{asked['text']} {_HOW[asked['kind']]}".rstrip(), *options]))
+
+    def answer(self, survey: Mapping[str, Any], text: str) -> None:
+        """Take a line as the answer to the question of a survey that was printed last, or say what it must be."""
+        asked = next(one for one in survey["questions"] if one["id"] not in self.answers)
+        given: Any = None if asked["kind"] == "secret" else text
+        if asked["kind"] == "confirm":
+            given = {"y": True, "yes": True, "n": False, "no": False}.get(text.lower())
+        elif asked["kind"] in ("choice", "choices"):
+            chosen = [_option(asked["options"], word.strip()) for word in text.split(",")]
+            one = asked["kind"] == "choice"
+            given = None if None in chosen or (one and len(chosen) > 1) else chosen[0] if one else chosen
+        if given is not None:
+            self.answers[asked["id"]] = given
+        self._ask_next(survey)
 
     def _line(self, text: str = "") -> None:
         if self._arriving:
