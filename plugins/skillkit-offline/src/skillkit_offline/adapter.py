@@ -6,7 +6,6 @@ import json
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
@@ -14,18 +13,14 @@ from skillkit_core.errors import ErrorKind, ProviderError
 from skillkit_core.frozen import thaw
 from skillkit_core.messages import LLMMessage, StopReason, ToolResultMessage, UserMessage
 from skillkit_core.models import TokenUsage
-from skillkit_core.skills import Skill
 from skillkit_core.stream import StreamEvent
 from skillkit_core.tools import Tool
 
 from .answers import answer_of, refusal_of
-from .choice import Choice, Verdict, choose
-from .descriptors import skill_of
+from .choice import Chooser, Verdict
 
 __all__ = ["OfflineAdapter"]
 
-MANY = 200  # tools; more are not all compared with a request
-FOUND = 40  # skills whose actions are compared then
 _PART = 4_000  # characters of one text delta
 
 
@@ -54,7 +49,7 @@ class OfflineAdapter(LLMAdapter):
     ) -> None:
         self.host = host
         self.provider = provider
-        self._skills: tuple[tuple[Tool, ...], tuple[Skill, ...]] = ((), ())
+        self._chooser = Chooser(host)
 
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         """Answer the request; see the class. Ends with exactly one ``done``, or ``error`` when it was aborted."""
@@ -79,36 +74,11 @@ class OfflineAdapter(LLMAdapter):
             return
         text = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
         tools, required = _allowed(request)
-        choice = self.choice(text, tools, required=required)
+        choice = self._chooser.choice(text, tools, required=required)
         if choice.verdict is Verdict.run and choice.candidate is not None and choice.filled is not None:
             yield from _called(choice.candidate.tool, choice.filled.args)
         else:
             yield from _said(refusal_of(choice, tools), StopReason.refusal)
-
-    def choice(self, text: str, tools: tuple[Tool, ...], *, required: bool = False) -> Choice:
-        """Return the choice among ``tools`` for a request; ``required``: some tool has to be called."""
-        cwd: Path | str | None = getattr(self.host, "cwd", None)
-        folder = None if cwd is None else Path(cwd)
-        near = self._near(text, tools)
-        kept: Path | None = getattr(self.host, "cache_dir", None)
-        cache = "" if kept is None or len(tools) > MANY else str(kept / "offline" / "terms.json")
-        choice = choose(text, near, folder, required=required, cache=cache)
-        if choice.verdict is Verdict.no_fit and near is not tools:
-            choice = choose(text, tools, folder, required=required)  # numbers and files are in no index
-        return choice
-
-    def _near(self, text: str, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """Of very many tools the actions of the skills that the host's index finds for ``text``."""
-        if len(tools) <= MANY or self.host is None:
-            return tools
-        from skillkit_skills import index_of
-
-        if self._skills[0] is not tools:  # the index compares texts with its own only when it gets another tuple
-            registry = self.host.skills
-            named = dict.fromkeys(skill_of(t) for t in tools)
-            self._skills = tools, tuple(registry.get(name) for name in named if name and registry.has(name))
-        found = {one.skill.name for one in index_of(self.host).search(text, self._skills[1], FOUND)}
-        return tuple(t for t in tools if skill_of(t) in found) or tools
 
 
 def _closing_results(messages: Sequence[LLMMessage]) -> list[ToolResultMessage]:

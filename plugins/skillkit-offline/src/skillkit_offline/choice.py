@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillkit_core.tools import Tool
 
@@ -14,10 +14,15 @@ from .filling import Filled, content, fill
 from .ranking import Candidate, rank
 from .request import Kind, parse
 
-__all__ = ["Choice", "Verdict", "choose", "is_meant", "standing"]
+if TYPE_CHECKING:
+    from skillkit_core.skills import Skill
+
+__all__ = ["Choice", "Chooser", "Verdict", "choose", "is_meant", "standing"]
 
 SKILL_MARGIN = 0.08  # another skill's score within this share of the best is a tie
 _LOOKED_AT = 16
+MANY = 200  # tools; more are not all compared with a request
+FOUND = 40  # skills whose actions are compared then
 
 
 # Why a choice is what it is.
@@ -40,6 +45,39 @@ class Choice(NamedTuple):
     filled: Filled | None = None
     candidates: tuple[Candidate, ...] = ()
     unused: tuple[str, ...] = ()
+
+
+class Chooser:
+    """Chooses for a host, in whose workspace file names are looked up; ``None``: in none."""
+
+    def __init__(self, host: Any = None) -> None:
+        self._host = host
+        self._skills: tuple[tuple[Tool, ...], tuple[Skill, ...]] = ((), ())
+
+    def choice(self, text: str, tools: tuple[Tool, ...], *, required: bool = False) -> Choice:
+        """Return the choice among ``tools`` for a request; ``required``: some tool has to be called."""
+        cwd: Path | str | None = getattr(self._host, "cwd", None)
+        folder = None if cwd is None else Path(cwd)
+        near = self._near(text, tools)
+        kept: Path | None = getattr(self._host, "cache_dir", None)
+        cache = "" if kept is None or len(tools) > MANY else str(kept / "offline" / "terms.json")
+        choice = choose(text, near, folder, required=required, cache=cache)
+        if choice.verdict is Verdict.no_fit and near is not tools:
+            choice = choose(text, tools, folder, required=required)  # numbers and files are in no index
+        return choice
+
+    def _near(self, text: str, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """Of very many tools the actions of the skills that the host's index finds for ``text``."""
+        if len(tools) <= MANY or self._host is None:
+            return tools
+        from skillkit_skills import index_of
+
+        if self._skills[0] is not tools:  # the index compares texts with its own only when it gets another tuple
+            registry = self._host.skills
+            named = dict.fromkeys(skill_of(t) for t in tools)
+            self._skills = tools, tuple(registry.get(name) for name in named if name and registry.has(name))
+        found = {one.skill.name for one in index_of(self._host).search(text, self._skills[1], FOUND)}
+        return tuple(t for t in tools if skill_of(t) in found) or tools
 
 
 def choose(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillkit_skills import Explanation, Near
 
-from .choice import Choice, Verdict, is_meant, standing
+from .choice import Choice, Chooser, Verdict, is_meant, standing
 from .descriptors import label, skill_of
 from .filling import Filled, fill
 from .ranking import Candidate
@@ -32,9 +32,7 @@ class OfflineExplains:
 
     def explain(self, agent: AgentRunner, request: str) -> Explanation | None:
         """Return its choice, with the actions that came near and what speaks against each."""
-        from .adapter import OfflineAdapter
-
-        choice = OfflineAdapter(self._host).choice(request, agent.tools)
+        choice = Chooser(self._host).choice(request, agent.tools)
         chosen = choice.candidate if choice.verdict is Verdict.run else None
         near = [Near(label(c.tool), round(c.score, 3), self._why(request, c, choice)) for c in choice.candidates]
         why = self._reasons(choice)

@@ -6,11 +6,13 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .descriptors import Argument
 from .request import visible
 from .words import normal, stem
+
+if TYPE_CHECKING:
+    from .descriptors import Argument
 
 __all__ = ["IllTyped", "typed"]
 
