@@ -95,7 +95,7 @@ contracts.runtime: ExecutionResult OnOutput SkillRuntime
 contracts.session_store: SessionEntry SessionHandle SessionHeader SessionNote SessionStore
 contracts.skill_loader: LoadedSkills SkillLoader SkillSource
 contracts.tool_executor: ToolExecutor
-contracts.user_interface: AnswerValue Answers NoticeLevel QuestionKind Survey SurveyOption SurveyQuestion
+contracts.user_interface: AnswerValue Answers Deferred NoticeLevel QuestionKind Survey SurveyOption SurveyQuestion
     UserInterface
 descriptors: Command ConfigSection ContextProvider Factory Provider TokenEstimator
 errors: AgentBusy AgentError AmbiguousName AsyncHandlerError ConfigError Diagnostic ErrorKind EventRecursionError
@@ -112,7 +112,7 @@ events.subscriptions: PHASES HandlerRecord
 events.types: AfterProviderResponseEvent AgentEndEvent AgentSettledEvent AgentStartEvent ApprovalRequestEvent
     ApprovalResolvedEvent BeforeAgentEndEvent BeforeAgentStartEvent BeforeCompactEvent BeforeModelRequestEvent
     BeforeProviderRequestEvent CompactionEndEvent CompactionStartEvent ContextTransformEvent Event HandlerErrorEvent
-    InputEvent MessageEndEvent MessageStartEvent MessageUpdateEvent ModelSelectEvent QueueUpdateEvent RetryEndEvent
+    InputEvent MessageEndEvent MessageStartEvent MessageUpdateEvent ModelSelectEvent QuestionAnsweredEvent QuestionAskedEvent QueueUpdateEvent RetryEndEvent
     RetryScheduledEvent RetryStartEvent SessionBeforeForkEvent SessionBeforeSwitchEvent SessionBeforeTreeEvent
     SessionShutdownEvent SessionStartEvent SessionTreeEvent ToolCallEvent ToolExecutionEndEvent
     ToolExecutionStartEvent ToolExecutionUpdateEvent ToolResultEvent TurnEndEvent TurnStartEvent UsageEvent

@@ -26,7 +26,7 @@ from .models import ModelDefinition, TokenUsage
 if TYPE_CHECKING:
     from .abort import AbortSignal
     from .agent.runner import AgentRunner
-    from .contracts.user_interface import UserInterface
+    from .contracts.user_interface import Answers, Survey, UserInterface
 
 __all__ = ["NO_PARAMETERS", "Tool", "ToolContext", "ToolFunction", "ToolOutput", "ToolSet"]
 
@@ -111,6 +111,17 @@ class ToolContext(Protocol):
     def ui(self) -> UserInterface | None:
         """The user interface that reaches a person; ``None``: nobody can be asked."""
 
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask a person, and return the answers; ``None``: the person declined, or nobody can be asked.
+
+        The question is in the session before a person is asked, if the tool is annotated ``asks``. Where nobody is there then, or
+        the process dies while the person thinks, the run waits, and ``resume({call id: ApprovalDecision("allow", answer=...)})``
+        runs the tool again, whose same question has the answers. A tool lets :class:`~skillkit_core.errors.Suspended` pass.
+
+        Raises:
+            UsageError: the call is over.
+        """
+
     async def complete(
         self,
         messages: Sequence[AgentMessage],
@@ -153,7 +164,8 @@ class Tool:
             ``AgentRunner(session=ctx.below[0])`` and ``resume()`` in place of ``chat``. Their sessions must be kept. The tool
             lets :class:`~skillkit_core.errors.Suspended` pass.
         annotations: facts for programs, not models: ``mutates`` (``none``, ``files``, ``world``), ``network``, the arguments that
-            are ``paths``, a shell ``command``, a ``host``; ``remote``; ``skill``, ``action``, ``keywords``, ``examples``.
+            are ``paths``, a shell ``command``, a ``host``; ``remote``; ``skill``, ``action``, ``keywords``, ``examples``; ``asks``: the
+            tool asks a person first and acts afterwards, so that it can run again when the answers come later.
 
     Raises:
         ValueError: no wire takes the name, or the parameters are no object schema.

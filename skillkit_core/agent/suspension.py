@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision, Question
 from ..contracts.session_store import ASKED, DECISIONS, RESOLVED, SessionEntry, custom_type
-from ..contracts.user_interface import Answers
+from ..contracts.user_interface import Answers, Survey
 from ..errors import SessionCorrupt, UsageError, close_matches
 from ..frozen import EMPTY, copied, freeze, thaw
 from ..host.secrets import MASK
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NEW", "Resumption", "SuspendedCall", "Suspension", "asked_entry", "decisions_entry", "no_such_call", "resolved_entry",
-    "resumption", "shown_answer",
+    "resumption", "shown_answer", "survey_questions",
 ]  # fmt: skip
 
 
@@ -38,6 +38,7 @@ class SuspendedCall:
         allowed: the questions of the guards to which the answer for these arguments was yes.
         below: the sessions of the agents in the call that wait, that of the agent which the call started first.
         inner: the calls of these agents that wait for a decision; their ids have the id of their session in front.
+        survey: what the tool asks a person; the decision has the answers.
     """
 
     id: str
@@ -48,6 +49,7 @@ class SuspendedCall:
     allowed: tuple[Question, ...] = ()
     below: tuple[str, ...] = ()
     inner: tuple[SuspendedCall, ...] = ()
+    survey: Survey | None = None
 
     @property
     def own_questions(self) -> tuple[Question, ...]:
@@ -67,6 +69,8 @@ class SuspendedCall:
             told["redacted"] = True
         if self.allowed:
             told["allowed"] = [asdict(q) for q in self.allowed]
+        if self.survey is not None:
+            told["survey"] = self.survey.to_dict()
         if self.inner:
             told |= {"below": list(self.below), "inner": [call.to_dict() for call in self.inner]}
         return told
@@ -83,11 +87,17 @@ class SuspendedCall:
             _questions(data.get("allowed", ())),
             tuple(data.get("below", ())),
             tuple(map(cls.from_dict, data.get("inner", ()))),
+            Survey.from_dict(thaw(data["survey"])) if data.get("survey") else None,
         )
 
 
 def _questions(data: Iterable[Mapping[str, Any]]) -> tuple[Question, ...]:
     return tuple(Question(q["text"], *map(q.get, ("plugin", "key", "rule"))) for q in data)
+
+
+def survey_questions(survey: Survey) -> tuple[Question, ...]:
+    """Return what a person reads of a survey in a list of calls that wait."""
+    return (Question(f"{survey.title}: {'; '.join(question.text for question in survey.questions)}"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +265,8 @@ def resumption(
         found = _named(name, suspension)
         if not found:
             raise no_such_call(name, suspension)
-        given |= dict.fromkeys(found, _decision(name, value, origin))
+        decision = _decision(name, value, origin)
+        given |= {call_id: _checked(call_id, decision, suspension) for call_id in found}
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, ToolResultMessage):
@@ -271,6 +282,15 @@ def resumption(
     if driven is not None:
         return Resumption(())
     raise UsageError("there is nothing to resume: the conversation waits for the user", hint="use chat()")
+
+
+def _checked(call_id: str, decision: ApprovalDecision, suspension: Suspension | None) -> ApprovalDecision:
+    """Return a decision whose answer fits the survey of its call, and names the answers that nobody may keep."""
+    calls = suspension.calls if suspension is not None else ()
+    surveys = [waiting.survey for call in calls for waiting in call.waiting if waiting.id == call_id]
+    if not surveys or surveys[0] is None or decision.decision != "allow" or decision.answer is None:
+        return decision
+    return replace(decision, answer=surveys[0].answer(dict(decision.answer)))
 
 
 def _named(name: str, suspension: Suspension | None) -> list[str]:

@@ -44,12 +44,14 @@ from ..models import BUCKETS, TokenUsage
 from ..tools import Tool, ToolOutput, checked, plain_details
 from .approval import KeptQuestion, approvers_of, ask_approvers, question_id
 from .around import wrapped
+from .asking import ask
 from .containment import run_in_thread
 from .nesting import enter
 from .pump import ToolUpdates, limit_text
 from .suspension import Resumption, SuspendedCall, shown_answer
 
 if TYPE_CHECKING:
+    from ..contracts.user_interface import Answers, Survey
     from .run import Run
     from .runner import AgentRunner
 
@@ -73,8 +75,9 @@ class ToolCallRun:
     """
 
     __slots__ = (
-        "_allowed", "_answer", "_below", "_bus", "_ctx", "_ended", "_find", "_guards", "_index", "_inner", "_of", "_run",
-        "_started", "_stored", "_substitute", "_tool", "_updates", "args", "call", "decisions", "deferred", "result", "terminate",
+        "_allowed", "_answer", "_below", "_bus", "_ctx", "_decided", "_ended", "_find", "_guards", "_index", "_inner", "_of",
+        "_others", "_run", "_started", "_stored", "_substitute", "_survey", "_tool", "_updates", "args", "call", "decisions",
+        "deferred", "result", "terminate",
     )  # fmt: skip
 
     def __init__(
@@ -102,6 +105,9 @@ class ToolCallRun:
         self._inner: tuple[SuspendedCall, ...] = ()
         self._answer: Mapping[str, Any] | None = None
         self._allowed: tuple[Question, ...] = ()
+        self._others: Sequence[ToolCallRun] = ()
+        self._survey: Survey | None = None
+        self._decided: ApprovalDecision | None = None  # the decision about the survey with which the call waited
         self._tool: Tool | None = None
         self._substitute: Any = UNSET
         self._guards: Mapping[str, str] = EMPTY
@@ -114,6 +120,7 @@ class ToolCallRun:
         Args:
             others: calls of the batch; those without a result have not started.
         """
+        self._others = others
         problem = self._check()
         if problem is not None:
             await self.refuse(Outcome.error, problem)
@@ -162,6 +169,10 @@ class ToolCallRun:
         raw, about = copied(self.call.args), tool.annotations
         return self._make(ToolCallEvent, raw_args=raw, index=self._index, batch_size=self._of, annotations=about)
 
+    async def fire(self, cls: type[ToolEvent], **values: Any) -> None:
+        """Emit an event about the call if anybody listens."""
+        await self._fire(cls, **values)
+
     async def _fire(self, cls: type[ToolEvent], **values: Any) -> EventResult:
         """Emit an event about the call if anybody listens; return the answers as one."""
         return await self._bus.emit(self._make(cls, **values)) if cls.type in self._bus.table else NO_ANSWER
@@ -195,7 +206,11 @@ class ToolCallRun:
                 return await self._resolve(own, decided)
             self._allowed = stored.allowed if same else ()
             fresh = tuple(q for q in questions if q not in own and q not in self._allowed)
-            if decided is not None and same:
+            if stored.survey is not None:
+                # the tool asks again, and gets the answers that came for these arguments
+                self._decided, self._answer = (decided, decided.answer) if decided is not None and same else (None, None)
+                questions = fresh
+            elif decided is not None and same:
                 await self._resolve(own, decided)
                 questions = fresh
             else:
@@ -256,6 +271,11 @@ class ToolCallRun:
         return answer
 
     @property
+    def run(self) -> Run:
+        """The run of the call."""
+        return self._run
+
+    @property
     def waiting(self) -> bool:
         """True when the call waits for a decision."""
         return self.deferred is not None and self.result is None
@@ -265,6 +285,7 @@ class ToolCallRun:
         if self._stored is not None:
             self.deferred, self._allowed = self._stored.questions, self._stored.allowed
             self._below, self._inner = self._stored.below, self._stored.inner
+            self._survey = self._stored.survey
         elif self._check() is None and "before_tool_call" in self._bus.table:
             self.deferred, _ = await self._ask_guards()
         if not self.deferred:
@@ -275,7 +296,7 @@ class ToolCallRun:
         args, stored = self.args or self.call.args or EMPTY, self._stored
         redacted = self._run.redact(args) is not args or (stored is not None and stored.redacted)
         return SuspendedCall(
-            self.call.id, self.call.name, args, questions, redacted, self._allowed, self._below, self._inner
+            self.call.id, self.call.name, args, questions, redacted, self._allowed, self._below, self._inner, self._survey
         )
 
     async def deny(self, answer: ApprovalDecision) -> None:
@@ -359,6 +380,9 @@ class ToolCallRun:
         if self.result is not None:
             return
         session, calls = waiting.session_id, waiting.suspension.calls
+        if session == self._run.session.id:
+            await self._wait_with(calls[0])
+            return
         asked = [call for call in calls if call.questions]
         self._below = (session, *(below for call in asked for below in call.below))
         self._inner = tuple(
@@ -367,11 +391,50 @@ class ToolCallRun:
             for inner in call.waiting
         )
         self.deferred = tuple(question for call in asked for question in call.questions)
+        await self._end_attempt()
+
+    async def _wait_with(self, call: SuspendedCall) -> None:
+        """Let the call wait with the survey of its tool."""
+        self.deferred, self._survey = call.questions, call.survey
+        await self._end_attempt()
+
+    async def _end_attempt(self) -> None:
+        """End a call that waits; emit ``tool_execution_end`` for this attempt."""
         if self._ctx is not None:
             self._ctx.close()
         await self._updates.drain()
         self._ended = True
         await self._fire(ToolExecutionEndEvent, outcome=Outcome.suspended, guards=self._guards)
+
+    @property
+    def asks(self) -> bool:
+        """True when the tool asks first and acts afterwards, so that it can run again once it has its answers."""
+        return self._tool is not None and self._tool.annotations.get("asks") is True
+
+    @property
+    def resumed(self) -> bool:
+        """True when the call waited for a decision in an earlier run."""
+        return self._stored is not None
+
+    @property
+    def question_id(self) -> str:
+        """The name of a question about the call."""
+        return question_id(self._run, self.call.id)
+
+    @property
+    def unstarted(self) -> list[str]:
+        """The ids of the other calls of the answer that have not started."""
+        return [other.call.id for other in self._others if other is not self and not other._started]
+
+    def take_decision(self, survey: Survey) -> ApprovalDecision | None:
+        """Return, once, the decision about the survey with which the call waited, if it is this one."""
+        decided, stored = self._decided, self._stored
+        if decided is None or decided.answer is None or stored is None or stored.survey is None:
+            return None
+        if not same_json(stored.survey.to_dict(), self._run.redact(survey.to_dict())):
+            return None
+        self._decided = None
+        return decided
 
     @property
     def suspends(self) -> bool:
@@ -537,6 +600,11 @@ class CallContext:
         answer = await self.agent.scheduler.complete(messages, **asked)
         self.add_nested(answer.usage)
         return answer
+
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask a person; see :meth:`~skillkit_core.tools.ToolContext.ask`."""
+        call = self.call
+        return await ask(call.run, call, self.ui, survey)
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
         """Emit output of the tool as ``tool_execution_update``; do nothing once the call has its result."""

@@ -7,18 +7,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..errors import UsageError
+from ..errors import SkillKitError, UsageError
 from ..fields import check_fields
 from ..frozen import EMPTY, FrozenDict
 
 __all__ = [
-    "AnswerValue", "Answers", "NoticeLevel", "QuestionKind", "Survey", "SurveyOption", "SurveyQuestion",
+    "AnswerValue", "Answers", "Deferred", "NoticeLevel", "QuestionKind", "Survey", "SurveyOption", "SurveyQuestion",
     "UserInterface",
 ]  # fmt: skip
 
 AnswerValue: TypeAlias = str | bool | tuple[str, ...]
 QuestionKind: TypeAlias = Literal["choice", "choices", "text", "confirm", "secret"]
 NoticeLevel: TypeAlias = Literal["info", "warning", "error"]
+
+
+class Deferred(SkillKitError):
+    """A user interface puts a survey off, because nobody is there to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +252,10 @@ class UserInterface(ABC):
         """Ask a person, and return the answers as :meth:`Survey.answer` makes them, ``None`` when the person declines.
 
         The call is cancelled when the run is aborted. Then remove the survey.
+
+        Raises:
+            Deferred: nobody is there to answer. The survey waits in the session where the tool can wait
+                (:meth:`ToolContext.ask`), and has no answer otherwise.
         """
 
     @abstractmethod

@@ -22,7 +22,7 @@ __all__ = [
     "BeforeModelRequestEvent", "BeforeProviderRequestEvent", "CompactionEndEvent", "CompactionStartEvent",
     "ContextTransformEvent", "Event", "HandlerErrorEvent", "InputEvent", "MessageEndEvent", "MessageStartEvent",
     "MessageUpdateEvent",
-    "ModelSelectEvent", "QueueUpdateEvent", "RetryEndEvent", "RetryScheduledEvent", "RetryStartEvent",
+    "ModelSelectEvent", "QuestionAnsweredEvent", "QuestionAskedEvent", "QueueUpdateEvent", "RetryEndEvent", "RetryScheduledEvent", "RetryStartEvent",
     "SessionBeforeForkEvent", "SessionBeforeSwitchEvent", "SessionBeforeTreeEvent", "SessionShutdownEvent",
     "SessionStartEvent", "SessionTreeEvent", "ToolCallEvent", "ToolExecutionEndEvent", "ToolExecutionStartEvent",
     "ToolExecutionUpdateEvent", "ToolResultEvent", "TurnEndEvent", "TurnStartEvent", "UsageEvent",
@@ -548,6 +548,40 @@ class ApprovalResolvedEvent(ToolEvent):
     remember: bool | Literal["session", "project", "ever"] = False
     answers: Mapping[str, Any] | None = None
     origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAskedEvent(ToolEvent):
+    """A tool asks a person. The question is in the session already, where the run can wait for it.
+
+    Attributes:
+        id: the name of the question: the id of the call, for a nested run with the id of its session in front.
+        args: arguments with which the tool runs.
+        survey: the questions, as :meth:`Survey.to_dict` tells them.
+    """
+
+    type = "question_asked"
+    id: str = ""
+    args: Mapping[str, Any] = EMPTY
+    survey: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAnsweredEvent(ToolEvent):
+    """A tool has the answers of a person, or a person declined.
+
+    Attributes:
+        id: the name of the question, as in ``question_asked``.
+        args: arguments with which the tool runs.
+        by: who answered, and from where, as far as the program said so.
+        answers: the answers without those to secret questions; ``None``: the person declined.
+    """
+
+    type = "question_answered"
+    id: str = ""
+    args: Mapping[str, Any] = EMPTY
+    by: Origin | None = None
+    answers: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

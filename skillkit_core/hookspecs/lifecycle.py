@@ -468,6 +468,22 @@ def approval_resolved(event: e.ApprovalResolvedEvent, ctx: HandlerContext) -> Ob
 
 
 @hookspec
+def question_asked(event: e.QuestionAskedEvent, ctx: HandlerContext) -> Observed:
+    """Observe that a tool asks a person.
+
+    When: before the user interface is asked, or the run waits because nobody is there.
+    """
+
+
+@hookspec
+def question_answered(event: e.QuestionAnsweredEvent, ctx: HandlerContext) -> Observed:
+    """Observe that a tool has the answers of a person.
+
+    When: after ``question_asked``, in the same run or in one that resumes it, unless the question is put off.
+    """
+
+
+@hookspec
 def before_agent_end(event: e.BeforeAgentEndEvent, ctx: HandlerContext) -> Answer[r.BeforeAgentEndResult]:
     """Make a run go on that would end.
 
