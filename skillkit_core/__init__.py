@@ -112,7 +112,8 @@ events.subscriptions: PHASES HandlerRecord
 events.types: AfterProviderResponseEvent AgentEndEvent AgentSettledEvent AgentStartEvent ApprovalRequestEvent
     ApprovalResolvedEvent BeforeAgentEndEvent BeforeAgentStartEvent BeforeCompactEvent BeforeModelRequestEvent
     BeforeProviderRequestEvent CompactionEndEvent CompactionStartEvent ContextTransformEvent Event HandlerErrorEvent
-    InputEvent MessageEndEvent MessageStartEvent MessageUpdateEvent ModelSelectEvent QuestionAnsweredEvent QuestionAskedEvent QueueUpdateEvent RetryEndEvent
+    InputEvent MessageEndEvent MessageStartEvent MessageUpdateEvent ModelSelectEvent QuestionAnsweredEvent
+    QuestionAskedEvent QueueUpdateEvent RetryEndEvent
     RetryScheduledEvent RetryStartEvent SessionBeforeForkEvent SessionBeforeSwitchEvent SessionBeforeTreeEvent
     SessionShutdownEvent SessionStartEvent SessionTreeEvent ToolCallEvent ToolExecutionEndEvent
     ToolExecutionStartEvent ToolExecutionUpdateEvent ToolResultEvent TurnEndEvent TurnStartEvent UsageEvent

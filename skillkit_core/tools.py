@@ -164,8 +164,8 @@ class Tool:
             ``AgentRunner(session=ctx.below[0])`` and ``resume()`` in place of ``chat``. Their sessions must be kept. The tool
             lets :class:`~skillkit_core.errors.Suspended` pass.
         annotations: facts for programs, not models: ``mutates`` (``none``, ``files``, ``world``), ``network``, the arguments that
-            are ``paths``, a shell ``command``, a ``host``; ``remote``; ``skill``, ``action``, ``keywords``, ``examples``; ``asks``: the
-            tool asks a person first and acts afterwards, so that it can run again when the answers come later.
+            are ``paths``, a shell ``command``, a ``host``; ``remote``; ``skill``, ``action``, ``keywords``, ``examples``;
+            ``asks``: the tool asks a person first and acts afterwards, so that it can run again when the answers come later.
 
     Raises:
         ValueError: no wire takes the name, or the parameters are no object schema.

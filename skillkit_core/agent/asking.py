@@ -1,7 +1,7 @@
 """Surveys of tools: kept in the sessions before a person is asked, asked, and answered or put off (spec, section 7).
 
-A tool whose annotation ``asks`` says that it asks first and acts afterwards can run again. So its survey waits in the session where
-nobody answers, also when the process dies meanwhile, and the tool that runs again gets the answers from :func:`ask`.
+A tool whose annotation ``asks`` says that it asks first and acts afterwards can run again. So its survey waits in the session
+where nobody answers, also when the process dies meanwhile, and the tool that runs again gets the answers from :func:`ask`.
 """
 
 from __future__ import annotations

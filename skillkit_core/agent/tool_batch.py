@@ -103,7 +103,8 @@ class ToolBatch:
 
     async def _execute(self, calls: Sequence[ToolCallRun]) -> None:
         """Run prepared calls at the same time; raise an interrupt at once, another error after all calls have ended."""
-        tasks: list[asyncio.Task[None]] = [RunTask(carried(call.execute())) for call in calls]
+        left_out = [c.call.id for c in self.calls if c.result is None and c.deferred is None and c not in calls]
+        tasks: list[asyncio.Task[None]] = [RunTask(carried(call.execute(left_out))) for call in calls]
         self._run.tasks.update(tasks)
         for task in tasks:
             task.add_done_callback(seen)

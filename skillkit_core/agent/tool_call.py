@@ -72,12 +72,13 @@ class ToolCallRun:
         decisions: the decisions that were given to the resumed run, by call; one counts only for the stored arguments.
         deferred: the questions that wait for a decision; ``None``: the call does not wait.
         terminate: the call agrees that the run ends after the batch.
+        unstarted: the ids of the other calls of the answer that have not started when the call runs.
     """
 
     __slots__ = (
         "_allowed", "_answer", "_below", "_bus", "_ctx", "_decided", "_ended", "_find", "_guards", "_index", "_inner", "_of",
-        "_others", "_run", "_started", "_stored", "_substitute", "_survey", "_tool", "_updates", "args", "call", "decisions",
-        "deferred", "result", "terminate",
+        "_run", "_started", "_stored", "_substitute", "_survey", "_tool", "_updates", "args", "call", "decisions",
+        "deferred", "result", "terminate", "unstarted",
     )  # fmt: skip
 
     def __init__(
@@ -105,7 +106,7 @@ class ToolCallRun:
         self._inner: tuple[SuspendedCall, ...] = ()
         self._answer: Mapping[str, Any] | None = None
         self._allowed: tuple[Question, ...] = ()
-        self._others: Sequence[ToolCallRun] = ()
+        self.unstarted: Sequence[str] = ()
         self._survey: Survey | None = None
         self._decided: ApprovalDecision | None = None  # the decision about the survey with which the call waited
         self._tool: Tool | None = None
@@ -120,7 +121,6 @@ class ToolCallRun:
         Args:
             others: calls of the batch; those without a result have not started.
         """
-        self._others = others
         problem = self._check()
         if problem is not None:
             await self.refuse(Outcome.error, problem)
@@ -208,7 +208,9 @@ class ToolCallRun:
             fresh = tuple(q for q in questions if q not in own and q not in self._allowed)
             if stored.survey is not None:
                 # the tool asks again, and gets the answers that came for these arguments
-                self._decided, self._answer = (decided, decided.answer) if decided is not None and same else (None, None)
+                self._decided, self._answer = (
+                    (decided, decided.answer) if decided is not None and same else (None, None)
+                )
                 questions = fresh
             elif decided is not None and same:
                 await self._resolve(own, decided)
@@ -296,7 +298,15 @@ class ToolCallRun:
         args, stored = self.args or self.call.args or EMPTY, self._stored
         redacted = self._run.redact(args) is not args or (stored is not None and stored.redacted)
         return SuspendedCall(
-            self.call.id, self.call.name, args, questions, redacted, self._allowed, self._below, self._inner, self._survey
+            self.call.id,
+            self.call.name,
+            args,
+            questions,
+            redacted,
+            self._allowed,
+            self._below,
+            self._inner,
+            self._survey,
         )
 
     async def deny(self, answer: ApprovalDecision) -> None:
@@ -313,8 +323,9 @@ class ToolCallRun:
         self._started = True
         await self._fire(ToolExecutionStartEvent)
 
-    async def execute(self) -> None:
+    async def execute(self, unstarted: Sequence[str] = ()) -> None:
         """Run a prepared call, and give the call its result. A tool with effects waits until the disk has its call (I10)."""
+        self.unstarted = unstarted
         if self._substitute is UNSET and self._tool is not None and self._tool.replay != "safe":
             await self._run.session.handle.sync()
         began = self._run.clock.monotonic()
@@ -420,11 +431,6 @@ class ToolCallRun:
     def question_id(self) -> str:
         """The name of a question about the call."""
         return question_id(self._run, self.call.id)
-
-    @property
-    def unstarted(self) -> list[str]:
-        """The ids of the other calls of the answer that have not started."""
-        return [other.call.id for other in self._others if other is not self and not other._started]
 
     def take_decision(self, survey: Survey) -> ApprovalDecision | None:
         """Return, once, the decision about the survey with which the call waited, if it is this one."""

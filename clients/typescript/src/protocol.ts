@@ -685,6 +685,37 @@ export interface ModelSelectEvent {
   reason?: string;
 }
 
+/** A tool has the answers of a person, or a person declined. */
+export interface QuestionAnsweredEvent {
+  type: "question_answered";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  id?: string;
+  args?: Record<string, unknown>;
+  by?: unknown;
+  answers?: Record<string, unknown>;
+}
+
+/** A tool asks a person. The question is in the session already, where the run can wait for it. */
+export interface QuestionAskedEvent {
+  type: "question_asked";
+  session_id?: string;
+  run_id?: string;
+  agent_path?: string[];
+  seq?: number;
+  ts?: number;
+  tool_name?: string;
+  tool_call_id?: string;
+  id?: string;
+  args?: Record<string, unknown>;
+  survey?: Record<string, unknown>;
+}
+
 /** The queues changed. The fields hold the ids of the waiting messages. */
 export interface QueueUpdateEvent {
   type: "queue_update";
@@ -932,6 +963,8 @@ export type SkillKitEvent =
   | MessageStartEvent
   | MessageUpdateEvent
   | ModelSelectEvent
+  | QuestionAnsweredEvent
+  | QuestionAskedEvent
   | QueueUpdateEvent
   | RetryEndEvent
   | RetryScheduledEvent

@@ -1,4 +1,4 @@
-"""Surveys of tools (``ctx.ask``): kept before a person is asked, answered now, later, in another process, and by a nested agent."""
+"""Surveys of tools (``ctx.ask``): kept before a person is asked, answered now, later, and in another process."""
 
 from __future__ import annotations
 

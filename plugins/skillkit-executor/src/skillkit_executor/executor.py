@@ -19,7 +19,17 @@ import mcp_types as types
 import skillkit_process
 from mcp import MCPError
 
-from skillkit_core import IN_PROCESS, SkillKitError, Tool, ToolContext, ToolError, ToolExecutor, ToolOutput, thaw
+from skillkit_core import (
+    IN_PROCESS,
+    Deferred,
+    SkillKitError,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolExecutor,
+    ToolOutput,
+    thaw,
+)
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import in_words
 
@@ -435,7 +445,10 @@ class _Call:
         if what == "notify":
             await ui.notify(str(body["text"]), body["level"])
             return None
-        given = await ui.ask(survey_of(body))
+        try:
+            given = await ui.ask(survey_of(body))
+        except Deferred:
+            return None
         return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()} if given is not None else None
 
     def _abort(self) -> None:

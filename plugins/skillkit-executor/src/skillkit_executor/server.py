@@ -92,7 +92,11 @@ class RemoteContext:
         if output:
             self._loop.call_soon_threadsafe(self.told.put_nowait, {"output": output, "stream": stream})
 
-    async def ask(self, what: Literal["carrier", "ui", "notify"], body: Any) -> Any:
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask the person on the other side; a call in this process cannot wait where nobody is there."""
+        return await self.ui.ask(survey) if self.ui is not None else None
+
+    async def request(self, what: Literal["carrier", "ui", "notify"], body: Any) -> Any:
         """Ask the other side, and return its answer.
 
         Raises:
@@ -105,7 +109,7 @@ class RemoteContext:
 
     def ask_from_thread(self, body: Any) -> Any:
         """Ask the carrier on the other side, in a thread of a tool."""
-        return asyncio.run_coroutine_threadsafe(self.ask("carrier", body), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self.request("carrier", body), self._loop).result()
 
 
 class _Person(UserInterface):
@@ -115,11 +119,11 @@ class _Person(UserInterface):
         self._ctx = ctx
 
     async def ask(self, survey: Survey) -> Answers | None:
-        given = await self._ctx.ask("ui", survey_to_dict(survey))
+        given = await self._ctx.request("ui", survey_to_dict(survey))
         return survey.answer(given) if given is not None else None
 
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
-        await self._ctx.ask("notify", {"text": text, "level": level})
+        await self._ctx.request("notify", {"text": text, "level": level})
 
 
 class ToolServer:

@@ -45,7 +45,7 @@ class AgentStandIn:
     async def write_down(self, tool: str, files: Sequence[Mapping[str, Any]], contents: Sequence[bytes]) -> None:
         """Have contents kept and a note written in the agent's process."""
         kept = [base64.b64encode(data).decode() for data in contents]
-        await self._ctx.ask("carrier", {"tool": tool, "files": [*files], "contents": kept})
+        await self._ctx.request("carrier", {"tool": tool, "files": [*files], "contents": kept})
 
 
 def seen_of(agent: AgentRunner | AgentStandIn) -> MutableMapping[str, str | None]:

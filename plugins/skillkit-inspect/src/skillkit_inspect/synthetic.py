@@ -51,6 +51,8 @@ TOOL_HOOKS = frozenset(
         "wrap_tool_call",
         "approval_request",
         "approval_resolved",
+        "question_asked",
+        "question_answered",
         "queue_update",
     }
 )
