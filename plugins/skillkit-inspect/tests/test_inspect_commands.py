@@ -206,6 +206,7 @@ def test_what_a_guard_keeps_from_happening_has_a_reason(plugins: Any, make_host:
         "tool_execution_update": blocked, "after_tool_result": blocked, "wrap_tool_call": blocked,
         "select_compactor": decided, "compaction_start": decided, "compaction_end": decided,
         "approval_request": blocked, "approval_resolved": blocked, "queue_update": blocked,
+        "question_asked": blocked, "question_answered": blocked,
     }  # fmt: skip
     assert states(found)["wrap_tool_call"] == "bypassed"
     assert {hook["hook"] for hook in found["hooks"]} == every_hook()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import (
     AgentConfig,
     AgentRunner,
+    Answers,
     ApprovalDecision,
     ApprovalRequest,
     Approver,
@@ -21,10 +22,14 @@ from skillkit_core import (
     HandlerErrorEvent,
     LLMRequest,
     ModelDefinition,
+    NoticeLevel,
     SkillKitError,
     StreamEvent,
+    Survey,
+    SurveyQuestion,
     Tool,
     ToolCallEventResult,
+    UserInterface,
     hookimpl,
     project_content,
 )
@@ -161,6 +166,14 @@ class _Agrees(Approver):
         return ApprovalDecision("allow", ABOUT)
 
 
+class _Declines(UserInterface):
+    async def ask(self, survey: Survey) -> Answers | None:
+        return None
+
+    async def notify(self, text: str, level: NoticeLevel = "info") -> None:
+        return None
+
+
 class _Synthetic(ScriptedModel):
     """A scripted model that calls the hooks of a wire, too."""
 
@@ -197,6 +210,7 @@ class _Work:
     def _agent(self) -> AgentRunner:
         async def check(args: Any, ctx: Any) -> str:
             ctx.on_output("a line")
+            await ctx.ask(Survey(ABOUT, questions=(SurveyQuestion("what", ABOUT),)))
             await ctx.agent.steer("and this?")
             return "ok"
 
@@ -204,6 +218,7 @@ class _Work:
             model=ModelDefinition(SYNTHETIC, SYNTHETIC, "scripted"),
             tools=(Tool(TOOL, f"{ABOUT}; it does nothing", check),),
             approver=_Agrees(),
+            ui=_Declines(),
         )
         return AgentRunner(config, host=self.host, clock=VirtualClock())
 
