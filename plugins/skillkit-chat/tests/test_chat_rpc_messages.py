@@ -62,7 +62,18 @@ def lines(skillkit_cli, install_plugin):
     install_plugin("guarded", PLUGIN)
     argv = [*skillkit_cli.argv, "-P", "guarded", "rpc", "--provider", "obeys"]
     env = {**os.environ, "SKILLKIT_PLUGINS__DISABLED": "context"}
-    return lambda version: Lines(argv, skillkit_cli.home.cwd, env, version)
+    made = []
+
+    def make(version):
+        made.append(Lines(argv, skillkit_cli.home.cwd, env, version))
+        return made[-1]
+
+    yield make
+    for server in made:  # those that a test which failed has left
+        server.process.kill()
+        server.process.wait()
+        server.process.stdin.close()
+        server.process.stdout.close()
 
 
 def is_event(message, kind):
@@ -106,6 +117,7 @@ def test_a_client_that_does_not_read_holds_up_itself_alone(lines, version, skill
         server.end()
         return
     dropped = server.until(lambda m: m.get("method") == "dropped")["params"]
+    server.answer()  # the run is over, and the output of the tool is one message
     server.send("attach", after=dropped["after"])
     first = server.until(lambda m: m.get("method") == "message")["params"]
     assert first["type"] == "event" and len(first["event"]["output"]) > 1_000_000, "what was missed came as one message"
