@@ -123,6 +123,25 @@ def test_a_command_without_an_agent_leaves_nothing_to_record(skillkit_cli: Any, 
 
 
 @NEEDS_CHAT
+def test_a_recording_that_cannot_begin_is_told_also_where_the_command_ends_well(
+    skillkit_cli: Any, llm_server: Any, install_plugin: Any, tmp_path: Path
+) -> None:
+    llm_server.script(Answer(text=["Fine."]))
+    odd = tmp_path / "odd_plugin.py"
+    odd.write_text(
+        "from skillkit_core import hookimpl\n\n@hookimpl\ndef session_start(event, ctx):\n"
+        "    ctx.agent.steer = None  # what a recorder listens to\n"
+    )
+    install_plugin("odd", odd)
+    wire = ("--provider", "openai", "--base-url", f"{llm_server.url}/v1", "--model", "m")
+    done = skillkit_cli(
+        "-P", "odd", "record", tmp_path / "a.jsonl", "run", *wire, "Hello", env={"OPENAI_API_KEY": "sk-test"}
+    )
+    assert done.exit_code == 1 and "nothing was recorded: TypeError" in done.stderr, done.stderr
+    assert "Fine." in done.stdout
+
+
+@NEEDS_CHAT
 def test_a_run_is_recorded_and_replayed_without_its_provider(
     skillkit_cli: Any, llm_server: Any, tmp_path: Path
 ) -> None:

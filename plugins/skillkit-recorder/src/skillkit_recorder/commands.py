@@ -12,6 +12,7 @@ import click
 
 from skillkit_core import HandlerContext, SessionStartEvent, SkillKitError, UsageError, hookimpl
 from skillkit_core.cli.output import echo, json_option, print_json, style
+from skillkit_core.errors import in_words
 
 from .recorder import Recorder
 from .recording import Recording
@@ -31,12 +32,18 @@ class _Records:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.recorder: Recorder | None = None
+        self.problem: Exception | None = None  # why it could not begin
 
     @hookimpl(trylast=True)
     def session_start(self, event: SessionStartEvent, ctx: HandlerContext) -> None:
         """Begin with the agent of the command; agents inside its tools are a part of it."""
-        if self.recorder is None and ctx.agent is not None:
+        if self.recorder is not None or self.problem is not None or ctx.agent is None:
+            return
+        try:
             self.recorder = Recorder(ctx.agent, self._path).start()
+        except Exception as error:
+            self.problem = error
+            raise
 
     def finish(self) -> Recording | None:
         """Save what there is."""
@@ -71,13 +78,16 @@ def record(ctx: click.Context, file: Path, command: str, words: tuple[str, ...])
     try:
         with found.make_context(command, list(words), parent=root) as below:
             code = found.invoke(below)
+    except click.exceptions.Exit as ended:
+        code = ended.exit_code
     finally:
         recording = plugin.finish()
         if recording is not None:
             echo(style(f"recorded in {file}: {recording}", dim=True, stream=sys.stderr), err=True)
     if recording is None:
-        raise SkillKitError(f"nothing was recorded: {command!r} opened no session")
-    return code
+        why = f"{command!r} opened no session" if plugin.problem is None else in_words(plugin.problem)
+        raise SkillKitError(f"nothing was recorded: {why}")
+    ctx.exit(code or 0)
 
 
 def _check_place(file: Path) -> None:
