@@ -1,4 +1,7 @@
-"""One tool call, from its arguments to its one result: prepare, approve, execute, finish (spec, section 6)."""
+"""One tool call, from its arguments to its one result: prepare, approve, execute, finish (spec, section 6).
+
+The file is long because a call is read from top to bottom: each step decides on what the step before it left.
+"""
 
 from __future__ import annotations
 

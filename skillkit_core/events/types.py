@@ -1,4 +1,7 @@
-"""The events: one frozen class each, in the order in which a run emits them (spec, sections 1, 2 and 5)."""
+"""The events: one frozen class each, in the order in which a run emits them (spec, sections 1, 2 and 5).
+
+The file is long because it is the one list of all events, to be read beside the hooks of the same names.
+"""
 
 from __future__ import annotations
 
