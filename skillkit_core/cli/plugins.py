@@ -126,16 +126,19 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 
 
 def _note_unknown_tools(host: Host) -> None:
-    """Note handlers of tools that no plugin registers. Those of servers and of actions (``A__B``) come with an agent."""
+    """Note handlers of tools that no plugin registers. Those of servers, of actions (``A__B``) and of sets come with an agent."""
     from ..hookspecs.markers import EXTRAS
+    from ..tools import ToolSet
 
     known = {entry.name for entry in host.tools.entries()}
+    with_sets = {entry.source for entry in host.tools.entries() if isinstance(entry.item, ToolSet)}
     for hook in sorted({hook for plugin in host.plugins.values() for hook in plugin.hooks}):
         for impl in host.impls(hook):
             tools = (getattr(impl.function, EXTRAS, None) or {}).get("tools") or ()
             for name in (tools,) if isinstance(tools, str) else tools:
-                if name not in known and "__" not in name:
-                    close = close_matches(name, known, 1, 0.6)
+                close = close_matches(name, known, 1, 0.6)
+                own = not close and impl.plugin_name in with_sets
+                if name not in known and "__" not in name and not own:
                     hint = f"did you mean {close[0]!r}?" if close else "ignore this if the tool comes with an agent"
                     host.note(impl.plugin_name, f"no plugin registers the tool {name!r}", stage=hook, remedy=hint)
 

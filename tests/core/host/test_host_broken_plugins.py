@@ -108,6 +108,16 @@ def test_doctor_names_plugin_distribution_version_stage_and_remedy_of_each_kind(
     assert twice["remedy"] == "uninstall one of them: pip uninstall rival-good"
 
 
+SET = """
+from skillkit_core.tools import ToolSet
+@hookimpl
+def register_tools(register):
+    register(ToolSet('own', lambda agent: ()))
+@hookimpl(phase='guard', tools=('orbit',))
+def before_tool_call(event): ...
+"""
+
+
 def test_doctor_names_the_keywords_of_a_tool_that_nobody_checks(site: Any) -> None:
     site.plugin(
         "lax",
@@ -125,6 +135,7 @@ def test_doctor_warns_of_a_handler_for_a_tool_that_no_plugin_registers(site: Any
     names = ("greet", "gret", "rocket", "mcp__files__list", "calc__add")
     site.plugin("good", GOOD)
     site.plugin("late", f"@hookimpl(phase='guard', tools={names})\ndef before_tool_call(event): ...")
+    site.plugin("own", SET)  # its set brings 'orbit' to some agents only: nothing to warn of
     done = site.run("plugins", "doctor", "--json")
     assert done.code == 0 and done.json["ok"] is True
     found = [(p["plugin"], p["stage"], p["severity"], p["message"], p["remedy"]) for p in done.json["problems"]]
