@@ -29,7 +29,7 @@ SINCE: dict[str, str] = {}  # the version that brought a hook, where it is not t
 INTRODUCTION = """\
 # Hooks
 
-<!-- Written by docs/generate_hooks.py from the docstrings in skillkit_core/hookspecs. Do not edit it here. -->
+<!-- Written by docs/generate_hooks.py from the docstrings in skillkit_core/hookspecs and skillkit_core/events/types.py. Do not edit it here. -->
 
 A plugin implements a hook with a function of the same name that is marked `@hookimpl` (`from skillkit_core import hookimpl`). It may leave
 out parameters that it does not need. A plugin that implements a hook that nobody defined is refused; mark the function
@@ -100,12 +100,26 @@ the `HandlerContext`: `agent`, `signal`, `session`, `ui`, `steer()`, `follow_up(
 
 
 def specs(module: ModuleType) -> list[FunctionType]:
-    """The hookspecs of a module, in the order in which they stand there."""
-    return [f for f in vars(module).values() if isinstance(f, FunctionType) and hasattr(f, "skillkit_spec")]
+    """The hookspecs of a module, in the order in which they stand there, those of events in the order of the events."""
+    found = [f for f in vars(module).values() if isinstance(f, FunctionType) and hasattr(f, "skillkit_spec")]
+    places = {name: place for place, name in enumerate(EVENTS)}
+    return sorted(found, key=lambda f: places.get(f.__name__, len(places))) if module is lifecycle else found
+
+
+def about(function: FunctionType) -> str:
+    """The docstring of a hook. That of an event that is only observed stands at the event's class."""
+    documented = EVENTS[function.__name__] if function.__name__ in lifecycle.OBSERVED else function
+    text = inspect.getdoc(documented) or ""
+    head, mark, attributes = text.partition("\n\nAttributes:\n")
+    items = re.sub(r"^    (\w+): ", r"- ``event.\1``: ", attributes, flags=re.M)
+    return f"{head}\n\n{re.sub('^      +', '  ', items, flags=re.M)}" if mark else text
 
 
 def signature(function: FunctionType) -> str:
     """The ``def`` line as it is written, on one line, without the names of the modules that types come from."""
+    if function.__name__ in lifecycle.OBSERVED:
+        event = EVENTS[function.__name__].__name__
+        return f"{function.__name__}(event: {event}, ctx: HandlerContext) -> Awaitable[None] | None"
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     node = tree.body[0]
     assert isinstance(node, ast.FunctionDef)
@@ -138,7 +152,7 @@ def plain_example(function: FunctionType) -> str:
         return f"@hookimpl\ndef {name}({', '.join(inspect.signature(function).parameters)}):\n    ..."
     assert EVENTS[name].answer is None, f"no example: {name}"
     shown = ", ".join(f"event.{f}" for f in re.findall(r"`(\w+)`", own_fields(EVENTS[name]))[:3])
-    return f"@hookimpl\ndef {name}(event):\n    print({shown})"
+    return f"@hookimpl\ndef {name}(event):\n    print({shown or 'event.type'})"
 
 
 def asynchronous(name: str) -> str:
@@ -179,7 +193,7 @@ def merging(answer: type[EventResult]) -> list[str]:
 def entry(module: ModuleType, function: FunctionType) -> str:
     """One hook."""
     name = function.__name__
-    text, example = example_and_text(f"{inspect.getdoc(function)}\n")
+    text, example = example_and_text(f"{about(function)}\n")
     if function.__annotations__["return"] == "Observed" and module is lifecycle:
         text += f"\n\nReturns: nothing; {'events are only observed here' if name == 'event' else 'the event is only observed'}."
     lines = [f"### `{name}`", "", "```py", signature(function), "```", "", markdown(text).strip(), ""]
@@ -203,17 +217,17 @@ def hooks_page() -> str:
     """``reference/hooks.md``."""
     parts = [INTRODUCTION]
     for title, module in KINDS:
-        about = (inspect.getdoc(module) or "").partition(": ")
+        introduction = (inspect.getdoc(module) or "").partition(": ")[2]
         found = specs(module)
-        parts.append(f"## {title}\n\n{markdown(about[2][:1].upper() + about[2][1:])}\n")
+        parts.append(f"## {title}\n\n{markdown(introduction[:1].upper() + introduction[1:])}\n")
         parts.append("\n".join(f"- [`{f.__name__}`](#{f.__name__}): {summary(f)}" for f in found) + "\n")
         parts += [entry(module, f) for f in found]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def summary(documented: object) -> str:
-    """The first sentence of a docstring."""
-    text = markdown((inspect.getdoc(documented) or "").split("\n\n")[0].replace("\n", " "))
+def summary(function: FunctionType) -> str:
+    """The first sentence of a hook's docstring."""
+    text = markdown(about(function).split("\n\n")[0].replace("\n", " "))
     return text.split(". ")[0].rstrip(".")
 
 

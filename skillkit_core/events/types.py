@@ -122,7 +122,10 @@ class SessionTreeEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionShutdownEvent(Event):
-    """A session is about to be closed. Emitted once, also on SIGTERM and after ``run``."""
+    """A session is about to be closed. Emitted once, also on SIGTERM and after ``run``.
+
+    Every handler is called, even if one hangs (five seconds each).
+    """
 
     type = "session_shutdown"
     reason: str = "exit"
@@ -273,7 +276,7 @@ class BeforeProviderRequestEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AfterProviderResponseEvent(Event):
-    """Status and headers have arrived. ``latency`` in seconds."""
+    """Status and headers have arrived, before the first stream event, also of a retry. ``latency`` in seconds."""
 
     type = "after_provider_response"
     status: int = 0
@@ -345,7 +348,7 @@ class ToolCallEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionStartEvent(ToolEvent):
-    """A tool call begins, also one that was blocked or skipped."""
+    """A tool call begins, also one that was blocked or skipped. Emitted once per call."""
 
     type = "tool_execution_start"
     args: Mapping[str, Any] = EMPTY
@@ -353,7 +356,10 @@ class ToolExecutionStartEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionUpdateEvent(ToolEvent):
-    """A running tool wrote output. ``n`` counts the updates of the call from 1."""
+    """A running tool wrote output. ``n`` counts the updates of the call from 1.
+
+    A slow async handler gets joined output, and of very much output both ends and a note.
+    """
 
     type = "tool_execution_update"
     output: str = ""
@@ -382,7 +388,7 @@ class ToolResultEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionEndEvent(ToolEvent):
-    """A tool call has its final result. Emitted once per start, with the ``args`` of the start.
+    """A tool call has its final result. Emitted once per start, in the order of completion, with the ``args`` of the start.
 
     ``guards`` are the handlers of ``before_tool_call`` that spoke: plugin to ``block``, ``ask``, ``substitute`` or ``change``.
     """
@@ -423,7 +429,7 @@ class BeforeCompactEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionStartEvent(Event):
-    """A compaction begins."""
+    """A compaction begins, after ``before_compact``."""
 
     type = "compaction_start"
     reason: str = "threshold"
@@ -432,7 +438,10 @@ class CompactionStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionEndEvent(Event):
-    """A compaction is over, with outcome ``completed``, ``no_progress``, ``cancelled``, ``aborted`` or ``failed``."""
+    """A compaction is over. Emitted once per ``compaction_start``.
+
+    ``outcome`` is ``completed``, ``no_progress``, ``cancelled``, ``aborted`` or ``failed``.
+    """
 
     type = "compaction_end"
     reason: str = "threshold"
@@ -462,7 +471,7 @@ class RetryStartEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryEndEvent(Event):
-    """The retries of one request are over."""
+    """The retries of one request are over. Emitted once, after the last retry."""
 
     type = "retry_end"
     attempt: int = 2
@@ -471,7 +480,7 @@ class RetryEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueUpdateEvent(Event):
-    """The queues changed. The fields hold the ids of the waiting messages."""
+    """A message was queued, taken, cancelled or returned. The fields hold the ids of the waiting messages."""
 
     type = "queue_update"
     steering: tuple[str, ...] = ()
@@ -481,7 +490,11 @@ class QueueUpdateEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSelectEvent(Event):
-    """Another model or adapter will answer from the next request on. ``reason``: why the one before failed, of a fallback."""
+    """Another model or adapter will answer. ``reason``: why the one before failed, of a fallback.
+
+    Emitted before a request to another model is built: ``set_adapter`` or ``set_model`` takes effect, the last answer of the
+    session's branch is another model's, or a fallback answers. A ``model_change`` entry is in the session by then.
+    """
 
     type = "model_select"
     model: ModelDefinition | None = None
@@ -491,7 +504,9 @@ class ModelSelectEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageEvent(Event):
-    """A request used tokens, also a failed one. ``cost`` is in dollars, ``None`` when the price is unknown.
+    """A request used tokens, also a failed one, and the usage ledger has them.
+
+    ``cost`` is in dollars, ``None`` when the price is unknown.
 
     ``request`` is that of ``before_model_request``; empty: ``tool_name`` reported the usage.
     """
@@ -508,7 +523,9 @@ class UsageEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequestEvent(ToolEvent):
-    """Guards ask for the approval of a tool call. The question is in the session already, where the run can wait for it.
+    """Guards ask for the approval of a tool call, before the run's approver is asked.
+
+    The question is in the session already, where the run can wait for it.
 
     Attributes:
         id: the name of the question: the id of the call, for a nested run with the id of its session in front.
@@ -530,7 +547,7 @@ class ApprovalRequestEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalResolvedEvent(ToolEvent):
-    """An approval is decided.
+    """An approval is decided. Emitted once per ``approval_request``.
 
     Attributes:
         id: the name of the question, as in ``approval_request``.
@@ -556,7 +573,9 @@ class ApprovalResolvedEvent(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAskedEvent(ToolEvent):
-    """A tool asks a person. The question is in the session already, where the run can wait for it.
+    """A tool asks a person, before the user interface is asked or the run waits because nobody is there.
+
+    The question is in the session already, where the run can wait for it.
 
     Attributes:
         id: the name of the question: the id of the call, for a nested run with the id of its session in front.
@@ -573,6 +592,8 @@ class QuestionAskedEvent(ToolEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnsweredEvent(ToolEvent):
     """A tool has the answers of a person, or a person declined.
+
+    Emitted after ``question_asked``, in the same run or in one that resumes it, unless the question is put off.
 
     Attributes:
         id: the name of the question, as in ``question_asked``.
@@ -601,7 +622,11 @@ class BeforeAgentEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEndEvent(Event):
-    """A run is over. Emitted exactly once per ``agent_start``."""
+    """A run is over. Emitted exactly once per ``agent_start``, whatever happened.
+
+    ``reason`` says why a run did not simply complete: the limit, the plugin that stopped the run, the reason of the abort, or the
+    calls that wait for approval.
+    """
 
     type = "agent_end"
     outcome: Literal["completed", "aborted", "failed", "limit", "suspended"] = "completed"
@@ -614,14 +639,17 @@ class AgentEndEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettledEvent(Event):
-    """The agent has nothing left to do: no retry, no compaction, no queued message."""
+    """The agent has nothing left to do after ``agent_end``: no retry, no compaction, no queued message."""
 
     type = "agent_settled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerErrorEvent(Event):
-    """A handler failed. ``event`` is the event's name, ``plugin`` the plugin that registered the handler."""
+    """A handler failed, and its answer was discarded. Errors of handlers of this event only go to the log.
+
+    ``event`` is the event's name, ``plugin`` the plugin that registered the handler.
+    """
 
     type = "handler_error"
     event: str = ""

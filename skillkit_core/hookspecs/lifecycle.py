@@ -103,20 +103,6 @@ def session_tree(event: e.SessionTreeEvent, ctx: HandlerContext) -> Observed:
 
 
 @hookspec
-def session_shutdown(event: e.SessionShutdownEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a session is about to be closed.
-
-    When: once, also on SIGTERM and after ``skillkit run``. Every implementation is called, even if one hangs (five seconds each).
-
-    Example::
-
-        @hookimpl
-        def session_shutdown(event):
-            flush_metrics()
-    """
-
-
-@hookspec
 def input(event: e.InputEvent, ctx: HandlerContext) -> Answer[r.InputResult]:
     """Change or answer the text of a prompt, a steering message or a follow-up.
 
@@ -153,15 +139,6 @@ def before_agent_start(event: e.BeforeAgentStartEvent, ctx: HandlerContext) -> A
         def before_agent_start(event):
             if len(event.prompt) < 80:
                 return BeforeAgentStartResult(model="haiku", limits=Limits(turns=None, cost=0.05))
-    """
-
-
-@hookspec
-def agent_start(event: e.AgentStartEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a run starts.
-
-    When: once per run, before its first request. ``event.parent_run_id`` and ``event.parent_tool_call_id`` name the parent run
-    and the tool call of a nested run.
     """
 
 
@@ -242,22 +219,6 @@ def before_provider_request(
 
 
 @hookspec
-def after_provider_response(event: e.AfterProviderResponseEvent, ctx: HandlerContext) -> Observed:
-    """Observe that status and headers of an answer have arrived.
-
-    When: before the first stream event, for every request, retries included.
-    """
-
-
-@hookspec
-def message_start(event: e.MessageStartEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a message begins.
-
-    When: an assistant message starts to arrive, or a tool result is about to be persisted.
-    """
-
-
-@hookspec
 def message_update(event: e.MessageUpdateEvent, ctx: HandlerContext) -> Observed:
     """Observe one stream event of the assistant message that is arriving.
 
@@ -310,22 +271,6 @@ def before_tool_call(event: e.ToolCallEvent, ctx: HandlerContext) -> Answer[r.To
 
 
 @hookspec
-def tool_execution_start(event: e.ToolExecutionStartEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a tool call begins.
-
-    When: once per call, also for one that is blocked or skipped.
-    """
-
-
-@hookspec
-def tool_execution_update(event: e.ToolExecutionUpdateEvent, ctx: HandlerContext) -> Observed:
-    """Observe output of a running tool.
-
-    When: between start and end of a call. A slow async handler gets joined output, and of very much output both ends and a note.
-    """
-
-
-@hookspec
 def after_tool_result(event: e.ToolResultEvent, ctx: HandlerContext) -> Answer[r.ToolResultEventResult]:
     """Change the result of a tool.
 
@@ -340,14 +285,6 @@ def after_tool_result(event: e.ToolResultEvent, ctx: HandlerContext) -> Answer[r
         @hookimpl
         def after_tool_result(event):
             return ToolResultEventResult(content=mask(event.content))
-    """
-
-
-@hookspec
-def tool_execution_end(event: e.ToolExecutionEndEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a tool call has its final result.
-
-    When: once per ``tool_execution_start``, in the order of completion.
     """
 
 
@@ -386,104 +323,6 @@ def before_compact(event: e.BeforeCompactEvent, ctx: HandlerContext) -> Answer[r
 
 
 @hookspec
-def compaction_start(event: e.CompactionStartEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a compaction begins.
-
-    When: after ``before_compact``.
-    """
-
-
-@hookspec
-def compaction_end(event: e.CompactionEndEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a compaction is over.
-
-    When: once per ``compaction_start``.
-    """
-
-
-@hookspec
-def retry_scheduled(event: e.RetryScheduledEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a request failed and will be sent again.
-
-    When: before the delay.
-    """
-
-
-@hookspec
-def retry_start(event: e.RetryStartEvent, ctx: HandlerContext) -> Observed:
-    """Observe that the delay before a retry is over.
-
-    When: before the request is sent again.
-    """
-
-
-@hookspec
-def retry_end(event: e.RetryEndEvent, ctx: HandlerContext) -> Observed:
-    """Observe that the retries of one request are over.
-
-    When: once, after the last retry.
-    """
-
-
-@hookspec
-def queue_update(event: e.QueueUpdateEvent, ctx: HandlerContext) -> Observed:
-    """Observe that the queues of messages have changed.
-
-    When: a message was queued, taken, cancelled or returned.
-    """
-
-
-@hookspec
-def model_select(event: e.ModelSelectEvent, ctx: HandlerContext) -> Observed:
-    """Observe that another model or adapter will answer.
-
-    When: before a request to another model is built: ``set_adapter`` or ``set_model`` takes effect, the last answer of the
-    session's branch is another model's, or a fallback answers, and ``event.reason`` says why. A ``model_change`` entry is in the
-    session by then.
-    """
-
-
-@hookspec
-def usage(event: e.UsageEvent, ctx: HandlerContext) -> Observed:
-    """Observe the usage and the cost of a request.
-
-    When: after each request, failed ones included, when its usage is in the usage ledger.
-    """
-
-
-@hookspec
-def approval_request(event: e.ApprovalRequestEvent, ctx: HandlerContext) -> Observed:
-    """Observe that guards ask for the approval of a tool call.
-
-    When: before the run's approver is asked.
-    """
-
-
-@hookspec
-def approval_resolved(event: e.ApprovalResolvedEvent, ctx: HandlerContext) -> Observed:
-    """Observe that an approval is decided.
-
-    When: once per ``approval_request``.
-    """
-
-
-@hookspec
-def question_asked(event: e.QuestionAskedEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a tool asks a person.
-
-    When: before the user interface is asked, or the run waits because nobody is there.
-    """
-
-
-@hookspec
-def question_answered(event: e.QuestionAnsweredEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a tool has the answers of a person.
-
-    When: after ``question_asked``, in the same run or in one that resumes it, unless the question is put off.
-    """
-
-
-@hookspec
 def before_agent_end(event: e.BeforeAgentEndEvent, ctx: HandlerContext) -> Answer[r.BeforeAgentEndResult]:
     """Make a run go on that would end.
 
@@ -498,37 +337,6 @@ def before_agent_end(event: e.BeforeAgentEndEvent, ctx: HandlerContext) -> Answe
         def before_agent_end(event):
             if not tests_pass():
                 return BeforeAgentEndResult(continue_with="The tests still fail.")
-    """
-
-
-@hookspec
-def agent_end(event: e.AgentEndEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a run is over.
-
-    When: exactly once per ``agent_start``, whatever happened. ``event.reason`` says why a run did not simply complete: the limit,
-    the plugin that stopped the run, the reason of the abort, or the calls that wait for approval.
-    """
-
-
-@hookspec
-def agent_settled(event: e.AgentSettledEvent, ctx: HandlerContext) -> Observed:
-    """Observe that an agent has nothing left to do.
-
-    When: after ``agent_end``, when no message is queued.
-
-    Example::
-
-        @hookimpl
-        def agent_settled(event):
-            notify("done")
-    """
-
-
-@hookspec
-def handler_error(event: e.HandlerErrorEvent, ctx: HandlerContext) -> Observed:
-    """Observe that a handler of an event failed.
-
-    When: after the handler's answer was discarded. Errors of ``handler_error`` handlers only go to the log.
     """
 
 
@@ -584,3 +392,24 @@ def wrap_tool_call(call: Any, call_next: Callable[[], Awaitable[Any]], ctx: Hand
             with tracer.span(call.tool_name):
                 return await call_next()
     """
+
+
+# The hooks of events that are only observed. The class of each event says all that there is to say (``events/types.py``).
+OBSERVED = (
+    "session_shutdown", "agent_start", "after_provider_response", "message_start", "tool_execution_start",
+    "tool_execution_update", "tool_execution_end", "compaction_start", "compaction_end", "retry_scheduled", "retry_start",
+    "retry_end", "queue_update", "model_select", "usage", "approval_request", "approval_resolved", "question_asked",
+    "question_answered", "agent_end", "agent_settled", "handler_error",
+)  # fmt: skip
+
+
+def _observed(name: str) -> Any:
+    """Return the spec of an event that is only observed."""
+
+    def spec(event: e.Event, ctx: HandlerContext) -> Observed: ...
+
+    spec.__name__ = spec.__qualname__ = name
+    return hookspec(spec)
+
+
+globals().update({name: _observed(name) for name in OBSERVED})
