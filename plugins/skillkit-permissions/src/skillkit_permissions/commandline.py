@@ -22,7 +22,7 @@ __all__ = ["decide_line"]
 _RANK = {"allow": 0, "ask": 1, "deny": 2}
 _DEEPEST = 5
 _NO_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/zero", "/dev/urandom")
-_MOVES = frozenset({"cd", "pushd", "chdir"})
+_MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
 # subcommands behind which anything may stand: an answer holds for what stands there
 _RUNS_ANYTHING = frozenset({"dlx", "exec", "run", "x"})
 

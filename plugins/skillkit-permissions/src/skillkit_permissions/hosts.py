@@ -12,6 +12,9 @@ __all__ = ["Unclear", "host_of", "is_private", "names_host"]
 
 _PRIVATE_NAMES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa")
 _NAT64 = IPv6Network("64:ff9b::/96")
+_COMPATIBLE = IPv6Network("::/96")
+# letters of which the two versions of IDNA make different names
+_DISPUTED = re.compile("[\u00df\u03c2\u200c\u200d]")
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]+)){0,3}\Z")
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\Z")
 
@@ -21,7 +24,7 @@ class Unclear(Exception):
 
 
 def host_of(url: str) -> str:
-    """Return the host of an address in one spelling: small letters, no dot at the end, addresses by value.
+    """Return the host of an address in one spelling: ASCII, small letters, no dot at the end, addresses by value.
 
     Raises:
         Unclear: it is no plain ``http`` or ``https`` address.
@@ -45,7 +48,7 @@ def host_of(url: str) -> str:
 
 
 def _one_spelling(host: str) -> str | None:
-    name = host.lower().removesuffix(".")
+    name = _ascii(host).lower().removesuffix(".")
     if "%" in name:
         return None
     if ":" in name:
@@ -62,6 +65,19 @@ def _one_spelling(host: str) -> str | None:
     return name if _NAME.match(name) else None
 
 
+def _ascii(host: str) -> str:
+    """Return the form of a name that is looked up: ``bücher.example`` is ``xn--bcher-kva.example``.
+
+    Empty for a name without such a form. A name in ASCII stays as it is.
+    """
+    if host.isascii():
+        return host
+    try:
+        return "" if _DISPUTED.search(host) else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return ""
+
+
 def _translated(six: IPv6Address) -> IPv4Address | None:
     """Return the address that a NAT64 gateway would reach."""
     return IPv4Address(int(six) & 0xFFFFFFFF) if six in _NAT64 else None
@@ -73,16 +89,32 @@ def is_private(host: str) -> bool:
         address = ip_address(host)
     except ValueError:
         return "." not in host or any(host == n or host.endswith(f".{n}") for n in _PRIVATE_NAMES)
+    if isinstance(address, IPv6Address) and (address.is_site_local or address in _COMPATIBLE):
+        return True
     return not address.is_global or address.is_multicast
 
 
 def names_host(spec: str, host: str, *, approves: bool) -> bool:
     """Return whether ``domain:NAME`` covers a host; one that forbids covers sub-domains too.
 
-    ``*.example.com`` covers sub-domains alone, ``*`` every host.
+    ``*.example.com`` covers sub-domains alone, ``a.*.example.com`` those with one label in place of the star, ``*`` every
+    host. A star in an approval is a whole label, and never the last one; elsewhere it stands for anything.
     """
-    wanted = spec.removeprefix("domain:").strip().lower().strip("[]").removesuffix(".")
+    wanted = spec.removeprefix("domain:").strip().strip("[]")
     if "*" in wanted:
-        return fnmatchcase(host, wanted) if approves else fnmatchcase(host, wanted) or host == wanted.removeprefix("*.")
-    wanted = _one_spelling(wanted) or wanted
+        wanted = ".".join(label if "*" in label else _ascii(label) for label in wanted.split(".")).lower()
+        if approves:
+            return wanted == "*" or _covered(wanted, host)
+        return fnmatchcase(host, wanted) or fnmatchcase(host, f"*.{wanted}") or host == wanted.removeprefix("*.")
+    wanted = _one_spelling(wanted) or wanted.lower().removesuffix(".")
     return host == wanted or (not approves and host.endswith(f".{wanted}"))
+
+
+def _covered(wanted: str, host: str) -> bool:
+    """Return whether labels with stars cover those of a host. A star in front stands for one label or more."""
+    labels, given = wanted.removesuffix(".").split("."), host.split(".")
+    if any("*" in label and label != "*" for label in labels) or labels[-1] == "*":
+        return False
+    if labels[0] == "*" and len(given) > len(labels):
+        given = given[len(given) - len(labels) :]
+    return len(labels) == len(given) and all(label in ("*", one) for label, one in zip(labels, given, strict=True))

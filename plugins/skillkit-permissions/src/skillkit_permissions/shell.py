@@ -22,6 +22,13 @@ _SECONDS = 3.0
 _ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
 )
+# where the parser and bash read different lines: a comment, a here-document or a word that goes on in the next line
+_GOES_ON = (
+    (re.compile(r"(?:^|[\s|&;()<>`])#[^\n]*\\\n", re.M), "a comment that ends with a backslash"),
+    (re.compile(r"<<.*\\\n", re.S), "a backslash at the end of a line, and a here-document"),
+    (re.compile(r"[^ \t\n\\]\\\n|\\\\\n|\\\Z"), "a word that goes on in the next line"),
+)
+_ODD_BLANK = re.compile(r"[^\S \t\n]")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S)
 _ANSI_C = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NUMERIC = re.compile(r"\s*[0-9]*\s*\Z")
@@ -106,11 +113,14 @@ def parse(line: str, home: str | None = None) -> Line:
     if not line.strip():
         found.problems.append("nothing to run")
         return found
+    found.problems += [problem for pattern, problem in _GOES_ON if pattern.search(line)]
     try:
         tree = _tree(line.replace("\x00", ""))
         _Reader(found, home).statements(tree.get("Stmts", ()))
     except RecursionError:
         found.problems.append("nested too deeply")
+    except (KeyError, TypeError, ValueError):
+        found.problems.append("the parser reads something that is not understood")
     except _Unreadable as error:
         found.problems.append(str(error))
     if not found.commands and not found.redirects and not found.problems:
@@ -203,6 +213,8 @@ class _Reader:
             self.statements(node.get("Cond", ()))
             self.statements(node.get("Do", ()))
         elif kind == "ForClause":
+            if "Name" in node["Loop"]:
+                self._set(str(node["Loop"]["Name"]["Value"]))
             self._words_in(node["Loop"])
             self.statements(node.get("Do", ()))
         elif kind == "CaseClause":
@@ -243,9 +255,15 @@ class _Reader:
             self._home = None
         return name
 
+    def _set(self, name: str) -> None:
+        """Note that the line sets a variable, in whatever way."""
+        self._line.commands.append(Command((), (self._assignment({"Name": {"Value": name}}),)))
+
     def _redirect(self, node: Mapping[str, Any]) -> None:
         op = node["Op"]
         target = self.word(node["Word"]) if "Word" in node else Word("", known=False)
+        if "N" in node and (name := re.fullmatch(r"\{(\w+).*\}", str(node["N"]["Value"]))):
+            self._set(name[1])
         if op in ("<<", "<<-"):
             self._words_in(node.get("Hdoc", {}))
         elif op == "<<<" or (op in (">&", "<&") and target.known and re.fullmatch(r"[0-9]*-?", target.text)):
@@ -282,29 +300,42 @@ class _Reader:
     def word(self, node: Mapping[str, Any]) -> Word:
         """Return a word, and read the commands of its substitutions."""
         text: list[str] = []
-        known, glob, tilde = True, False, False
-        for at, part in enumerate(node.get("Parts", ())):
+        # what is not quoted, with a quoted piece as one letter: braces and patterns are read over all pieces
+        bare: list[str] = []
+        known = True
+        for part in node.get("Parts", ()):
             kind = part["Type"]
             if kind == "Lit":
-                piece, sure, pattern = _unquoted(str(part["Value"]))
-                if at == 0 and part["Value"].startswith("~"):
-                    tilde = True
+                piece, unquoted = _unquoted(str(part["Value"]))
                 text.append(piece)
-                known, glob = known and sure, glob or pattern
-            elif kind == "SglQuoted":
-                value = str(part.get("Value", ""))
-                text.append(_ansi_c(value) if part.get("Dollar") else value)
+                bare.append(unquoted)
+                if _ODD_BLANK.search(unquoted):
+                    self._problem("a blank that separates no words")
+                continue
+            if kind == "SglQuoted":
+                piece, sure = str(part.get("Value", "")), True
+                if part.get("Dollar"):
+                    piece, sure = _ansi_c(piece)
+                text.append(piece)
+                known = known and sure
             elif kind == "DblQuoted":
-                for inner in part.get("Parts", ()):
-                    if inner["Type"] == "Lit":
-                        text.append(re.sub(r'\\(?:([$`"\\])|\n)', r"\1", str(inner["Value"])))
-                    else:
-                        known = self._expansion(inner, text) and known
-                known = known and not part.get("Dollar")
+                known = self._double_quoted(part, text) and known
             else:
                 known = self._expansion(part, text) and known
-        # the program [ is no pattern
-        return Word("".join(text), known, glob and text != ["["], tilde)
+            bare.append("\\" if text and set(text[-1]) & set("*?[]\\") else "_")
+        return _read_word("".join(text), "".join(bare), known)
+
+    def _double_quoted(self, node: Mapping[str, Any], text: list[str]) -> bool:
+        """Read what stands in double quotes and append its text. Return whether it is known before the line runs."""
+        known = not node.get("Dollar")
+        found: list[str] = []
+        for inner in node.get("Parts", ()):
+            if inner["Type"] == "Lit":
+                found.append(re.sub(r'\\(?:([$`"\\])|\n)', r"\1", str(inner["Value"])))
+            else:
+                known = self._expansion(inner, found) and known
+        text.append("".join(found))
+        return known
 
     def _expansion(self, part: Mapping[str, Any], text: list[str]) -> bool:
         """Read an expansion and append its text. Return whether the text is known before the line runs."""
@@ -329,13 +360,15 @@ class _Reader:
         plain = not {"Exp", "Excl", "Index", "Slice", "Repl", "Length", "Width", "Names", "NestedParam"} & set(part)
         if plain and name == "HOME" and self._home is not None:
             text.append(self._home)
-            return True
+            return not re.search(r"[\s*?\[]", self._home)
         if part.get("Excl") or part.get("Exp", {}).get("Op") == "@":
             self._problem(f"the value of {name} is expanded again")
         if "Index" in part:
             index = part["Index"]
             if [p.get("Value") for p in index.get("Parts", ())] not in (["@"], ["*"]):
                 self._arithmetic(index)
+        if part.get("Exp", {}).get("Op") in ("=", ":="):
+            self._set(name)
         for key in ("Exp", "Repl"):
             self._words_in({k: v for k, v in part.get(key, {}).items() if k != "Op"})
         for bound in ("Offset", "Length"):
@@ -356,29 +389,40 @@ def _words_below(node: Any) -> Iterator[Mapping[str, Any]]:
                 yield from _words_below(one)
 
 
-def _unquoted(value: str) -> tuple[str, bool, bool]:
-    """Return an unquoted text without its backslashes, whether it stands for one known word, and whether it is a pattern."""
+def _unquoted(value: str) -> tuple[str, str]:
+    """Return an unquoted text without its backslashes, and the same with a backslash or ``_`` for each escaped letter."""
     out: list[str] = []
-    braces: list[str] = []
-    glob = False
+    bare: list[str] = []
     at = 0
     while at < len(value):
-        c = value[at]
-        if c == "\\":
-            out.append(value[at + 1 : at + 2].replace("\n", ""))
+        if value[at] == "\\":
+            escaped = value[at + 1 : at + 2].replace("\n", "")
+            out.append(escaped)
+            bare.append(("\\" if escaped in "*?[]\\" else "_") if escaped else "")
             at += 2
             continue
-        glob = glob or c in "*?["
-        if c in "{},.":
-            braces.append(c)
-        out.append(c)
+        out.append(value[at])
+        bare.append(value[at])
         at += 1
-    expands = re.search(r"\{[^}]*(?:,|\.\.)", "".join(braces)) is not None
-    return "".join(out), not expands, glob
+    return "".join(out), "".join(bare)
 
 
-def _ansi_c(value: str) -> str:
-    """Return the text of ``$'...'``."""
+_BRACES = re.compile(r"\{.*,.*\}|\{[^{}]*\.\.[^{}]*\}", re.S)
+_TILDE = re.compile(r"~|[A-Za-z_][A-Za-z0-9_]*\+?=(?:.*:)?~", re.S)
+# brackets that bash and the standard library read differently
+_BRACKETS = re.compile(r"\[\^|\[[:.=]|\\")
+
+
+def _read_word(text: str, bare: str, known: bool) -> Word:
+    """Return a word of its text, and of what of it is not quoted."""
+    glob = any(c in bare for c in "*?[") and bare != "["  # the program [ is no pattern
+    if _BRACES.search(bare) or (glob and _BRACKETS.search(bare)):
+        known = False
+    return Word(text, known, glob, _TILDE.match(bare) is not None)
+
+
+def _ansi_c(value: str) -> tuple[str, bool]:
+    """Return the text of ``$'...'``, and whether it is the same in every locale."""
 
     def one(match: re.Match[str]) -> str:
         hexa = match[1] or match[2] or match[3]
@@ -391,4 +435,5 @@ def _ansi_c(value: str) -> str:
             return chr(ord(match[5]) & 0x1F)
         return _ANSI_C.get(match[6], match[6] if match[6] in "\\'\"?" else match[0])
 
-    return _ESCAPE.sub(one, value).partition("\x00")[0]
+    found = _ESCAPE.sub(one, value).partition("\x00")[0]
+    return found, found.isascii() and not re.search(r"\\c|\\x\{", value)
