@@ -1,4 +1,4 @@
-"""The plugin ``planning``: the activity, its guard and its prompt, ``ask_user``, ``/plan``, ``/exec`` and ``skillkit plan``."""
+"""The plugin ``planning``: the activity, its guard and its prompt, ``ask_user``, ``tasks``, ``skillkit plan``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakref import WeakSet
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, ContextProvider, Factory
 
-from .state import ACTIVITY, activity_of
+from .state import ACTIVITY, TASKS, activity_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host, ToolCallEventResult, TurnStartResult
@@ -35,7 +35,7 @@ def register_commands(register: Callable[[Command], None]) -> None:
 
 @hookimpl
 def register_tools(register: Callable[[ToolSet], None]) -> None:
-    """Offer ``ask_user`` where somebody can be asked, and in a plan."""
+    """Offer ``ask_user`` where somebody can be asked, and in a plan; and ``tasks`` where somebody sees the list."""
     from skillkit_core.tools import ToolSet
 
     register(ToolSet("planning", _tools))
@@ -43,8 +43,9 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
 
 @hookimpl
 def register_context_providers(register: Callable[[ContextProvider], None]) -> None:
-    """Offer the last part of the system prompt: what planning means, or the plan that is carried out."""
+    """Offer the last parts of the system prompt: what planning means, or the plan that is carried out; the list of tasks."""
     register(ContextProvider("plan", _prompt, order=_LAST))
+    register(ContextProvider("tasks", _remembered, order=_LAST))
 
 
 def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
@@ -52,7 +53,11 @@ def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
         return ()
     from .asking import TOOLS
 
-    return TOOLS
+    if agent.ui is None or agent.parent is not None:
+        return TOOLS
+    from .tasks import KEEP_TASKS
+
+    return (*TOOLS, KEEP_TASKS)
 
 
 def _prompt(agent: AgentRunner) -> str | None:
@@ -64,9 +69,18 @@ def _prompt(agent: AgentRunner) -> str | None:
     return prompt_of(agent)
 
 
+def _remembered(agent: AgentRunner) -> str | None:
+    session = agent.open_session
+    if session is None or not session.notes(TASKS):
+        return None
+    from .tasks import remembered
+
+    return remembered(agent)
+
+
 @hookimpl(optionalhook=True)
 def register_slash_commands(register: Callable[[Any], None]) -> None:
-    """Offer ``/plan`` and ``/exec``, where the plugin ``commands`` is there."""
+    """Offer ``/plan``, ``/exec`` and ``/tasks``, where the plugin ``commands`` is there."""
     from .slash import COMMANDS
 
     for command in COMMANDS:
@@ -109,8 +123,9 @@ def _policies(host: Host) -> Callable[[AgentRunner], Any]:
 
 @hookimpl(optionalhook=True)
 def register_indicators(register: Callable[[Factory], None]) -> None:
-    """Show the activity in the status line of front ends."""
+    """Show the activity and the task that is done now in the status line of front ends."""
     register(Factory("activity", _activity))
+    register(Factory("tasks", _doing))
 
 
 @hookimpl(optionalhook=True)
@@ -123,6 +138,12 @@ def register_chords(register: Callable[[Any], None]) -> None:
 
 def _activity(host: Host) -> Callable[[AgentRunner], str]:
     return lambda agent: activity_of(agent).upper()
+
+
+def _doing(host: Host) -> Callable[[AgentRunner], str]:
+    from .tasks import now_doing
+
+    return now_doing
 
 
 @hookimpl

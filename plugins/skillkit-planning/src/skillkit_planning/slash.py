@@ -1,4 +1,4 @@
-"""``/plan`` and ``/exec`` in front ends."""
+"""``/plan``, ``/exec`` and ``/tasks`` in front ends."""
 
 from __future__ import annotations
 
@@ -96,4 +96,5 @@ COMMANDS = (
         "skillkit_planning.slash:complete",
     ),
     SlashCommand("exec", "Carry out the plan in a fresh context.", "skillkit_planning.slash:execute", "[TEXT]"),
+    SlashCommand("tasks", "Show the list of tasks that the model keeps.", "skillkit_planning.tasks:show_tasks"),
 )

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-__all__ = ["ACTIVITY", "DEFAULTS", "Activity", "Settings", "activity_of"]
+__all__ = ["ACTIVITY", "DEFAULTS", "TASKS", "Activity", "Settings", "activity_of"]
 
 Activity: TypeAlias = Literal["plan", "execute"]
 ACTIVITY = "planning.activity"  # type of the note
+TASKS = "planning.tasks"  # type of the note
 
 
 class Settings(NamedTuple):
