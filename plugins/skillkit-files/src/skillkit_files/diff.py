@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 from .changes import Change
 from .folder import FileError, shown
@@ -13,7 +15,8 @@ from .text import decode, lf, sendable
 __all__ = ["diff_of", "summary"]
 
 _CONTEXT = 3
-_MOST_LINES = 20_000  # lines between the first and the last difference that are compared
+_PIECE = 500  # lines after which a text is cut where both are alike: comparing costs the square of a piece
+_MOST_LINES = 2_000  # lines of a piece that are compared
 _MOST_CHARS = 40_000
 _WIDTH = 500
 
@@ -82,30 +85,61 @@ def _hunks(old: list[str], new: list[str]) -> tuple[str, int, int]:
     start = max(0, head - _CONTEXT)
     end = max(0, tail - _CONTEXT)
     left, right = old[start : len(old) - end], new[start : len(new) - end]
-    if max(len(left), len(right)) > _MOST_LINES:
-        added, removed = len(new) - head - tail, len(old) - head - tail
-        note = (
-            f"@@ -{head + 1},{removed} +{head + 1},{added} @@\n[{removed} lines become {added}: too many to compare]\n"
-        )
-        return note, added, removed
-    out, added, removed = [], 0, 0
-    for line in islice(difflib.unified_diff(left, right, n=_CONTEXT, lineterm=""), 2, None):
-        if line.startswith("@@"):
-            out.append(_shifted(line, start))
+    out: list[str] = []
+    added = removed = 0
+    for (i, j), (k, m) in pairwise([(0, 0), *_cuts(left, right), (len(left), len(right))]):
+        if max(k - i, m - j) > _MOST_LINES:
+            out.append(f"@@ -{start + i + 1},{k - i} +{start + j + 1},{m - j} @@")
+            out.append(f"[{k - i} lines become {m - j}: too many to compare]")
+            added, removed = added + m - j, removed + k - i
             continue
-        added += line[0] == "+"
-        removed += line[0] == "-"
-        text, marker, rest = line.partition("\n\\ ")
-        out.append((text if len(text) <= _WIDTH else f"{text[:_WIDTH]}[...]") + marker + rest)
+        for line in islice(difflib.unified_diff(left[i:k], right[j:m], n=_CONTEXT, lineterm=""), 2, None):
+            if line.startswith("@@"):
+                out.append(_shifted(line, start + i, start + j))
+                continue
+            added += line[0] == "+"
+            removed += line[0] == "-"
+            text, marker, rest = line.partition("\n\\ ")
+            out.append((text if len(text) <= _WIDTH else f"{text[:_WIDTH]}[...]") + marker + rest)
     return sendable("\n".join(out) + "\n"), added, removed
 
 
-def _shifted(line: str, by: int) -> str:
+def _cuts(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where both texts can be cut: in the middle of lines that are alike, about a line that each has once."""
+    once = {line: n for n, line in enumerate(right)}
+    counts = Counter(left), Counter(right)
+    around = 2 * _CONTEXT + 1
+    pairs = [
+        (n, once[line])
+        for n, line in enumerate(left)
+        if counts[0][line] == 1 and counts[1][line] == 1
+        and left[max(0, n - around) : n + around] == right[max(0, once[line] - around) : once[line] + around]
+    ]  # fmt: skip
+    # The longest row of pairs that goes down in both texts: what was moved stands apart.
+    ends: list[int] = []
+    rows: list[tuple[tuple[int, int], int | None]] = []
+    last: list[int] = []
+    for pair in pairs:
+        at = bisect_left(ends, pair[1])
+        rows.append((pair, last[at - 1] if at else None))
+        ends[at : at + 1], last[at : at + 1] = [pair[1]], [len(rows) - 1]
+    row, at_row = [], last[-1] if last else None
+    while at_row is not None:
+        pair, at_row = rows[at_row]
+        row.append(pair)
+    cuts = [(0, 0)]
+    for pair in reversed(row):
+        if min(pair[0] - cuts[-1][0], pair[1] - cuts[-1][1]) >= _PIECE:
+            cuts.append(pair)
+    return cuts[1:]
+
+
+def _shifted(line: str, old_by: int, new_by: int) -> str:
     """Return the head of a hunk with the numbers of the whole file."""
 
-    def shift(part: str) -> str:
+    def shift(part: str, by: int) -> str:
         first, comma, count = part[1:].partition(",")
         return f"{part[0]}{int(first) + by}{comma}{count}"
 
     _, old, new, _ = line.split(" ")
-    return f"@@ {shift(old)} {shift(new)} @@"
+    return f"@@ {shift(old, old_by)} {shift(new, new_by)} @@"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .changes import Changes
 from .folder import FileError, shown
-from .near_miss import loosened
+from .places import GIT, OPENAI, Fold, Places
 from .text import Text, lf, require_text
 
 __all__ = ["Hunk", "Operation", "apply_patch", "paths_of", "read_patch"]
@@ -17,7 +17,10 @@ __all__ = ["Hunk", "Operation", "apply_patch", "paths_of", "read_patch"]
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _HEADS = ("*** Add File: ", "*** Delete File: ", "*** Update File: ")
 _RANGE = re.compile(r"@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_UNIFIED = re.compile(r"^(?:diff --git |--- |rename from |GIT binary patch|Binary files )", re.M)
+_UNIFIED = re.compile(r"^(?:rename from |GIT binary patch|Binary files .* differ$)", re.M)
+_MAIL = re.compile(r"From [0-9a-f]{7,64} ")
+_VERSION = re.compile(r"\d+\.\d+[\w.() -]*$")
+_PATCH_LINES = ("***", "@@", "+", "-", "diff ", "index ")
 _OCTAL = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 _PREFIXES = frozenset({("a", "b"), ("i", "w"), ("c", "i"), ("c", "w"), ("o", "w")})
@@ -32,6 +35,7 @@ class Hunk:
         anchors: lines behind which the hunk is, one behind the other.
         at: number of the first line in a unified diff, from 0; ``None``: not said.
         size: lines of the original that a unified diff says it has; ``None``: not said.
+        grown: lines that the file has then, as a unified diff says; ``None``: not said.
         end: the hunk is at the end of the file.
         cut: the signs of lines that a marker says to have no line break.
     """
@@ -40,6 +44,7 @@ class Hunk:
     anchors: list[str] = field(default_factory=list)
     at: int | None = None
     size: int | None = None
+    grown: int | None = None
     end: bool = False
     cut: set[str] = field(default_factory=set)
 
@@ -83,10 +88,11 @@ def paths_of(args: dict[str, Any]) -> list[str]:
 def read_patch(patch: str) -> list[Operation]:
     """Return the operations of a patch, or raise :class:`FileError`."""
     require_text(patch, "the patch")
-    lines = lf(patch).split("\n")
-    if any(line.strip() == _BEGIN for line in lines):
+    lines = _outdented(lf(patch).split("\n"))
+    first = _first(lines)
+    if first is not None and lines[first].strip() == _BEGIN:
         return _read_openai(lines)
-    if _UNIFIED.search(lf(patch)):
+    if first is not None or _UNIFIED.search("\n".join(lines)):
         return _read_unified(lines)
     hint = f"'{_BEGIN}' must be its first line" if "*** " in patch else f"begin with '{_BEGIN}', or give a unified diff"
     raise FileError("invalid", f"this is no patch: {hint}")
@@ -103,13 +109,43 @@ def apply_patch(patch: str, changes: Changes) -> None:
             _update(op, changes)
 
 
+def _first(lines: Sequence[str]) -> int | None:
+    """Return which line a patch begins with, blanks before it or not."""
+    bare = [line.strip() for line in lines]
+    for n, line in enumerate(bare):
+        if line == _BEGIN or line.startswith("diff --git "):
+            return n
+        if line.startswith("--- ") and "".join(bare[n + 1 : n + 2]).startswith("+++ "):
+            return n
+    return None
+
+
+def _outdented(lines: list[str]) -> list[str]:
+    """Return the lines without the blanks that stand before all lines of an indented patch."""
+    first = _first(lines) or 0
+    blanks = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+    last = next(
+        (n for n, line in enumerate(lines[first:], first) if line.strip() and not line.startswith(blanks)), None
+    )
+    if not blanks or (last is not None and lines[last].startswith(_PATCH_LINES)):
+        return lines  # only the first line is indented
+    end = len(lines) if last is None else last
+    return [*lines[:first], *(line.removeprefix(blanks) for line in lines[first:end]), *lines[end:]]
+
+
 # --- OpenAI's format --------------------------------------------------------------------------------------------
 
 
 def _read_openai(lines: Sequence[str]) -> list[Operation]:
     begin = next(n for n, line in enumerate(lines) if line.strip() == _BEGIN)
+    ends = [n for n, line in enumerate(lines) if n > begin and line.strip() == _END]
+    # Blanks before the first or the last marker: then also before the others, which are no lines of a file.
+    loose = lines[begin] != _BEGIN or bool(ends and all(lines[n][:1].isspace() for n in ends))
     operations: list[Operation] = []
     for number, line in enumerate(lines[begin + 1 :], begin + 2):
+        bare = line.lstrip()
+        if bare.startswith("*** ") and (loose or not operations or operations[-1].kind != "update"):
+            line = bare
         if line.rstrip() == _END:
             break
         if line.startswith(_HEADS):
@@ -229,17 +265,24 @@ def _read_unified(lines: Sequence[str]) -> list[Operation]:
         if line.startswith("diff --git "):
             finish()
             header.git = _git_names(line.removeprefix("diff --git "))
-        elif line.startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ "):
+        elif _signed(lines, at):
+            finish()
+        elif _MAIL.match(line):
+            finish()
+            while at + 1 < len(lines) and not lines[at + 1].startswith("diff --git "):  # a message is no part of it
+                at += 1
+        elif (line := line.lstrip()).startswith("--- ") and "".join(lines[at + 1 : at + 2]).lstrip().startswith("+++ "):
             if header.old is not None:
                 finish()
-            header.old, header.new = _name(line[4:]), _name(lines[at + 1][4:])
+            header.old, header.new = _name(line[4:]), _name(lines[at + 1].lstrip()[4:])
             at += 1
         elif line.startswith("@@") and header.old is not None:
             at = _read_hunk(lines, at, header)
             continue
-        elif line.startswith(("GIT binary patch", "Binary files ")):
-            raise FileError("binary", "the patch changes a binary file, which cannot be done by a patch")
-        elif header.git is not None:
+        elif line.startswith("GIT binary patch") or re.match("Binary files .* differ$", line):
+            name = shown(_without_prefix(*header.git)[1]) if header.git else line
+            raise FileError("binary", f"the patch changes a binary file ({name}), which it cannot; nothing was applied")
+        elif header.git is not None and not header.hunks:
             _git_line(line, header)
         at += 1
     finish()
@@ -254,9 +297,9 @@ def _git_line(line: str, header: _Header) -> None:
         header.renamed.append(_name(line.split(" ", 2)[2]))
     elif line.startswith(("copy from ", "copy to ")):
         raise FileError("invalid", "copies in a diff are not supported; add the file instead")
-    elif match := re.match(r"(new file|deleted file|old|new) mode (\d+)", line):
+    elif match := re.match(r"(new file|deleted file|old|new) mode (\d+)|index \S+ (?:120000|160000)$", line):
         kind, mode = match[1], match[2]
-        if mode in ("120000", "160000"):
+        if mode in (None, "120000", "160000"):
             raise FileError("unsupported", "a patch cannot make or change links and submodules")
         header.made = header.made or kind == "new file"
         header.removed = header.removed or kind == "deleted file"
@@ -269,12 +312,13 @@ def _read_hunk(lines: Sequence[str], at: int, header: _Header) -> int:
     match = _RANGE.match(lines[at])
     hunk = Hunk()
     if match:
-        hunk.size = int(match[2]) if match[2] is not None else 1
+        hunk.size, hunk.grown = (int(count) if count is not None else 1 for count in (match[2], match[4]))
         # an empty range names the line before it
         hunk.at = int(match[1]) - (1 if hunk.size else 0)
     elif lines[at].strip("@ "):
         hunk.anchors.append(lines[at][2:].strip())
     at += 1
+    old = new = 0
     while at < len(lines):
         line = lines[at]
         if (
@@ -284,6 +328,9 @@ def _read_hunk(lines: Sequence[str], at: int, header: _Header) -> int:
             and lines[at + 2].startswith("@@")
         ):
             break
+        if _signed(lines, at) or (line == "-- " and (old, new) == (hunk.size, hunk.grown)):
+            break
+        old, new = old + (line[:1] in " -"), new + (line[:1] in " +")
         if line.startswith("\\"):
             if hunk.lines:
                 sign = hunk.lines[-1][0]
@@ -297,14 +344,19 @@ def _read_hunk(lines: Sequence[str], at: int, header: _Header) -> int:
         at += 1
     while hunk.lines and at > 0 and lines[at - 1] == "" and hunk.lines[-1] == (" ", ""):
         # blank lines behind the patch are none of its lines, unless its head counts them
-        if hunk.size is not None and len(hunk.old) <= hunk.size:
+        if hunk.size is not None and old <= hunk.size:
             break
         hunk.lines.pop()
-        at -= 1
+        old, at = old - 1, at - 1
     if not hunk.lines:
         raise FileError("invalid", f"a hunk of {shown(header.new or '')} has no lines")
     header.hunks.append(hunk)
     return at if at < len(lines) and lines[at] else _behind(lines, at)
+
+
+def _signed(lines: Sequence[str], at: int) -> bool:
+    """Return whether a mail's signature begins here, under which git writes its version; a hunk has no such line."""
+    return lines[at] in ("-- ", "--") and at + 1 < len(lines) and _VERSION.match(lines[at + 1]) is not None
 
 
 def _behind(lines: Sequence[str], at: int) -> int:
@@ -398,7 +450,7 @@ def _patched(text: Text, op: Operation) -> str:
     ended = parts[-1] == ""
     if ended:
         parts.pop()
-    have = [part.removesuffix("\r") for part in parts]
+    have = Places([part.removesuffix("\r") for part in parts])
     out: list[tuple[str, str | None]] = []
     done = 0
     for number, hunk in enumerate(op.hunks, 1):
@@ -422,45 +474,37 @@ def _patched(text: Text, op: Operation) -> str:
 
 def _joined(text: Text, lines: Sequence[tuple[str, str | None]], ended: bool) -> str:
     """Return the lines as a text. A new line gets the line break of its place."""
-    kept = "\r" if text.crlf else ""
-    mixed = "\r\n" in text.text and not text.crlf
+    crlf = text.crlf
+    kept = "\r" if crlf else ""
+    mixed = "\r\n" in text.text and not crlf
     out: list[str] = []
-    for n, (line, original) in enumerate(lines):
+    # In a text with both kinds a new line has the break of the next line that was there, else of the one before.
+    behind: str | None = next((o for _, o in reversed(lines) if o is not None), "")
+    for line, original in reversed(lines):
         if original is not None:
-            out.append(original)
-            continue
-        carriage = kept
-        if mixed:
-            after = next((o for _, o in lines[n + 1 :] if o is not None), None)
-            before = next((o for _, o in reversed(lines[:n]) if o is not None), "")
-            carriage = "\r" if (after if after is not None else before).endswith("\r") else ""
-        out.append(line + carriage)
+            behind = original
+        carriage = "\r" if mixed and behind and behind.endswith("\r") else kept
+        out.append(line + carriage if original is None else original)
+    out.reverse()
     if not out:
         return ""
     if not ended:
         out[-1] = out[-1].removesuffix("\r")
-    elif lines[-1][1] is not None and text.crlf and not out[-1].endswith("\r"):
+    elif lines[-1][1] is not None and crlf and not out[-1].endswith("\r"):
         out[-1] += "\r"
     # a last line without a break that got lines behind it
-    out[:-1] = [f"{line}\r" if text.crlf and not line.endswith("\r") else line for line in out[:-1]]
+    out[:-1] = [f"{line}\r" if crlf and not line.endswith("\r") else line for line in out[:-1]]
     return "\n".join(out) + ("\n" if ended else "")
 
 
-_Fold = Callable[[str], str]
-_EXACT: _Fold = str
-_OPENAI: Sequence[_Fold] = (_EXACT, str.rstrip, str.strip, lambda line: loosened(line).strip())
-_GIT: Sequence[_Fold] = (_EXACT, str.rstrip)
-
-
-def _place(have: Sequence[str], hunk: Hunk, start: int, op: Operation, number: int) -> tuple[Hunk, int]:
+def _place(have: Places, hunk: Hunk, start: int, op: Operation, number: int) -> tuple[Hunk, int]:
     """Return where a hunk belongs, from line ``start`` on; the hunk lacks blank lines at its end that are not there.
 
     Raises:
         FileError: it fits nowhere.
     """
-    folds = _GIT if op.unified else _OPENAI
     for anchor in hunk.anchors:
-        found = next(_places(have, [anchor], start, _OPENAI), None)
+        found = have.first([anchor], start, OPENAI)
         if found is None:
             raise FileError(
                 "no_match",
@@ -469,11 +513,13 @@ def _place(have: Sequence[str], hunk: Hunk, start: int, op: Operation, number: i
         start = found + 1
     want = hunk.old
     if not want:
-        return hunk, max(start, min(hunk.at, len(have))) if hunk.at is not None else len(have)
-    found = _best(have, hunk, start, folds)
+        end = len(have.lines)
+        return hunk, max(start, min(hunk.at, end)) if hunk.at is not None else end
+    folds = GIT if op.unified else OPENAI
+    found = _best(have, hunk, want, start, folds)
     if found is None and hunk.lines[-1] == (" ", "") and len(want) > 1:
         hunk = replace(hunk, lines=hunk.lines[:-1])
-        found = _best(have, hunk, start, folds)
+        found = _best(have, hunk, want[:-1], start, folds)
     if found is None:
         lines = "\n".join(want[:6]) + ("\n..." if len(want) > 6 else "")
         behind = f" behind line {start}" if start else ""
@@ -485,27 +531,8 @@ def _place(have: Sequence[str], hunk: Hunk, start: int, op: Operation, number: i
     return hunk, found
 
 
-def _best(have: Sequence[str], hunk: Hunk, start: int, folds: Sequence[_Fold]) -> int | None:
-    want = hunk.old
-    if hunk.end and len(have) - len(want) >= start:
-        found = next(_places(have, want, len(have) - len(want), folds), None)
-        if found is not None:
-            return found
-    if hunk.at is None:
-        return next(_places(have, want, start, folds), None)
-    for fold in folds:
-        fitting = list(_places(have, want, start, (fold,)))
-        if fitting:
-            at = hunk.at
-            return min(fitting, key=lambda place: (abs(place - at), place))
-    return None
-
-
-def _places(have: Sequence[str], want: Sequence[str], start: int, folds: Sequence[_Fold]) -> Iterator[int]:
-    """Yield the places from ``start`` on where the lines stand, exact ones first."""
-    for fold in folds:
-        mine = have if fold is _EXACT else [fold(line) for line in have]
-        wanted = [fold(line) for line in want]
-        for at in range(start, len(have) - len(wanted) + 1):
-            if mine[at] == wanted[0] and list(mine[at : at + len(wanted)]) == wanted:
-                yield at
+def _best(have: Places, hunk: Hunk, want: Sequence[str], start: int, folds: Sequence[Fold]) -> int | None:
+    last = len(have.lines) - len(want)
+    if hunk.end and last >= start and (found := have.first(want, last, folds)) is not None:
+        return found
+    return have.nearest(want, start, start if hunk.at is None else hunk.at, folds)

@@ -147,12 +147,10 @@ class _Chosen:
             tail = len(data) - 1 - data.rfind(b"\n", at)
             self.total, self._length = self.total + breaks, tail if breaks else self._length + len(data) - at
             return len(data)
-        end = data.find(b"\n", at)
-        if end < 0:
-            self._length += len(data) - at
-            return len(data)
-        self.total, self._length = self.total + 1, 0
-        return end + 1
+        # The first line that is wanted begins in this piece.
+        while self.total + 1 < self.offset and (end := data.find(b"\n", at)) >= 0:
+            self.total, self._length, at = self.total + 1, 0, end + 1
+        return at
 
     def _line(self) -> None:
         self.lines.append((self._begun, self._length))
