@@ -187,6 +187,18 @@ def test_an_answer_is_remembered_for_the_project_or_ever_until_it_is_revoked(des
     assert outcomes(desk.run(desk.host(), Call("edit", {"path": "a"}))) == ["denied"]
 
 
+def test_an_answer_about_a_tool_of_a_server_asks_again_in_the_next_process_when_the_server_changed_it(desk):
+    def described(digest):
+        desk.tools.more = [desk.tools.tool("mcp__files__move", ANY, mutates="world", definition=digest)]
+        return desk.host()
+
+    person = Person(ApprovalDecision("allow", remember="ever"))
+    assert outcomes(desk.run(described("a"), Call("mcp__files__move"), person=person)) == ["ok"]
+    assert outcomes(desk.run(described("a"), Call("mcp__files__move"))) == ["ok"]
+    ended = desk.run(described("b"), Call("mcp__files__move"))
+    assert outcomes(ended) == ["denied"] and "differently than when it was allowed" in ended[0][1]
+
+
 def test_a_remembered_no_is_a_rule_that_denies(desk):
     person = Person(ApprovalDecision("deny", remember="project"))
     host = desk.host()

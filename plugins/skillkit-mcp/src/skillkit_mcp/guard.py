@@ -24,7 +24,7 @@ def ask(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None
     if about is None or ctx.agent is None:
         return None
     host = ctx.agent.host
-    definition = about["definition"]
+    definition = event.annotations["definition"]
     first = _first.setdefault(host, {}).setdefault(event.tool_name, definition)
     if first != definition:
         text = f"The MCP server {about['server']} changed what {about['tool']} is since it was first called. Run it?"

@@ -69,16 +69,13 @@ def _tool(made: Connection, tool: types.Tool, name: str) -> Tool:
 
     hints = tool.annotations
     read_only = server.config.trust_annotations and hints is not None and hints.read_only_hint is True
-    told = json.dumps([tool.description, tool.input_schema], sort_keys=True)
+    told = json.dumps([tool.title, tool.description, tool.input_schema], sort_keys=True)
     about = {
         "mutates": "none" if read_only else "world",
         "network": True,
-        "mcp": {
-            "server": server.name,
-            "tool": tool.name,
-            "definition": sha256(told.encode()).hexdigest()[:16],
-            "always_allow": server.allows(tool.name),
-        },
+        # what a person allows is the tool as its server describes it now
+        "definition": sha256(told.encode()).hexdigest(),
+        "mcp": {"server": server.name, "tool": tool.name, "always_allow": server.allows(tool.name)},
     }
     return Tool(
         name,

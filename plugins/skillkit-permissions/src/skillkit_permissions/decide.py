@@ -37,6 +37,11 @@ def decide_request(rules: Rules, request: Request) -> Decision:
     bare = _bare(rules.deny, request)
     if bare is not None:
         return Decision("deny", "a rule forbids it", bare.text, bare.origin)
+    changed = next(
+        (r for r in rules.allow if r.definition not in ("", request.definition) and r.names(request.tool)), None
+    )
+    if changed is not None:
+        rules = replace(rules, allow=tuple(r for r in rules.allow if r.definition in ("", request.definition)))
     if request.line is not None:
         # most runs ask about no shell line, and need not import what reads one
         from .commandline import decide_line
@@ -50,6 +55,9 @@ def decide_request(rules: Rules, request: Request) -> Decision:
         found = _decide_name(rules, request)
     if request.names_files:
         found = max([found, *_named_files(rules, request)], key=lambda d: _RANK[d.outcome])
+    if changed is not None and found.outcome == "ask" and not found.rule:
+        reason = f"its server describes {request.tool} differently than when it was allowed"
+        return replace(found, reason=reason, origin=changed.origin)
     asked = _bare(rules.ask, request)
     if asked is not None and found.outcome == "allow":
         return Decision("ask", "a rule asks", asked.text, asked.origin)

@@ -39,14 +39,12 @@ async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCal
         return None
     if decision.outcome == "deny":
         return ToolCallEventResult(block=True, reason=sentence(decision))
-    agent.state("permissions").setdefault("asked", {})[event.tool_call_id] = decision.offer
+    agent.state("permissions").setdefault("asked", {})[event.tool_call_id] = decision.offer, request.definition
     if not decision.offer:
         return ToolCallEventResult(ask=sentence(decision))
     rule = " and ".join(decision.offer)
-    days = f", for {policy.days:g} days"
-    return ToolCallEventResult(
-        ask=sentence(decision), ask_key=f"{rule} ({policy.memory.generation})", ask_rule=rule + days
-    )
+    key = f"{rule} ({policy.memory.generation}) {request.definition}".rstrip()
+    return ToolCallEventResult(ask=sentence(decision), ask_key=key, ask_rule=f"{rule}, for {policy.days:g} days")
 
 
 def sentence(decision: Decision) -> str:
@@ -67,7 +65,7 @@ async def learn(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
     agent = ctx.agent
     if agent is None:
         return
-    offer: tuple[str, ...] = agent.state("permissions").get("asked", {}).pop(event.tool_call_id, ())
+    offer, definition = agent.state("permissions").get("asked", {}).pop(event.tool_call_id, ((), ""))
     if not offer or not event.remember or event.decision not in ("allow", "deny"):
         return
     scope: Scope = "session" if event.remember is True else event.remember
@@ -79,4 +77,5 @@ async def learn(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
         # a session that is not kept remembers in memory, by the key of the question
         return
     kind: Kind = "allow" if event.decision == "allow" else "deny"
-    await asyncio.to_thread(policy.memory.add, offer, kind, scope, "" if scope == "ever" else where, days)
+    where = "" if scope == "ever" else where
+    await asyncio.to_thread(policy.memory.add, offer, kind, scope, where, days, definition=definition)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from os.path import join, realpath
+from os.path import dirname, join, realpath
 from typing import Any, Literal, get_args
 
 from skillkit_core.errors import ConfigError
@@ -20,6 +22,8 @@ __all__ = ["REMEMBER_DAYS", "Answer", "Memory", "Scope"]
 
 Scope = Literal["session", "project", "ever"]
 _DAY = 86_400.0
+# Seconds. A younger file can change again within one tick of its time stamp.
+_SETTLED = 2.0
 REMEMBER_DAYS = 30.0
 
 
@@ -36,6 +40,7 @@ class Answer:
         created: when it was given, in seconds since 1970.
         expires: when it is forgotten; ``None``: never.
         origin: who gave it.
+        definition: digest of what the tool's server said of it then; the answer allows this tool alone. Empty: of no server.
     """
 
     id: str
@@ -46,6 +51,7 @@ class Answer:
     created: float = 0.0
     expires: float | None = None
     origin: str = "a person"
+    definition: str = ""
 
     @property
     def shown_scope(self) -> str:
@@ -58,8 +64,15 @@ class Answer:
         return "never" if self.expires is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(self.expires))
 
 
+# the answers, and how often some were revoked
+_Kept = tuple[tuple[Answer, ...], int]
+_NOTHING: _Kept = ((), 0)
+
+
 class Memory:
     """The remembered answers of a host.
+
+    Whoever changes the file holds its lock from reading to writing, so that no answer of another process or thread is lost.
 
     Attributes:
         path: the file.
@@ -67,15 +80,12 @@ class Memory:
 
     def __init__(self, data_dir: str | os.PathLike[str]) -> None:
         self.path = join(data_dir, "permissions", "remembered.json")
-        self._stamp: tuple[int, int] | None = None
-        self._answers: tuple[Answer, ...] = ()
-        self._generation = 0
+        self._known: tuple[tuple[int, int, int] | None, _Kept] = (None, _NOTHING)
 
     @property
     def generation(self) -> int:
         """Return how often answers were revoked: part of the keys under which a run remembers, so that none outlives it."""
-        self._read()
-        return self._generation
+        return self._read()[1]
 
     def all(self) -> tuple[Answer, ...]:
         """Return the answers that have not expired, oldest first.
@@ -83,9 +93,7 @@ class Memory:
         Raises:
             ConfigError: the file cannot be read, or is damaged.
         """
-        self._read()
-        now = time.time()
-        return tuple(a for a in self._answers if a.expires is None or a.expires > now)
+        return _current(self._read()[0])
 
     def rules(self, project: str, session: str | None) -> Rules:
         """Return the rules that hold in a project and a session."""
@@ -97,7 +105,7 @@ class Memory:
                 holds = answer.scope == "project" and inside(project, (answer.where,))
             if holds:
                 rule = parse_rule(answer.rule, answer.kind, f"remembered {answer.id}")
-                found += Rules(**{answer.kind: (rule,)})
+                found += Rules(**{answer.kind: (replace(rule, definition=answer.definition),)})
         return found
 
     def add(
@@ -108,50 +116,76 @@ class Memory:
         where: str = "",
         days: float | None = None,
         origin: str = "a person",
+        definition: str = "",
     ) -> list[Answer]:
         """Remember rules; return the answers. One that is there already is renewed."""
         now = time.time()
-        kept = list(self.all())
-        made: list[Answer] = []
         where = realpath(where) if scope == "project" else where
-        for rule in rules:
-            old = next((a for a in kept if (a.rule, a.kind, a.scope, a.where) == (rule, kind, scope, where)), None)
-            expires = None if days is None else now + days * _DAY
-            number = 1 + max((int(a.id) for a in (*kept, *made) if a.id.isdecimal()), default=0)
-            answer = (
-                replace(old, expires=expires)
-                if old
-                else Answer(str(number), rule, kind, scope, where, now, expires, origin)
-            )
-            kept = [a for a in kept if a is not old]
-            made.append(answer)
-        self._write([*kept, *made], self._generation)
+        expires = None if days is None else now + days * _DAY
+        with self._alone() as (answers, generation):
+            kept = list(answers)
+            made: list[Answer] = []
+            for rule in rules:
+                old = next((a for a in kept if (a.rule, a.kind, a.scope, a.where) == (rule, kind, scope, where)), None)
+                number = 1 + max((int(a.id) for a in (*kept, *made) if a.id.isdecimal()), default=0)
+                answer = (
+                    replace(old, expires=expires, definition=definition)
+                    if old
+                    else Answer(str(number), rule, kind, scope, where, now, expires, origin, definition)
+                )
+                kept = [a for a in kept if a is not old]
+                made.append(answer)
+            self._write([*kept, *made], generation)
         return made
 
     def revoke(self, ids: Iterable[str] | None = None) -> list[Answer]:
         """Forget answers by their ids, or all of them; return those that were forgotten."""
-        kept = self.all()
-        gone = [a for a in kept if ids is None or a.id in set(ids)]
-        self._write([a for a in kept if a not in gone], self._generation + 1)
+        with self._alone() as (kept, generation):
+            gone = [a for a in kept if ids is None or a.id in set(ids)]
+            self._write([a for a in kept if a not in gone], generation + 1)
         return gone
 
-    def _read(self) -> None:
+    @contextmanager
+    def _alone(self) -> Iterator[_Kept]:
+        """Hold the lock, which one thread of one process can hold, and give what the file holds now.
+
+        Raises:
+            ConfigError: the lock cannot be opened.
+        """
+        try:
+            os.makedirs(dirname(self.path), mode=0o700, exist_ok=True)
+            lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ConfigError(f"cannot be written: {error.strerror}", where=self.path) from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            answers, generation = self._load()
+            yield _current(answers), generation
+        finally:
+            os.close(lock)
+
+    def _read(self) -> _Kept:
+        """Return what the file holds, read once for each change of it."""
         try:
             stat = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
-            self._stamp, self._answers, self._generation = None, (), 0
-            return
-        stamp = (stat.st_mtime_ns, stat.st_size)
-        if stamp == self._stamp:
-            return
+            return _NOTHING
+        stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        if stamp == self._known[0]:
+            return self._known[1]
+        kept = self._load()
+        self._known = (stamp if time.time() - stat.st_mtime > _SETTLED else None), kept
+        return kept
+
+    def _load(self) -> _Kept:
         try:
             with open(self.path, encoding="utf-8") as file:
                 data = json.load(file)
-            answers = tuple(_answer(row) for row in data["answers"])
-            generation = int(data["generation"])
+            return tuple(_answer(row) for row in data["answers"]), int(data["generation"])
+        except (FileNotFoundError, NotADirectoryError):
+            return _NOTHING
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigError(f"cannot be read: {error}", where=self.path, hint="repair or remove it") from None
-        self._stamp, self._answers, self._generation = stamp, answers, generation
 
     def _write(self, answers: Iterable[Answer], generation: int) -> None:
         data = {"generation": generation, "answers": [asdict(a) for a in answers]}
@@ -159,7 +193,11 @@ class Memory:
             write_whole(self.path, json.dumps(data, indent=1) + "\n")
         except OSError as error:
             raise ConfigError(f"cannot be written: {error.strerror}", where=self.path) from None
-        self._stamp = None
+
+
+def _current(answers: Iterable[Answer]) -> tuple[Answer, ...]:
+    now = time.time()
+    return tuple(a for a in answers if a.expires is None or a.expires > now)
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:

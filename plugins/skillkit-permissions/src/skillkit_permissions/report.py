@@ -34,7 +34,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
     """Return a remembered answer as JSON data."""
     return {
         "id": answer.id, "kind": answer.kind, "rule": answer.rule, "scope": answer.scope, "where": answer.where,
-        "created": answer.created, "expires": answer.expires, "origin": answer.origin,
+        "created": answer.created, "expires": answer.expires, "origin": answer.origin, "definition": answer.definition or None,
     }  # fmt: skip
 
 
@@ -80,9 +80,14 @@ async def check(
             if skills or not host.skills.has(skill):
                 raise
             return await check(host, tool, text, mode, skills=(skill,))
+        rules = rules_of(agent, policy)
+        if tool.startswith("mcp__"):
+            # nobody asks the server now: what was allowed is taken to be what it is
+            known = (r.definition for r in rules.allow if r.definition and r.names(tool))
+            annotations = {"definition": next(known, ""), **annotations}
         args = arguments_of(tool, text, annotations)
         request = request_for(host, tool, args, annotations, mode or mode_of(agent, policy), agent.cwd)
-        found = decide_request(rules_of(agent, policy), request)
+        found = decide_request(rules, request)
     if found.outcome == "allow" and annotations.get("confirm") in ("first", "always"):
         return Decision("ask", f"the action asks itself (confirm: {annotations['confirm']})")
     return found

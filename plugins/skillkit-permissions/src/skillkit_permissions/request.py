@@ -101,6 +101,11 @@ class Request:
         return self.given or bool(self.annotations.get("skill") and self.annotations.get("action"))
 
     @property
+    def definition(self) -> str:
+        """Digest of what a server says of its tool; empty for a tool of no server."""
+        return _text(self.annotations.get("definition"))
+
+    @property
     def url(self) -> str | None:
         """The address; ``None`` for a tool that takes none."""
         key = self.annotations.get("host", "url" if self.name == "WebFetch" else None)

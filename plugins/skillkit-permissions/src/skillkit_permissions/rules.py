@@ -47,6 +47,7 @@ class Rule:
         spec: what stands in the parentheses; ``None``: every call of the tool.
         problem: why the rule cannot be read; empty for a rule that can.
         origin: where the rule stands.
+        definition: digest of the tool's definition for which alone the rule holds; empty: for every one.
     """
 
     text: str
@@ -55,6 +56,7 @@ class Rule:
     spec: str | None = None
     problem: str = ""
     origin: str = ""
+    definition: str = ""
 
     def names(self, tool: str) -> bool:
         """Return whether the rule is about a tool (its canonical name), whatever its arguments."""
