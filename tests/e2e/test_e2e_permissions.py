@@ -127,6 +127,34 @@ def test_an_active_skill_approves_its_tools_and_forbids_others(ask, workspace, t
     assert "README.md" in told[0] and told[1] == "counted" and told[2].startswith("Blocked")
 
 
+def test_the_files_of_an_active_skill_can_be_read_and_nothing_beside_them(ask, workspace, tmp_path):
+    skill = tmp_path / "my [own] skills" / "tidy"
+    (skill / "references").mkdir(parents=True)
+    (skill / "SKILL.md").write_text(SKILL)
+    (skill / "references" / "style.md").write_text("Be short.\n")
+    (skill.parent / "secret.txt").write_text("SECRET\n")
+    (skill / "out").symlink_to(skill.parent / "secret.txt")
+    linked = tmp_path / "linked"
+    linked.symlink_to(skill.parent)
+    calls = [
+        Call("read", {"path": f"{skill}/references/style.md"}),
+        Call("bash", {"command": f"cat '{skill}/references/style.md'"}),
+        Call("read", {"path": f"{skill}/../secret.txt"}),
+        Call("read", {"path": f"{skill}/out"}),
+        Call("edit", {"path": f"{skill}/references/style.md", "old": "short", "new": "long"}),
+    ]
+    permit = ["--permit", "Bash(cat:*)"]
+    without = ask(*calls, options=permit)
+    assert not any(word in text for text in without for word in ("Be short", "SECRET\n"))
+    active = ["--skills-dir", str(skill.parent), "--skill", "tidy", *permit]
+    told = ask(*calls, options=active)
+    assert all("Be short" in text for text in told[:2]) and not any("SECRET\n" in text for text in told[2:])
+    assert (skill / "references" / "style.md").read_text() == "Be short.\n"
+    # opened by the model itself, which is told the folder that a link leads to
+    opened = Call("activate_skill", {"name": "tidy"}), Call("read", {"path": f"{skill}/references/style.md"})
+    assert "Be short" in ask(*opened, options=["--skills-dir", str(linked)])[1]
+
+
 def test_a_person_is_asked_at_the_terminal_and_always_holds_until_it_is_revoked(workspace, skillkit_cli, llm_server):
     calls = [Call("bash", {"command": line}) for line in ("git log --oneline", "git log -1", "git status")]
     env = {"OPENAI_API_KEY": "sk-x", "SKILLKIT_TOOLS__ALLOW": "bash"}

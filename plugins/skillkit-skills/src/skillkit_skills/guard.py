@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -89,7 +91,10 @@ def forbidden_by(name: str, args: Mapping[str, Any], active: Sequence[Skill]) ->
 
 
 def permission_rules(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, Mapping[str, Sequence[str]]]]]:
-    """What active skills say for the plugin ``permissions``: ``allowed-tools`` approves, ``disallowed-tools`` denies."""
+    """What active skills say for the plugin ``permissions``.
+
+    The files of the skill can be read; ``allowed-tools`` approves, ``disallowed-tools`` denies.
+    """
 
     def rules(agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
         found = []
@@ -97,6 +102,10 @@ def permission_rules(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, 
         for skill in [state.commands_of] if state.commands_of is not None else state.active():
             folder = str(skill.path) if skill.path is not None else None
             allow, deny = (single_rules(t, skill_dir=folder) for t in (skill.allowed_tools, skill.disallowed_tools))
+            if skill.path is not None:
+                # a folder that was put there by a link has two names, and both are asked about
+                names = dict.fromkeys(glob.escape(f) for f in (str(skill.path), os.path.realpath(skill.path)))
+                allow += [rule for name in names for rule in (f"Read(/{name})", f"Read(/{name}/**)")]
             if allow or deny:
                 found.append((f"skill {skill.name}", {"allow": allow, "deny": deny}))
         return found
