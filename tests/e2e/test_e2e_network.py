@@ -95,7 +95,7 @@ def test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers(
     policy, skillkit_cli, llm_server, skillkit_home, tmp_path
 ):
     (skillkit_home.config_dir / "config.yaml").write_text(
-        "tools: {executor: stdio, allow: [bash, web_fetch]}\npermissions: {mode: bypass}\n"
+        "tools: {executor: stdio, allow: [bash, web_fetch]}\npermissions: {mode: bypass}\nweb: {private_hosts: [127.0.0.1]}\n"
         + (f"executor: {{sandbox: {policy}}}\nsandbox: {{policies: {{open: {{write: [.], network: on}}}}}}\n" * bool(policy))
     )  # fmt: skip
     away = tmp_path / "away"

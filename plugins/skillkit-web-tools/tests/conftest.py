@@ -80,9 +80,9 @@ def call(make_host):
     """``call("web_fetch", url=...)`` gives the result's text and whether it is an error; several calls share an agent."""
     hosts = {}
 
-    def calls(*wanted, settings=None, secrets=None):
+    def calls(*wanted, settings=None, plugins=()):
         async def main():
-            host = make_host(("web-tools", skillkit_web_tools.plugin), settings=settings or {})
+            host = make_host(("web-tools", skillkit_web_tools.plugin), *plugins, settings=settings or {})
             host.configure({"tools.allow": ["web_fetch", "web_search"]})
             hosts[id(host)] = host
             async with AgentRunner(host=host) as agent:

@@ -1,20 +1,21 @@
-"""One HTTP client a host: requests with limits, and pages with redirects checked hop by hop."""
+"""One HTTP client a host: requests with limits, and pages with redirects checked hop by hop and read in a process apart."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
 from weakref import WeakKeyDictionary
 
 import aiohttp
-from protego import Protego
+from yarl import URL
 
 from skillkit_core import ToolError
 
-from .addresses import GuardedResolver, check_host
+from .addresses import check, is_named, open_public, web_address
+from .apart import read_apart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,27 +29,42 @@ __all__ = ["Page", "WebClient", "client_of", "close"]
 _clients: WeakKeyDictionary[Host, tuple[asyncio.AbstractEventLoop, WebClient]] = WeakKeyDictionary()
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ROBOTS_BYTES = 500_000
+_ROBOTS_KEPT = 50  # sites
+_TEXT = re.compile(r"(text/.*|application/(.*\+)?(json|xml|yaml|javascript|x-ndjson))\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a server sent.
+    """A page that was read.
 
     Attributes:
         url: the address that answered, after redirects.
-        status: the HTTP status.
-        media_type: for example ``text/html``, in lower case.
-        charset: what the server says; ``None``: nothing.
-        body: the bytes, at most ``max_bytes``.
+        title: of an HTML page; may be empty.
+        text: Markdown, or the text as it was sent.
         cut: there was more.
     """
 
     url: str
+    title: str
+    text: str
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a server sent.
+
+    Attributes:
+        media_type: for example ``text/html``, in lower case.
+        charset: what the server says; ``None``: nothing.
+        body: the bytes, and a little more than ``max_bytes`` where there is more.
+    """
+
+    url: URL
     status: int
     media_type: str
     charset: str | None
     body: bytes
-    cut: bool = False
 
 
 class WebClient:
@@ -61,43 +77,60 @@ class WebClient:
     def __init__(self, config: WebConfig) -> None:
         self.config = config
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
-        self._robots: dict[str, Protego] = {}
+        self._robots: dict[URL, bytes] = {}
 
     def _http(self, guarded: bool) -> aiohttp.ClientSession:
-        """Return the session for addresses of a model (guarded), or for those that the user configured."""
+        """Return the session for public addresses (guarded), or for those that the user named or configured."""
         if guarded not in self._sessions:
-            resolver = GuardedResolver(self.config.private_hosts) if guarded else None
+            connector = (
+                aiohttp.TCPConnector(socket_factory=open_public, use_dns_cache=False)
+                if guarded
+                else aiohttp.TCPConnector()
+            )
             self._sessions[guarded] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(resolver=resolver, use_dns_cache=not guarded),
+                connector=connector,
                 headers={"User-Agent": self.config.user_agent},
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._sessions[guarded]
 
-    async def page(self, url: str) -> Page:
-        """Return the page at a URL, following redirects on the same host.
+    async def page(self, text: str) -> Page:
+        """Return the page at an address, following redirects on the same host.
 
         Raises:
             ToolError: the address is no web page that may be fetched, or it could not be.
         """
+        ends = asyncio.get_running_loop().time() + self.config.timeout
+        url = web_address(text)
         try:
-            async with asyncio.timeout(self.config.timeout):
-                for _ in range(self.config.max_redirects + 1):
-                    self._check(url)
-                    if self.config.robots and not await self._allowed_by_robots(url):
-                        raise ToolError(
-                            f"robots.txt of {urlsplit(url).netloc} does not allow {url} to be fetched by programs"
-                        )
-                    found = await self._get(url, self.config.max_bytes)
-                    if isinstance(found, Page):
-                        return found
-                    if _host(found) != _host(url):
-                        # who allowed the one host did not allow every host that it names
-                        raise ToolError(f"{url} leads to another host: to go there, fetch {found}")
-                    url = found
-                raise ToolError(f"more than {self.config.max_redirects} redirects; the last one leads to {url}")
+            async with asyncio.timeout_at(ends):
+                answer = await self._fetched(url)
         except TimeoutError:
             raise ToolError(f"no answer from {url} within {self.config.timeout:g} s") from None
+        where, limit = str(answer.url), self.config.max_bytes
+        if answer.status >= 400:
+            raise ToolError(f"{where} answered with HTTP {answer.status}")
+        if not (answer.media_type == "application/xhtml+xml" or _TEXT.match(answer.media_type)):
+            raise ToolError(f"{where} is {answer.media_type}, which cannot be shown as text")
+        title, shown = await read_apart(
+            where, answer.body[:limit], max(0.1, ends - asyncio.get_running_loop().time()),
+            kind="page", url=where, media_type=answer.media_type, charset=answer.charset,
+        )  # fmt: skip
+        return Page(where, title, shown, cut=len(answer.body) > limit)
+
+    async def _fetched(self, url: URL) -> _Answer:
+        """Return what the server sends, after redirects."""
+        for _ in range(self.config.max_redirects + 1):
+            if self.config.robots and not await self._allowed_by_robots(url):
+                raise ToolError(f"robots.txt of {url.raw_authority} does not allow {url} to be fetched by programs")
+            found = await self._get(url, self.config.max_bytes)
+            if isinstance(found, _Answer):
+                return found
+            if _host(found) != _host(url):
+                # who allowed the one host did not allow every host that it names
+                raise ToolError(f"{url} leads to another host: to go there, fetch {found}")
+            url = found
+        raise ToolError(f"more than {self.config.max_redirects} redirects; the last one leads to {url}")
 
     async def json(
         self, method: str, url: str, *, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None,
@@ -108,7 +141,7 @@ class WebClient:
         Raises:
             ToolError: it could not be asked, or did not answer with JSON and a status below 400.
         """
-        host = urlsplit(url).netloc
+        host = URL(url).raw_authority
         try:
             async with asyncio.timeout(self.config.timeout):
                 async with self._http(False).request(
@@ -124,52 +157,41 @@ class WebClient:
             raise ToolError(f"no answer from {host} within {self.config.timeout:g} s") from None
         except aiohttp.ClientError as error:
             raise _unreachable(host, error) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ToolError(f"{host} did not answer with JSON") from None
 
-    def _check(self, url: str) -> None:
-        """Raise ToolError for what is no address of a web page, or one that may not be reached."""
+    async def _get(self, url: URL, limit: int) -> _Answer | URL:
+        """Return what the server sends, or the address that it redirects to."""
+        check(url, self.config.private_hosts)
+        session = self._http(not is_named(url, self.config.private_hosts))
         try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError:
-            raise ToolError(f"{url!r} is no URL") from None
-        if parts.scheme not in ("http", "https") or not host:
-            raise ToolError(f"{url!r} is no http or https URL")
-        if parts.username or parts.password:
-            raise ToolError("a URL with a user name or password is not fetched")
-        check_host(host, port, self.config.private_hosts)
-
-    async def _get(self, url: str, limit: int) -> Page | str:
-        """Return the page, or the URL that it redirects to."""
-        try:
-            async with self._http(True).get(url, allow_redirects=False) as answer:
+            async with session.get(url, allow_redirects=False) as answer:
                 if answer.status in _REDIRECTS and (target := answer.headers.get("Location")):
-                    return urljoin(url, target)
+                    return web_address(str(url.join(URL(target))))
                 body = await _read(answer, limit)
-                return Page(
-                    str(answer.url), answer.status, answer.content_type.lower(), answer.charset, body[:limit],
-                    cut=len(body) > limit,
-                )  # fmt: skip
-        except (aiohttp.ClientError, ValueError) as error:
-            raise _unreachable(url, error) from None
+                return _Answer(answer.url, answer.status, answer.content_type.lower(), answer.charset, body)
+        except (aiohttp.ClientError, ValueError, OSError) as error:
+            raise _unreachable(str(url), error) from None
 
-    async def _allowed_by_robots(self, url: str) -> bool:
+    async def _allowed_by_robots(self, url: URL) -> bool:
         """Return whether robots.txt of the site lets programs fetch the URL; a site without one lets them."""
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        rules = self._robots.get(origin)
-        if rules is None:
-            found: Page | str = f"{origin}/robots.txt"
+        origin = url.origin()
+        if origin not in self._robots:
+            found: _Answer | URL = origin.with_path("/robots.txt")
             for _ in range(self.config.max_redirects + 1):
-                if isinstance(found, Page):
+                if isinstance(found, _Answer) or _host(found) != _host(url):
                     break
-                self._check(found)
                 found = await self._get(found, _ROBOTS_BYTES)
-            there = isinstance(found, Page) and found.status == 200
-            text = found.body.decode("utf-8", "replace") if there and isinstance(found, Page) else ""
-            rules = self._robots[origin] = Protego.parse(text)
-        return bool(rules.can_fetch(url, self.config.user_agent))
+            there = isinstance(found, _Answer) and found.status == 200
+            self._robots[origin] = found.body[:_ROBOTS_BYTES] if there and isinstance(found, _Answer) else b""
+            while len(self._robots) > _ROBOTS_KEPT:
+                del self._robots[next(iter(self._robots))]
+        rules, agent = self._robots[origin], self.config.user_agent
+        if not rules.strip():
+            return True
+        where = f"robots.txt of {url.raw_authority}"
+        allowed = await read_apart(where, rules, self.config.timeout, kind="robots", url=str(url), agent=agent)
+        return bool(allowed)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -203,15 +225,13 @@ async def _read(answer: aiohttp.ClientResponse, limit: int) -> bytes:
     return bytes(body)
 
 
-def _host(url: str) -> str:
-    return (urlsplit(url).hostname or "").removeprefix("www.")
+def _host(url: URL) -> str:
+    return (url.raw_host or "").lower().rstrip(".").removeprefix("www.")
 
 
 def _unreachable(what: str, error: Exception) -> ToolError:
-    """Return the error for a request that failed; that of a refused address is kept."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ToolError):
-            return cause
-        cause = cause.__cause__ or cause.__context__
+    """Return the error for a request that failed."""
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, PermissionError) and cause.errno is None:  # of open_public
+        return ToolError(f"{what}: {cause}")
     return ToolError(f"{what} could not be reached: {error or type(error).__name__}")

@@ -10,7 +10,7 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import ConfigSection, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import Host, Tool
+    from skillkit_core import HandlerContext, Host, Tool, ToolCallEvent, ToolCallEventResult
 
 
 class Hooks:
@@ -53,6 +53,16 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     register(fetch_tool(host))
     register(search_tool(host))
+
+
+@hookimpl
+def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+    """Refuse a page that no approval could let through, before anybody is asked. Nothing is looked up."""
+    if "web" not in event.annotations or ctx.agent is None:
+        return None
+    from .tools import refused
+
+    return refused(ctx.agent.host, event.args)
 
 
 @hookimpl

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Brave", "SearXNG", "Tavily", "Wikipedia"]
 
-_TAG = re.compile(r"<[^>]+>")
+_TAG = re.compile(r"<[^<>]+>")
 
 
 def _plain(text: Any) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
 
-from skillkit_core import Tool, ToolError, ToolOutput
+from skillkit_core import Tool, ToolCallEventResult, ToolError, ToolOutput
 
 if TYPE_CHECKING:
     from skillkit_core import Host, ToolContext
 
-__all__ = ["fetch_tool", "search_tool"]
+__all__ = ["fetch_tool", "refused", "search_tool"]
 
 _LENGTH = 40_000
 _KEPT = 8  # pages of an agent, so that reading on does not fetch again
@@ -53,30 +53,27 @@ def fetch_tool(host: Host) -> Tool:
 
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         from .client import client_of
-        from .markdown import text_of
 
         url, offset = urldefrag(args["url"].strip())[0], args.get("offset", 0)
         pages = ctx.agent.state("web-tools").setdefault("pages", {})
         if offset == 0 or url not in pages:
             page = await client_of(host).page(url)
-            if page.status >= 400:
-                raise ToolError(f"{page.url} answered with HTTP {page.status}")
             pages.pop(url, None)
-            pages[url] = page.url, text_of(page), page.cut
+            pages[url] = page
             while len(pages) > _KEPT:
                 del pages[next(iter(pages))]
-        address, text, cut = pages[url]
-        end = offset + args.get("length", _LENGTH)
-        if offset and offset >= len(text.text):
-            raise ToolError(f"the text of {address} ends at {len(text.text)}")
-        head = f"{text.title}\n{address}\n\n" if text.title else f"{address}\n\n"
+        page = pages[url]
+        whole, end = len(page.text), offset + args.get("length", _LENGTH)
+        if offset and offset >= whole:
+            raise ToolError(f"the text of {page.url} ends at {whole}")
+        head = f"{page.title}\n{page.url}\n\n" if page.title else f"{page.url}\n\n"
         rest = ""
-        if end < len(text.text):
-            rest = f"\n\n[characters {offset} to {end} of {len(text.text)}; go on with offset {end}]"
-        elif cut:
+        if end < whole:
+            rest = f"\n\n[characters {offset} to {end} of {whole}; go on with offset {end}]"
+        elif page.cut:
             rest = "\n\n[the page is longer than what is fetched of one; its end is missing]"
-        shown = head + text.text[offset:end] + rest
-        return ToolOutput(shown, details={"url": address, "title": text.title, "characters": len(text.text)})
+        shown = head + page.text[offset:end] + rest
+        return ToolOutput(shown, details={"url": page.url, "title": page.title, "characters": whole})
 
     return Tool(
         "web_fetch",
@@ -85,8 +82,19 @@ def fetch_tool(host: Host) -> Tool:
         parameters=_FETCH,
         opt_in=True,
         replay="safe",
-        annotations={"mutates": "none", "host": "url"},
+        annotations={"mutates": "none", "host": "url", "web": True},
     )
+
+
+def refused(host: Host, args: Mapping[str, Any]) -> ToolCallEventResult | None:
+    """Block a call of ``web_fetch`` whose address is none, or private as it is written."""
+    from .addresses import check, web_address
+
+    try:
+        check(web_address(args["url"].strip()), host.config.section("web").private_hosts)
+    except ToolError as error:
+        return ToolCallEventResult(block=True, reason=str(error))
+    return None
 
 
 def search_tool(host: Host) -> Tool:
