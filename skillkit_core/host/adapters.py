@@ -73,15 +73,13 @@ class AdapterRegistry(Registry[Item]):
                 hint=f"set {' or '.join(item.api_key_env)}, or name another provider with --provider",
             )
         key = (id(entry), spoken, base_url, api_key)
-        adapter = self._made.get(key)
-        if adapter is None:
-            options = {"provider": entry.name, "base_url": base_url, "api_key": api_key, "headers": dict(item.headers)}
-            adapter = cast(
-                "LLMAdapter",
-                make(self._required_host(), "provider", entry, target, self._host, **options, **item.options),
-            )
-            self._made[key] = adapter
-        return adapter
+        options = {"provider": entry.name, "base_url": base_url, "api_key": api_key, "headers": dict(item.headers)}
+        host = self._required_host()
+        with host.lock:
+            if key not in self._made:
+                made = make(host, "provider", entry, target, host, **options, **item.options)
+                self._made[key] = cast("LLMAdapter", made)
+            return self._made[key]
 
     def api_of(self, item: Provider, name: str) -> str | None:
         """Return the api of ``item`` called ``name``, which may be an alias that any provider declares, or ``None``."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..descriptors import KINDS
 from ..errors import Diagnostic, PluginError, SkillKitError, UnknownName, UsageError
-from .plan import Decision, Plan, Selection
+from .plan import Decision, Plan, Selection, once
 from .registry import named
 
 if TYPE_CHECKING:
@@ -114,14 +114,14 @@ class Host:
             self._installed,
             lambda line: self.tell(line),
         )
+        self.lock = self.plan.lock
         self.tell: Callable[[str], object] = _log
-        self._decided = False
+        self._loaded = False  # from when every plugin is there; before, only the thread that loads them goes on
         self._embedded: list[tuple[str, Any]] = []
         self._plugins: Plugins | None = None
         self._registries: Registries | None = None
         self._skills: SkillRegistry | None = None
         self._secrets: Secrets | None = None
-        self._memory: SessionStore | None = None
         self._buses: WeakSet[EventBus] | None = None
         self.probe: HookProbe | None = None  # see watch()
         self.handler_records: Any = None  # handlers that the buses share, compiled once for a set of plugins
@@ -167,7 +167,7 @@ class Host:
         """Every SkillKit entry point of the installed distributions, read once."""
         return self.plan.entries
 
-    @cached_property
+    @once
     def config(self) -> Config:
         """The configuration: distribution, user's file, trusted project's file, environment, settings."""
         return self.plan.config
@@ -177,14 +177,12 @@ class Host:
         """The distribution that runs, or ``None``."""
         return self.plan.distribution
 
-    @property
+    @once
     def decisions(self) -> Sequence[Decision]:
         """The decision for every installed plugin, in order, made without importing any."""
         decisions = self.plan.decisions
-        if not self._decided:
-            self._decided = True
-            for problem in self.plan.problems():
-                self.report(problem)
+        for problem in self.plan.problems():
+            self.report(problem)
         return decisions
 
     def configure(self, settings: Mapping[str, Any]) -> None:
@@ -192,8 +190,8 @@ class Host:
 
         Plugins that are loaded are configured again.
         """
-        self.__dict__.pop("config", None)
         self.plan.configure(settings)
+        vars(self).pop("config", None)
         if self._plugins is not None:
             self._configure(self._plugins)
 
@@ -235,29 +233,38 @@ class Host:
         self.report(Diagnostic(plugin, stage, message, remedy, **owner, severity="warning"))
 
     def load(self) -> Plugins:
-        """Import and register every plugin that runs. Do nothing when that is done."""
-        if self._plugins is None:
-            # A failing decision raises before anything is loaded, and again in the next call.
-            decisions = self.decisions
-            from .loading import Failure, import_plugin
-            from .plugins import Plugins
+        """Import and register every plugin that runs. Do nothing when that is done.
 
-            loading = Plugins(self, self.report, self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS))
-            limit = self.plan.seconds("plugins.import_timeout", IMPORT_SECONDS)
-            candidates: list[tuple[str, Any, EntryPoint | None]] = []
-            self._plugins = loading
-            for decision in decisions:
-                if decision.enabled and decision.entry.value:
-                    try:
-                        candidates.append((decision.name, import_plugin(decision.entry, limit), decision.entry))
-                    except Failure as failure:
-                        self.report(failure.diagnostic)
-            loading.add_all([*candidates, *((name, plugin, None) for name, plugin in self._embedded)])
-            self._check_overrides(loading)
-            self._configure(loading)
-            for name in list(loading.loaded):
-                loading.call(name, "host_started")
+        While one thread loads the plugins, others wait for it: a hook must not wait for a thread that asks the host.
+        """
+        if not self._loaded or self._plugins is None:
+            with self.lock:
+                if self._plugins is None:
+                    # A failing decision raises before anything is loaded, and again in the next call.
+                    self._load(self.decisions)
+                    self._loaded = True
+        assert self._plugins is not None
         return self._plugins
+
+    def _load(self, decisions: Sequence[Decision]) -> None:
+        from .loading import Failure, import_plugin
+        from .plugins import Plugins
+
+        loading = Plugins(self, self.report, self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS))
+        limit = self.plan.seconds("plugins.import_timeout", IMPORT_SECONDS)
+        candidates: list[tuple[str, Any, EntryPoint | None]] = []
+        self._plugins = loading
+        for decision in decisions:
+            if decision.enabled and decision.entry.value:
+                try:
+                    candidates.append((decision.name, import_plugin(decision.entry, limit), decision.entry))
+                except Failure as failure:
+                    self.report(failure.diagnostic)
+        loading.add_all([*candidates, *((name, plugin, None) for name, plugin in self._embedded)])
+        self._check_overrides(loading)
+        self._configure(loading)
+        for name in list(loading.loaded):
+            loading.call(name, "host_started")
 
     def _check_overrides(self, loading: Plugins) -> None:
         """Report overrides of the distribution for kinds that neither the core nor a plugin defines."""
@@ -349,13 +356,13 @@ class Host:
             self._registries.forget(name, loading.loaded[name].kinds)
         loading.drop(name)
         self._embedded = [(n, p) for n, p in self._embedded if n != name]
-        for bus in list(self._buses or ()):
+        for bus in self._attached():
             bus.forget(name)
         self._changed()
 
     def _after_run(self, work: Callable[[], object]) -> bool:
         """Return whether an agent of this host runs; ``work()`` is called when its run is over."""
-        running = [bus for bus in self._buses or () if bus.run_id is not None and bus.context.agent is not None]
+        running = [bus for bus in self._attached() if bus.run_id is not None and bus.context.agent is not None]
         for bus in running[:1]:  # by then another one may run: the work looks again
             bus.context.when_idle(work)
         return bool(running)
@@ -367,18 +374,23 @@ class Host:
             self._secrets.forget_awaited()
         if self._skills is not None:
             self.reload_skills()
-        for bus in list(self._buses or ()):
+        for bus in self._attached():
             bus.refresh()
 
     def attach(self, bus: EventBus) -> None:
         """Refresh ``bus`` from now on whenever the plugins change."""
-        if self._buses is None:
-            from weakref import WeakSet
+        with self.lock:
+            if self._buses is None:
+                from weakref import WeakSet
 
-            self._buses = WeakSet()
-        self._buses.add(bus)
+                self._buses = WeakSet()
+            self._buses.add(bus)
         if self.probe is not None:
             self.probe.bus(bus)
+
+    def _attached(self) -> list[EventBus]:
+        with self.lock:
+            return list(self._buses or ())
 
     def watch(self, probe: HookProbe) -> Callable[[], None]:
         """Put ``probe`` between this host and every hook that is called, and return a function that removes ``probe``.
@@ -389,7 +401,7 @@ class Host:
         if self.probe is not None:
             raise UsageError("this host is being watched already", hint="end that first")
         self.probe = probe
-        for bus in list(self._buses or ()):
+        for bus in self._attached():
             probe.bus(bus)
 
         def stop() -> None:
@@ -408,7 +420,8 @@ class Host:
         if self._registries is None:
             from .registries import Registries
 
-            self._registries = Registries(self)
+            with self.lock:
+                self._registries = self._registries or Registries(self)
         return self._registries.get(kind, loading, again=again)
 
     def freeze(self) -> None:
@@ -443,7 +456,8 @@ class Host:
     @property
     def skills(self) -> SkillRegistry:
         """The skills, read from their sources when first asked for."""
-        return self.reload_skills() if self._skills is None else self._skills
+        with self.lock:  # another thread waits until all are read
+            return self.reload_skills() if self._skills is None else self._skills
 
     def reload_skills(self) -> SkillRegistry:
         """Find and read all skills again, once no agent of this host runs, so that a run ends with the skills it began with."""
@@ -451,11 +465,12 @@ class Host:
 
         if self._skills is not None and self._after_run(self.reload_skills):
             return self._skills
-        self.registry("skill_sources", again=self._skills is not None)
-        if self._skills is None:
-            self._skills = SkillRegistry(self.load().describe)
-        load_skills(self, self._skills)
-        return self._skills
+        with self.lock:
+            self.registry("skill_sources", again=self._skills is not None)
+            if self._skills is None:
+                self._skills = SkillRegistry(self.load().describe)
+            load_skills(self, self._skills)
+            return self._skills
 
     async def find_runtime(self, name: str | None = None) -> SkillRuntime:
         """Return the runtime that runs a command.
@@ -508,11 +523,13 @@ class Host:
         name = named(self.config, "session.store", stores, first=True)
         if name is not None:
             return stores.get(name)
-        if self._memory is None:
-            from .memory import MemoryStore
-
-            self._memory = MemoryStore()
         return self._memory
+
+    @once
+    def _memory(self) -> SessionStore:
+        from .memory import MemoryStore
+
+        return MemoryStore()
 
     @property
     def secrets(self) -> Secrets:
@@ -520,7 +537,8 @@ class Host:
         if self._secrets is None:
             from .secrets import Secrets
 
-            self._secrets = Secrets(self)
+            with self.lock:
+                self._secrets = self._secrets or Secrets(self)
         return self._secrets
 
     def secret(self, name: str) -> str | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from _thread import RLock  # importing threading is slow, and listing plugins needs none
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os.path import dirname, isfile, join
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ..errors import ConfigError, Diagnostic, UnknownName, UsageError
 from ..settings.config import Config, Layer, environment_layer, flag_layer
@@ -16,6 +17,26 @@ from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, preferred, scan
 if TYPE_CHECKING:
     from ..descriptors import ConfigSection
     from .distribution import Distribution
+
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):
+    """A property that is made when first asked for and then kept. Threads that ask meanwhile wait for the object's ``lock``."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, _: Any = None) -> T:
+        with owner.lock:
+            values = vars(owner)
+            if self._name not in values:
+                values[self._name] = self._make(owner)
+            made: T = values[self._name]
+            return made
 
 
 class Selection(NamedTuple):
@@ -122,6 +143,8 @@ def _verdict(
 class Plan:
     """The plan of a host. Each part is found when it is first asked for, and then kept.
 
+    ``lock`` is that of the whole host: what is made when first asked for is made by one thread.
+
     Args:
         wanted: distribution that the caller named.
         discover: look for installed plugins at all.
@@ -145,6 +168,7 @@ class Plan:
         installed: Callable[[], Mapping[str, str | None]],
         tell: Callable[[str], object],
     ) -> None:
+        self.lock = RLock()
         self.paths = platform_paths(environ)
         self.settings = dict(settings)
         self._wanted = wanted
@@ -155,26 +179,22 @@ class Plan:
         self._sections = sections
         self._installed = installed
         self._tell = tell
-        self._entries: list[EntryPoint] | None = None
         self._malformed: list[Diagnostic] = []
         self._trusted: bool | None = None
         # The parts of the trusted workspace that the user has seen.
         self.reviewed: set[str] | None = None
-        self._config: Config | None = None
         self._distribution: Distribution | None = None
-        self._decisions: list[Decision] | None = None
         self._missing: list[str] = []  # plugins that the distribution lists, and nobody installed
 
-    @property
+    @once
     def entries(self) -> Sequence[EntryPoint]:
         """Every SkillKit entry point of the installed distributions."""
-        if self._entries is None:
-            self._entries = scan(problems=self._malformed) if self._discover else []
-            if self._malformed:
-                from .discovery import spare_pydantic
+        found = scan(problems=self._malformed) if self._discover else []
+        if self._malformed:
+            from .discovery import spare_pydantic
 
-                spare_pydantic()
-        return self._entries
+            spare_pydantic()
+        return found
 
     @property
     def malformed(self) -> Sequence[Diagnostic]:
@@ -189,16 +209,18 @@ class Plan:
     @property
     def trusted(self) -> bool:
         """Whether the workspace is a folder that the user trusts."""
-        if self._trusted is None:
-            trust = Trust(self.paths.data)
-            changed = trust.changed(self._cwd)
-            self._trusted = changed == []
-            self.reviewed = trust.parts(self._cwd)
-            if changed:
-                self.distrust(changed)
-            elif changed is None and isfile(join(self._cwd, PROJECT_CONFIG)):
-                self._tell(f"{PROJECT_CONFIG} does not count: this folder is not trusted; see 'skillkit config trust'")
-        return self._trusted
+        with self.lock:
+            if self._trusted is None:
+                trust = Trust(self.paths.data)
+                changed = trust.changed(self._cwd)
+                self._trusted = changed == []
+                self.reviewed = trust.parts(self._cwd)
+                if changed:
+                    self.distrust(changed)
+                elif changed is None and isfile(join(self._cwd, PROJECT_CONFIG)):
+                    untrusted = "this folder is not trusted; see 'skillkit config trust'"
+                    self._tell(f"{PROJECT_CONFIG} does not count: {untrusted}")
+            return self._trusted
 
     def distrust(self, parts: Sequence[str]) -> None:
         """Tell the user that the workspace is not trusted because of ``parts``, and what to do."""
@@ -209,19 +231,14 @@ class Plan:
             "until 'skillkit config trust' has shown it"
         )
 
-    @property
-    def config(self) -> Config:
-        """The configuration: distribution, user's file, trusted project's file, environment, settings."""
-        if self._config is None:
-            self._config = self._configuration()
-        return self._config
-
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set configuration values above all layers."""
         self.settings.update({k: v for k, v in settings.items() if v is not None})
-        self._config = None
+        vars(self).pop("config", None)
 
-    def _configuration(self) -> Config:
+    @once
+    def config(self) -> Config:
+        """The configuration: distribution, user's file, trusted project's file, environment, settings."""
         layers = [self._file_layer("user", join(self.paths.config, "config.yaml"))]
         if self.trusted:
             layers.append(self._file_layer("project", join(self._cwd, PROJECT_CONFIG)))
@@ -267,14 +284,9 @@ class Plan:
             return default
         return value if value > 0 else default
 
-    @property
+    @once
     def decisions(self) -> Sequence[Decision]:
         """The decision for every installed plugin, in order."""
-        if self._decisions is None:
-            self._decisions = self._decide()
-        return self._decisions
-
-    def _decide(self) -> list[Decision]:
         installed, found = self.entries_of(PLUGINS), self.distribution
         names, listed = {e.name for e in installed}, found.plugins if found else ()
         selection = self._complete(self._selection, names.union(listed))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..descriptors import KINDS, Command, ConfigSection, ContextProvider, Factory, Provider, TokenEstimator, load_object
@@ -62,10 +61,12 @@ class FactoryRegistry(Registry[Any], Generic[T]):
         entry = self.entry(name)
         if not isinstance(entry.item, Factory):
             return cast(T, entry.item)
-        made = self._made.get(id(entry))
-        if made is None:
-            self._made[id(entry)] = made = (entry, make(self._host, self.kind, entry, entry.item.create, self._host))
-        return made[1]
+        with self._host.lock:
+            made = self._made.get(id(entry))
+            if made is None:
+                made = (entry, make(self._host, self.kind, entry, entry.item.create, self._host))
+                self._made[id(entry)] = made
+            return made[1]
 
     def _forget(self, entry: Entry[Any]) -> None:
         self._made.pop(id(entry), None)
@@ -136,7 +137,6 @@ class Registries:
         self._registries: dict[str, Any] = {}
         self._filled: set[str] = set()  # from when filling begins
         self._ready: set[str] = set()
-        self._lock = RLock()
 
     def made(self, kind: str) -> Any:
         """Return the registry of a kind if somebody asked for it before, else ``None``."""
@@ -150,7 +150,7 @@ class Registries:
         """
         if kind in self._ready and not again:
             return self._registries[kind]
-        with self._lock:  # another thread waits until all is there
+        with self._host.lock:  # another thread waits until all is there
             registry = self._registries.get(kind)
             if registry is None:
                 families = plugins.kinds

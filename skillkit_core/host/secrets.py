@@ -62,9 +62,10 @@ class Secrets:
         if len(value) >= MIN_SECRET and value not in self.known:
             pieces = _ESCAPED.split(value)
             pattern = "".join([_spelled(p) if n % 2 else re.escape(p) for n, p in enumerate(pieces)])
-            known = {**self.known, value: (max(pieces[::2], key=len), re.compile(pattern))}
-            # The longest come first, because one secret may be a part of another.
-            self.known = {secret: known[secret] for secret in sorted(known, key=len, reverse=True)}
+            with self._host.lock:  # of two threads none may lose what the other remembers
+                known = {**self.known, value: (max(pieces[::2], key=len), re.compile(pattern))}
+                # The longest come first, because one secret may be a part of another.
+                self.known = {secret: known[secret] for secret in sorted(known, key=len, reverse=True)}
 
     def learn(self) -> None:
         """Remember the keys that the environment holds for all providers, also for those that no run uses.
@@ -73,10 +74,11 @@ class Secrets:
         """
         if self._learned == self._host.generation:
             return
-        self._learned = self._host.generation
+        generation = self._host.generation
         for entry in self._host.adapters.entries():
             for name in getattr(entry.item, "api_key_env", ()):
                 self.remember(self._host.environ.get(name) or "")
+        self._learned = generation  # only now: another thread must not go on before
 
     def redact(self, value: T) -> T:
         """Return a text, JSON or a message with ``***`` in place of every remembered secret, ``value`` itself without one.
