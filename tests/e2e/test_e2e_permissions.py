@@ -56,7 +56,7 @@ def test_an_unknown_mode_is_said(skillkit_cli, workspace):
 
 def test_a_file_that_may_not_be_read_is_kept_from_actions_and_git(ask, workspace, skillkit_cli, skillkit_home):
     (workspace / ".env").write_text("SECRET=1\n")
-    skillkit_home.write_config("permissions: {deny: ['Read(.env)']}\n")
+    skillkit_home.write_config("permissions: {deny: ['Read(.env)']}\nskills: {expose_actions: always}\n")
     told = ask(
         Call("text-stats__occurrences", {"file": ".env", "word": "SECRET"}),
         Call("csv-stats__rows", {"file": "./.env"}),

@@ -28,6 +28,10 @@ def turns(plain):
 
     name = f"{plain.skill}__{plain.action}"
 
+    def activate(request):
+        assert name not in [tool.name for tool in request.tools]  # a bundled skill costs no request its definitions
+        return Reply(tool_calls=[Call("activate_skill", {"name": plain.skill})])
+
     def call(request):
         assert name in [tool.name for tool in request.tools]
         return Reply(text="Let me look.", tool_calls=[Call(name, plain.args)])
@@ -35,7 +39,7 @@ def turns(plain):
     def answer(request):
         return Reply(text=request.tool_results[-1].text)
 
-    return call, answer
+    return activate, call, answer
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -58,7 +62,8 @@ def test_every_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls
                         "tool_execution_end", lambda e, seen=outcomes: seen.append((e.tool_name, e.outcome))
                     )
                     types = [event.type async for event in agent.chat_stream_events(plain.text)]
-                    assert outcomes == [(f"{plain.skill}__{plain.action}", "ok")], plain.text
+                    called = ["activate_skill", f"{plain.skill}__{plain.action}"]
+                    assert outcomes == [(name, "ok") for name in called], plain.text
                     assert types.count("done") == 1 and types[-1] == "done"
                     assert {"text_delta", "tool_call_start", "tool_call_end", "tool_result"} <= set(types)
                     for word in plain.answer:
@@ -68,7 +73,7 @@ def test_every_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls
             await host.aclose()
 
     asyncio.run(ask_all())
-    assert len(llm_server.requests) == 2 * len(REQUESTS)
+    assert len(llm_server.requests) == 3 * len(REQUESTS)
     assert all(request.stream for request in llm_server.requests)
 
 
@@ -78,7 +83,10 @@ def test_the_command_line_asks_over_a_real_wire(workspace, skillkit_cli, llm_ser
     llm_server.script(*turns(plain))
     options, env = flags(llm_server, wire)
     result = skillkit_cli("run", "--json", *options, plain.text, env=env).ok().json
-    assert [(c["tool"], c["outcome"]) for c in result["tool_calls"]] == [("csv-stats__summary", "ok")]
+    assert [(c["tool"], c["outcome"]) for c in result["tool_calls"]] == [
+        ("activate_skill", "ok"),
+        ("csv-stats__summary", "ok"),
+    ]
     assert "23.3333" in result["answer"]
     assert result["usage"]["total"] > 0
 
@@ -90,7 +98,7 @@ def test_the_same_without_streaming(workspace, skillkit_cli, llm_server, wire):
     options, env = flags(llm_server, wire)
     result = skillkit_cli("run", "--json", "--no-stream", *options, plain.text, env=env).ok().json
     assert "12" in result["answer"]
-    assert [request.stream for request in llm_server.requests] == [False, False]
+    assert [request.stream for request in llm_server.requests] == [False, False, False]
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from html import unescape
@@ -234,24 +234,39 @@ class AgentSkills:
 
     def _made(self, offered: tuple[Skill, ...], expose: str) -> Plan:
         callable_ = {s.name: [a for a in s.actions if a.model_callable] for s in offered}
-        all_at_once = expose == "always" or (expose == "auto" and sum(map(len, callable_.values())) <= MANY_ACTIONS)
-        every = [self._shared(s, a, i) for s in offered for i, a in enumerate(callable_[s.name])] if all_at_once else []
-        size = sum(map(_size, every))
-        if all_at_once and expose == "auto" and size > ACTIONS_CHARS:
-            all_at_once, every, size = False, [], 0
-        mine = (self._shared(s, a, i) for s in offered if s.name in self.names for i, a in enumerate(callable_[s.name]))
-        waiting = [s for s in offered if (s.listed and has_body(s)) or (callable_[s.name] and not all_at_once)]
+        first = self._at_once(offered, expose, callable_)
+        size = sum(_size(tool) for s in offered if s.name in first for tool in self._tools_of(s, callable_))
+        if expose == "auto" and size > ACTIONS_CHARS:
+            first, size = frozenset(), 0
+        tools = [t for s in offered if s.name in first or s.name in self.names for t in self._tools_of(s, callable_)]
+        waiting = [s for s in offered if (s.listed and has_body(s)) or (callable_[s.name] and s.name not in first)]
         # what active skills add does not count: a list that is there would go with the first activation
         room = min(settings_of(self.host).max_catalogue_chars, max(PART_CHARS - size, LEAST_ROOM))
         catalogue = self.offer.catalogue_of(offered)
         searched = len(catalogue) > room
         return Plan(
-            tuple(every or mine),
+            tuple(tools),
             _activation_parameters(waiting, listed=not searched) if waiting else None,
             "" if searched else catalogue,
             searched,
             room,
         )
+
+    def _at_once(
+        self, offered: tuple[Skill, ...], expose: str, callable_: Mapping[str, Sequence[SkillAction]]
+    ) -> frozenset[str]:
+        """The skills whose actions a model gets before it activates them: with ``auto`` a person's own, if they are few.
+
+        The bundled skills show what skills are; their actions would cost every request of every person.
+        """
+        sources = self.host.skill_sources
+        bundled = {name for name in sources.list() if sources.get(name).kind == "bundled"} if expose == "auto" else ()
+        first = [s for s in offered if s.source not in bundled] if expose != "activated" else []
+        many = expose == "auto" and sum(len(callable_[s.name]) for s in first) > MANY_ACTIONS
+        return frozenset() if many else frozenset(s.name for s in first)
+
+    def _tools_of(self, skill: Skill, callable_: Mapping[str, Sequence[SkillAction]]) -> Iterator[Tool]:
+        return (self._shared(skill, action, i) for i, action in enumerate(callable_[skill.name]))
 
     def _shared(self, skill: Skill, action: SkillAction, order: int) -> Tool:
         made, key = self.offer.tools, (skill.name, action.name)

@@ -44,7 +44,7 @@ class SkillsConfig(BaseModel):
     expose_actions: Literal["auto", "always", "activated"] = Field(
         DEFAULTS.expose_actions,
         description="When a model gets the actions of a skill: always, only once the skill is activated, or auto: "
-        "always up to 40 actions.",
+        "those of bundled skills once activated, of others at once up to 40 actions.",
     )
     disabled: list[str] = Field(default_factory=list, description="Names of skills that are not used.")
     allow_bundled: list[str] = Field(default_factory=list, description="The only bundled skills to use; empty: all.")
