@@ -57,7 +57,9 @@ def test_a_page_tells_sections_tools_skills_and_guards_by_whom_and_why(ask, why,
     edit = Call("edit", {"path": "private/x", "old": "a", "new": "b"}, "call_1")
     ask("change it", Reply(tool_calls=[edit]), Reply(text="I may not."))
     found = why("latest", "1")
-    assert [(s["name"], s["from"]) for s in found["sections"]] == [("instructions", "context"), ("skills", "skills")]
+    assert [(s["name"], s["from"]) for s in found["sections"]] == [
+        ("work", "context"), ("instructions", "context"), ("skills", "skills"),
+    ]  # fmt: skip
     assert found["model"]["chosen_by"] == "--model" and found["model"]["api"] == "openai-chat"
     skills = {s["name"]: s for s in found["skills"]}
     assert skills["open"]["state"] == "listed" and not skills["open"]["reason"]

@@ -38,8 +38,8 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
         Tool(
             "bash",
             "Run a shell command in the workspace and return its output and exit code. Nobody can answer a prompt: "
-            "stdin is empty, and there is no terminal. What the command leaves running in the background is ended when "
-            "it returns. Long output is cut in the middle; the whole of it is then in a file.",
+            "stdin is empty. What it leaves running is ended when it returns. Long output is cut in the middle; a file "
+            "then holds the whole.",
             execute,
             parameters={
                 "type": "object",
@@ -50,7 +50,7 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
                         "type": "array",
                         "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
                         "description": "Names of secrets (keys, passwords) that this one command reads as environment "
-                        "variables. The user is asked for those that are not known. You never see the values.",
+                        "variables. The user is asked for unknown ones. You never see the values.",
                     },
                     "cwd": {"type": "string", "description": "Where it runs: a directory below the workspace."},
                 },

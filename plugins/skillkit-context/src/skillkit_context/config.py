@@ -40,6 +40,9 @@ class ContextConfig(BaseModel):
         DEFAULTS.order, description="Whether the nearest file is told first or last."
     )
     facts: list[Fact] = Field([*DEFAULTS.facts], description="Facts of the environment that a model is told.")
+    work: bool = Field(
+        DEFAULTS.work, description="Whether a model without a system prompt of its own is told how to work on files."
+    )
 
     @field_validator("names")
     @classmethod

@@ -1,4 +1,4 @@
-"""The plugin ``context``: context files, prompt files, facts of the environment, and ``skillkit context``."""
+"""The plugin ``context``: how to work, context files, prompt files, facts of the environment, and ``skillkit context``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def register_commands(register: Callable[[Command], None]) -> None:
 
 @hookimpl
 def register_context_providers(register: Callable[[ContextProvider], None]) -> None:
-    """Offer the sections ``prompts`` and ``instructions``; the list of skills follows them."""
+    """Offer the sections ``work``, ``prompts`` and ``instructions``; the list of skills follows them."""
+    register(ContextProvider("work", _work, order=10))
     register(ContextProvider("prompts", _prompts, order=20))
     register(ContextProvider("instructions", _instructions, order=30))
 
@@ -61,6 +62,14 @@ async def input(event: InputEvent, ctx: HandlerContext) -> None:
 def _reads(agent: AgentRunner) -> bool:
     """Return whether a model reads what is said here; a stand-in for a model takes each text for a request."""
     return agent.target is None or agent.target.adapter.progressive
+
+
+def _work(agent: AgentRunner) -> str | None:
+    if not _reads(agent):
+        return None
+    from .work import work_text
+
+    return work_text(agent)
 
 
 def _prompts(agent: AgentRunner) -> str | None:

@@ -22,6 +22,7 @@ class Settings(NamedTuple):
     imports_in: tuple[str, ...] = ("CLAUDE.md", "CLAUDE.local.md")
     order: Literal["nearest-first", "nearest-last"] = "nearest-first"
     facts: tuple[Fact, ...] = ("cwd", "date", "platform", "git")
+    work: bool = True
 
 
 DEFAULTS = Settings()

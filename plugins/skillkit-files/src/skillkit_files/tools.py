@@ -36,7 +36,7 @@ def _limit(most: int, default: int, what: str) -> dict[str, Any]:
     return {"type": "integer", "minimum": 1, "maximum": most, "default": default, "description": f"Most {what}."}
 
 
-_EDIT = _object(["old", "new"], old=_OLD, new=_NEW, all=_ALL)
+_EDIT = _object(["old", "new"], old={"type": "string"}, new={"type": "string"}, all=_FLAG)
 
 
 def file_tools(agent: AgentRunner) -> tuple[Tool, ...]:

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["settings_of", "tools"]
 
 _ABOUT = (
-    "Ask another agent, which works on its own with a context of its own, and return its last message. Use it for work that "
-    "needs many steps of which only the result matters, and for parts that can be done side by side: calls in one message run "
-    "at once. The agent knows nothing of this conversation, so the task must say everything. It can use no tool that you "
-    "cannot use."
+    "Ask another agent, which knows nothing of this conversation, and return its last message. Use it for work of many steps "
+    "of which only the result matters, and for parts that can be done side by side: calls in one message run at once."
 )
 _RULES = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _PERMISSIONS = {
@@ -29,10 +27,10 @@ _PERMISSIONS = {
         "enum": ["ask", "accept-edits", "read-only"],
         "description": "read-only: it changes nothing.",
     },
-    "ask": {**_RULES, "description": "Calls about which a person is asked, as in deny."},
+    "ask": {**_RULES, "description": "Calls about which a person is asked."},
     "deny": {
         **_RULES,
-        "description": "Calls that are refused: Bash(git push:*), Edit(docs/**), WebFetch, mcp__git.",
+        "description": "Calls that are refused, as Bash(git push:*), Edit(docs/**).",
     },
 }
 _TOOLS: WeakKeyDictionary[Host, tuple[Any, tuple[Tool, ...]]] = WeakKeyDictionary()
@@ -72,13 +70,13 @@ def _policy(agent: AgentRunner) -> dict[str, Any]:
 
 def _tool(files: tuple[AgentFile, ...], policy: Mapping[str, Any]) -> Tool:
     properties: dict[str, Any] = {
-        "task": {"type": "string", "minLength": 1, "description": "What the agent is to do, complete in itself."},
+        "task": {"type": "string", "minLength": 1, "description": "What it is to do, complete in itself."},
         "tools": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Names of the only tools that the agent may use; default: all that you may use.",
+            "description": "The only tools that it may use, of yours; default: all.",
         },
-        "model": {"type": "string", "description": "Model of the agent; default: yours."},
+        "model": {"type": "string", "description": "Default: yours."},
         "budget": {
             "type": "object",
             "properties": {
@@ -87,11 +85,11 @@ def _tool(files: tuple[AgentFile, ...], policy: Mapping[str, Any]) -> Tool:
                 "cost": {"type": "number", "minimum": 0, "description": "US dollars"},
             },
             "additionalProperties": False,
-            "description": "Most that the agent may use. What it uses counts against your own budget, too.",
+            "description": "Most that it may use, of your own budget.",
         },
         "background": {
             "type": "boolean",
-            "description": "Go on meanwhile. The answer comes as a message when the agent has ended.",
+            "description": "Go on meanwhile; the answer comes as a message.",
         },
     }
     if policy:
