@@ -126,6 +126,7 @@ class Host:
         self.probe: HookProbe | None = None  # see watch()
         self.handler_records: Any = None  # handlers that the buses share, compiled once for a set of plugins
         self.generation = 0  # grows when a plugin comes or goes
+        self._states: dict[str, dict[str, Any]] = {}
         self._shut = self._closing = False
         for plugin in plugins:
             name, obj = plugin if isinstance(plugin, tuple) else (None, plugin)
@@ -355,6 +356,7 @@ class Host:
         if self._registries is not None:
             self._registries.forget(name, loading.loaded[name].kinds)
         loading.drop(name)
+        self._states.pop(name, None)
         self._embedded = [(n, p) for n, p in self._embedded if n != name]
         for bus in self._attached():
             bus.forget(name)
@@ -376,6 +378,13 @@ class Host:
             self.reload_skills()
         for bus in self._attached():
             bus.refresh()
+
+    def state(self, plugin: str) -> dict[str, Any]:
+        """Return the plugin's state for this host: a dict in memory that the plugin may change, and that ends with the host.
+
+        A table in the plugin would keep the host for good where a value leads to the host, also a weak table.
+        """
+        return self._states.setdefault(plugin, {})
 
     def attach(self, bus: EventBus) -> None:
         """Refresh ``bus`` from now on whenever the plugins change."""

@@ -80,6 +80,11 @@ class PlainHost:
     notes: list[str] = field(default_factory=list)
     kinds: tuple[str, ...] = ()
 
+    states: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def state(self, plugin: str) -> dict[str, Any]:
+        return self.states.setdefault(plugin, {})
+
     def registry(self, kind: str) -> Registry[Any]:
         """The commands of the authors' tools."""
         from skillkit_skill_tools import plugin

@@ -1,7 +1,7 @@
 """Agents in files: what is read, which tools and model they get, trust, and the commands that show them."""
 
 import pytest
-from skillkit_subagents import agent_files, subagents_of
+from skillkit_subagents import agent_files
 from skillkit_testkit import Call, Reply
 
 from skillkit_core import ToolResultMessage
@@ -50,6 +50,8 @@ async def test_an_agent_of_a_file_gets_its_prompt_and_no_tool_that_the_parent_la
         all=[Reply(text="all")],
     )  # fmt: skip
     async with agent_with(only_tools=frozenset({"spawn_agent", "look", "pay", "mcp__git__log"})) as agent:
+        begun = []
+        agent.events.observe(begun.append, ["agent_start"])
         await agent.chat("main: go")
         first = told.requests["main"][0]
         about = next(t for t in first.tools if t.name == "spawn_agent")
@@ -63,7 +65,7 @@ async def test_an_agent_of_a_file_gets_its_prompt_and_no_tool_that_the_parent_la
         texts = [m.text for m in agent.messages if isinstance(m, ToolResultMessage)]
         assert texts[0].startswith("seen\n\n[no such tool here: Edit]") and "boom, write" in texts[1]
         assert looker[0].model == "sonnet"  # asked at the endpoint that was named
-        assert {one.runner.config.limits.turns for _, one in subagents_of(agent)} == {7, 50}
+        assert {event.limits["turns"] for event in begun if len(event.agent_path) == 2} == {7, 50}
 
 
 async def test_models_are_chosen_within_what_the_user_allows(agent_with, script, skillkit_home):

@@ -1,6 +1,7 @@
 """Agents that work for an agent, against a scripted server: side by side, in the background, stopped, broken, limited."""
 
 import asyncio
+import gc
 
 import pytest
 from skillkit_commands import SlashCommands
@@ -8,6 +9,7 @@ from skillkit_subagents import stop, subagents_of
 from skillkit_testkit import Call, Fail, Gate, Hang, Reply, until
 
 from skillkit_core import (
+    AgentRunner,
     ApprovalDecision,
     Approver,
     Limits,
@@ -159,7 +161,7 @@ async def test_an_abort_of_the_parent_ends_its_agents_and_closing_ends_those_in_
     async with agent_with(ui=ScriptedUser()) as agent:
         await agent.chat("again: go")
         ((_, left),) = subagents_of(agent)
-    assert (left.state, left.reason) == ("stopped", "the agent that asked was closed") and left.runner.scheduler.closed
+    assert (left.state, left.reason) == ("stopped", "the agent that asked was closed") and left.runner is None
 
 
 async def test_a_broken_agent_is_one_error_and_a_failing_tool_its_own_matter(agent_with, script):
@@ -250,3 +252,33 @@ async def test_a_question_of_an_agent_reaches_the_person_of_the_parent_and_says_
         ((_, one),) = subagents_of(agent)
         assert [survey.title for survey in person.surveys] == [f"{one.id} asks: A colour"]
         assert told.requests["asker"][1].tool_results[0].text == "the person said blue"
+
+
+async def test_nothing_keeps_an_agent_that_has_ended_nor_one_that_is_closed(agent_with, script):
+    def alive():
+        gc.collect()
+        return sum(type(one) is AgentRunner for one in gc.get_objects())
+
+    known = alive()
+    for _ in range(3):
+        calls = [spawn("below: go"), spawn("later: go", background=True), spawn("broken: go")]
+        script(
+            main=[spends(1, "", *calls), *[spends(1, "heard")] * 3],
+            below=[spends(1, "", spawn("deep: go")), spends(1, "done")],
+            deep=[spends(1, "deep down")],
+            later=[spends(1, "later on")],
+            broken=[Fail(400, "no")],
+        )
+        async with agent_with() as agent:
+            await agent.chat("main: go")
+            await until(lambda agent=agent: all(one.over for _, one in subagents_of(agent)))
+            await agent.wait_idle()
+            assert [(depth, one.name, one.state) for depth, one in subagents_of(agent)] == [
+                (0, "agent", "completed"),
+                (1, "agent", "completed"),
+                (0, "agent", "completed"),
+                (0, "agent", "failed"),
+            ]
+            assert alive() == known + 1  # the four that it asked are closed, and only what they did is known
+        del agent
+        assert alive() == known

@@ -6,7 +6,6 @@ import json
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 from skillkit_oauth import PrivateFolder
 
@@ -229,11 +228,10 @@ class Store:
         return ""
 
 
-_stores: WeakKeyDictionary[Host, Store] = WeakKeyDictionary()
-
-
 def store_of(host: Host) -> Store:
     """Return the store of a host."""
-    if host not in _stores:
-        _stores[host] = Store(host)
-    return _stores[host]
+    state = host.state("keyring")
+    if "store" not in state:
+        state["store"] = Store(host)
+    store: Store = state["store"]
+    return store

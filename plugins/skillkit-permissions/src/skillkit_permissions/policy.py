@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from skillkit_core.tools import Tool
 
@@ -23,7 +22,6 @@ __all__ = ["Policy", "SkillRules", "mode_of", "offered_tools", "policy_of", "req
 # what another plugin says of an agent now: where it stands, the texts of rules by kind, and a mode
 SkillRules = Callable[[Any], Sequence[tuple[str, Mapping[str, Any]]]]
 _STRICTNESS: Mapping[str, int] = {"read-only": 0, "ask": 1, "accept-edits": 2, "bypass": 3}
-_policies: WeakKeyDictionary[Host, Policy] = WeakKeyDictionary()
 
 
 @dataclass(slots=True)
@@ -61,9 +59,10 @@ def policy_of(host: Host) -> Policy:
     Raises:
         ConfigError: a setting is wrong.
     """
-    found = _policies.get(host)
+    state = host.state("permissions")
+    found: Policy | None = state.get("policy")
     if found is None or found.config is not host.config:
-        found = _policies[host] = _read(host, found.memory if found is not None else Memory(host.data_dir))
+        found = state["policy"] = _read(host, found.memory if found is not None else Memory(host.data_dir))
     return found
 
 

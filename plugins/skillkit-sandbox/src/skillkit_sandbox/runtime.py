@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from skillkit_core.contracts.runtime import ExecutionResult, SkillRuntime
 from skillkit_core.errors import ToolError, UsageError
@@ -19,12 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SandboxRuntime", "sandboxed"]
 
-_made: WeakKeyDictionary[Host, dict[str, SandboxRuntime]] = WeakKeyDictionary()
-
 
 def sandboxed(host: Host, name: str | None) -> SkillRuntime:
     """Return the runtime that runs commands of the runtime ``name`` inside, one for each host and name."""
-    found = _made.setdefault(host, {})
+    found: dict[str, SandboxRuntime] = host.state("sandbox").setdefault("runtimes", {})
     name = _inner(host, name)
     if name not in found:
         found[name] = SandboxRuntime(host, name)

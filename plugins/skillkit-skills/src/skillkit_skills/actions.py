@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from skillkit_core.errors import ToolError
 from skillkit_core.frozen import EMPTY
@@ -40,7 +39,6 @@ __all__ = [
 ]
 
 OUTPUT_CAP = 256 * 1024
-_variables: WeakKeyDictionary[Host, tuple[int, Any, Sequence[str]]] = WeakKeyDictionary()  # that hold keys of skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +234,8 @@ def remember_secrets(host: Host) -> None:
     from .settings import entry_of, settings_of
 
     version, settings = host.skills.version, settings_of(host)
-    kept = _variables.get(host)
+    state = host.state("skills")
+    kept: tuple[int, Any, Sequence[str]] | None = state.get("variables")  # that hold keys of skills
     if kept is None or kept[0] != version or kept[1] is not settings:
         names: dict[str, None] = {}
         for skill in host.skills.items():
@@ -249,7 +248,7 @@ def remember_secrets(host: Host) -> None:
                     host.remember_secret(own[name] or "")
                 else:
                     names[name] = None
-        kept = _variables[host] = version, settings, tuple(names)
+        kept = state["variables"] = version, settings, tuple(names)
     for name in kept[2]:
         host.remember_secret(host.environ.get(name) or "")
 

@@ -37,7 +37,6 @@ PART_CHARS = (
 )
 LEAST_ROOM = 2_000
 MOMENT = 1.0  # seconds
-_offers: WeakKeyDictionary[Any, Offer] = WeakKeyDictionary()
 _agents: WeakKeyDictionary[Any, AgentSkills] = WeakKeyDictionary()
 
 
@@ -127,7 +126,7 @@ def request_of(session: Any, host: Host | None = None) -> Request:
 
 def _offer_of(host: Host) -> Offer:
     """What is offered on this host; agents that begin within a moment share one look at programs and variables."""
-    kept = _offers.get(host)
+    kept: Offer | None = host.state("skills").get("offer")
     now = monotonic()
     if kept is not None and kept.version == host.skills.version and now - kept.looked <= MOMENT:
         return kept
@@ -141,7 +140,8 @@ def _offer_of(host: Host) -> Offer:
     filtered = filters(host)
     gates = filtered or any(map(gated, skills))
     steady = not filtered and not any(row.skill.paths or row.skill.requires_explicit_keywords for row in rows)
-    offer = _offers[host] = Offer(host.skills.version, now, rows, listed, skills, gates, eligible, steady)
+    offer = Offer(host.skills.version, now, rows, listed, skills, gates, eligible, steady)
+    host.state("skills")["offer"] = offer
     return offer
 
 

@@ -27,8 +27,9 @@ class Subagent:
     """One agent that works for another.
 
     Attributes:
-        runner: the agent.
-        id: the last part of its ``agent_path``.
+        runner: the agent, which is closed when it has ended; ``None`` from then on, so that nothing keeps its transcript.
+        path: its ``agent_path``.
+        crew: the agents that it asked.
         name: name of its file, else ``agent``.
         work: what it was asked.
         background: the agent that asked goes on meanwhile.
@@ -43,8 +44,9 @@ class Subagent:
         notes: what of the request had no effect, a sentence each.
     """
 
-    runner: AgentRunner
-    id: str
+    runner: AgentRunner | None = field(repr=False)
+    path: tuple[str, ...]
+    crew: Crew = field(repr=False)
     name: str
     work: str
     background: bool
@@ -64,9 +66,24 @@ class Subagent:
     suspended: Suspended | None = field(default=None, repr=False)
 
     @property
+    def id(self) -> str:
+        """The last part of its path."""
+        return self.path[-1]
+
+    @property
     def over(self) -> bool:
         """Whether the agent has ended."""
         return self.state not in ("waiting", "working")
+
+    def stop(self, reason: str) -> None:
+        """End the agent, whatever it does; the agent that asked gets an error that says so."""
+        if self.over or self.task is None:
+            return
+        self.reason = reason
+        if self.runner is not None and self.runner.running:
+            self.runner.abort(reason)
+        else:
+            self.task.cancel()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the agent as JSON, without its answer."""
@@ -83,7 +100,7 @@ class Subagent:
             "tokens",
             "cost",
         )
-        about = {"path": list(self.runner.events.agent_path), "task": self.work}
+        about = {"path": list(self.path), "task": self.work}
         return {**{name: getattr(self, name) for name in names}, **about}
 
     def report(self) -> str:
@@ -96,35 +113,24 @@ class Subagent:
 
 
 class Crew:
-    """The agents that one agent asked.
+    """The agents that one agent asked. It does not hold that agent, which nothing may keep once it is closed.
 
     Attributes:
         subagents: all of them by id, oldest first.
         count: how many were asked, by the agents of these agents, too.
     """
 
-    def __init__(self, agent: AgentRunner) -> None:
-        self._agent = agent
+    def __init__(self) -> None:
         self._places: asyncio.Semaphore | None = None
         self.subagents: dict[str, Subagent] = {}
         self.count = 0
 
-    def begin(self, subagent: Subagent, places: int) -> None:
-        """Let an agent work in a task of its own, at most ``places`` of them at once."""
+    def begin(self, agent: AgentRunner, subagent: Subagent, places: int) -> None:
+        """Let an agent work for ``agent`` in a task of its own, at most ``places`` of them at once."""
         self.subagents[subagent.id] = subagent
         if self._places is None:
             self._places = asyncio.Semaphore(places)
-        subagent.task = asyncio.create_task(self._work(subagent, self._places), name=f"subagent {subagent.id}")
-
-    def stop(self, subagent: Subagent, reason: str) -> None:
-        """End one agent, whatever it does; the agent that asked gets an error that says so."""
-        if subagent.over or subagent.task is None:
-            return
-        subagent.reason = reason
-        if subagent.runner.running:
-            subagent.runner.abort(reason)
-        else:
-            subagent.task.cancel()
+        subagent.task = asyncio.create_task(_work(agent, subagent, self._places), name=f"subagent {subagent.id}")
 
     async def delivered(self) -> None:
         """Wait until every agent in the background has ended and its answer is a message."""
@@ -134,70 +140,78 @@ class Crew:
     async def end(self, reason: str) -> None:
         """End all agents and wait for them."""
         for subagent in self.subagents.values():
-            self.stop(subagent, reason)
+            subagent.stop(reason)
         if tasks := [s.task for s in self.subagents.values() if s.task and not s.task.done()]:
             await asyncio.wait(tasks)
 
-    async def _work(self, subagent: Subagent, places: asyncio.Semaphore) -> None:
-        try:
-            # what it begins in holds for it, also where that ends before there is a place
-            async with subagent.runner, places:
-                await self._ask(subagent)
-        except RunAborted as error:
-            self._ended(subagent, "stopped", subagent.reason or str(error), error)
-        except asyncio.CancelledError:
-            subagent.state = "stopped"
-        except Suspended as waiting:
-            self._ended(subagent, "suspended", str(waiting), waiting)
-            subagent.suspended = waiting
-        except AgentError as error:
-            self._ended(subagent, "failed", str(error), error)
-        except Exception as error:  # noqa: BLE001 - whatever ends an agent is one error for the agent that asked
-            self._ended(subagent, "failed", in_words(error))
-        subagent.doing = ""
+
+async def _work(agent: AgentRunner, subagent: Subagent, places: asyncio.Semaphore) -> None:
+    """Have an agent do its work once there is a place, close it, and tell its answer if it worked in the background."""
+    runner = subagent.runner
+    assert runner is not None
+    try:
+        # what it begins in holds for it, also where that ends before there is a place
+        async with runner, places:
+            await _ask(agent, subagent, runner)
+    except RunAborted as error:
+        _ended(subagent, "stopped", subagent.reason or str(error), error)
+    except asyncio.CancelledError:
+        subagent.state = "stopped"
+    except Suspended as waiting:
+        _ended(subagent, "suspended", str(waiting), waiting)
+        subagent.suspended = waiting
+    except AgentError as error:
+        _ended(subagent, "failed", str(error), error)
+    except Exception as error:  # noqa: BLE001 - whatever ends an agent is one error for the agent that asked
+        _ended(subagent, "failed", in_words(error))
+    subagent.doing, subagent.runner = "", None
+    try:
         if subagent.background:
-            await self._deliver(subagent)
+            await _deliver(agent, subagent)
+    finally:
+        subagent.task = None  # a task holds the context of the run that it was made in
 
-    async def _ask(self, subagent: Subagent) -> None:
-        """Have an agent do its work, in a session that the session of the asking agent names."""
-        subagent.state = "working"
-        runner = subagent.runner
-        session = runner.session
-        subagent.session = session.id if session.location is not None else None
-        title = f"{subagent.name}: {' '.join(subagent.work.split())}"
-        await session.append("session_info", {"title": title[:_TITLE]})
-        about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
-        await self._agent.session.note("subagents.agent", {**about, "background": subagent.background})
-        runner.events.observe(lambda event: _see(subagent, event), ["turn_start", "tool_execution_start", "usage"])
-        response = await (runner.resume() if subagent.resumed else runner.chat(subagent.work))
-        subagent.answer, subagent.reason = response.content, response.reason
-        subagent.state = "limit" if response.outcome == "limit" else "completed"
 
-    def _ended(self, subagent: Subagent, state: str, reason: str, error: AgentError | None = None) -> None:
-        subagent.state, subagent.reason = state, reason
-        if error is not None and error.response is not None:
-            subagent.answer = error.response.content
+async def _ask(agent: AgentRunner, subagent: Subagent, runner: AgentRunner) -> None:
+    """Have an agent do its work, in a session that the session of the asking agent names."""
+    subagent.state = "working"
+    session = runner.session
+    subagent.session = session.id if session.location is not None else None
+    title = f"{subagent.name}: {' '.join(subagent.work.split())}"
+    await session.append("session_info", {"title": title[:_TITLE]})
+    about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
+    await agent.session.note("subagents.agent", {**about, "background": subagent.background})
+    runner.events.observe(lambda event: _see(subagent, event), ["turn_start", "tool_execution_start", "usage"])
+    response = await (runner.resume() if subagent.resumed else runner.chat(subagent.work))
+    subagent.answer, subagent.reason = response.content, response.reason
+    subagent.state = "limit" if response.outcome == "limit" else "completed"
 
-    async def _deliver(self, subagent: Subagent) -> None:
-        """Tell the answer of an agent in the background as a message, which begins a run where none is active."""
-        agent = self._agent
-        if agent.scheduler.closed:
-            return
-        text = f"The agent {subagent.id}, which works in the background, has ended. It reports:\n\n{subagent.report()}"
-        if agent.session_id != subagent.asked_in:
-            if agent.ui is not None:
-                await agent.ui.notify(f"{subagent.id} of session {subagent.asked_in} has ended: {subagent.state}")
-            return
-        try:
-            if subagent.state == "stopped":
-                agent.next_run(text)  # whoever stopped it wants no run because of it
-            else:
-                await agent.follow_up(text, trigger=True)
-        except AgentBusy:
-            agent.next_run(text)
-        except (AgentError, SessionError):
-            with contextlib.suppress(AgentError):
-                await agent.events.complain("subagents", f"the answer of {subagent.id} came too late to be told")
+
+def _ended(subagent: Subagent, state: str, reason: str, error: AgentError | None = None) -> None:
+    subagent.state, subagent.reason = state, reason
+    if error is not None and error.response is not None:
+        subagent.answer = error.response.content
+
+
+async def _deliver(agent: AgentRunner, subagent: Subagent) -> None:
+    """Tell the answer of an agent in the background as a message, which begins a run where none is active."""
+    if agent.scheduler.closed:
+        return
+    text = f"The agent {subagent.id}, which works in the background, has ended. It reports:\n\n{subagent.report()}"
+    if agent.session_id != subagent.asked_in:
+        if agent.ui is not None:
+            await agent.ui.notify(f"{subagent.id} of session {subagent.asked_in} has ended: {subagent.state}")
+        return
+    try:
+        if subagent.state == "stopped":
+            agent.next_run(text)  # whoever stopped it wants no run because of it
+        else:
+            await agent.follow_up(text, trigger=True)
+    except AgentBusy:
+        agent.next_run(text)
+    except (AgentError, SessionError):
+        with contextlib.suppress(AgentError):
+            await agent.events.complain("subagents", f"the answer of {subagent.id} came too late to be told")
 
 
 def _see(subagent: Subagent, event: Any) -> None:
@@ -205,10 +219,10 @@ def _see(subagent: Subagent, event: Any) -> None:
     if event.type == "usage":
         subagent.tokens += event.usage.total
         subagent.cost += event.cost or 0.0
-    elif event.agent_path == subagent.runner.events.agent_path and event.type == "turn_start":
+    elif event.agent_path == subagent.path and event.type == "turn_start":
         subagent.turns += 1
         subagent.doing = "thinks"
-    elif event.agent_path == subagent.runner.events.agent_path:
+    elif event.agent_path == subagent.path:
         subagent.tool_calls += 1
         subagent.doing = event.tool_name
 
@@ -217,7 +231,7 @@ def crew_of(agent: AgentRunner) -> Crew:
     """Return the agents that ``agent`` asked."""
     found = CREWS.get(agent)
     if not isinstance(found, Crew):  # nobody was asked yet
-        found = CREWS[agent] = Crew(agent)
+        found = CREWS[agent] = Crew()
     return found
 
 
@@ -227,7 +241,7 @@ def subagents_of(agent: AgentRunner) -> Iterator[tuple[int, Subagent]]:
     while waiting:
         depth, subagent = waiting.pop()
         yield depth, subagent
-        waiting += [(depth + 1, one) for one in reversed(crew_of(subagent.runner).subagents.values())]
+        waiting += [(depth + 1, one) for one in reversed(subagent.crew.subagents.values())]
 
 
 def stop(agent: AgentRunner, name: str, reason: str = "a person stopped it") -> Subagent:
@@ -244,6 +258,5 @@ def stop(agent: AgentRunner, name: str, reason: str = "a person stopped it") -> 
     found = found or next((one for one in working if name and one.id.startswith(name)), None)
     if found is None:
         raise UnknownName("agent at work", name, [one.id for one in working])
-    parent = found.runner.parent
-    crew_of(parent if parent is not None else agent).stop(found, reason)
+    found.stop(reason)
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from skillkit_core import SkillKitError, Tool
 
@@ -33,7 +32,6 @@ _PERMISSIONS = {
         "description": "Calls that are refused, as Bash(git push:*), Edit(docs/**).",
     },
 }
-_TOOLS: WeakKeyDictionary[Host, tuple[Any, tuple[Tool, ...]]] = WeakKeyDictionary()
 
 
 def settings_of(host: Host) -> Settings:
@@ -48,10 +46,11 @@ def tools(agent: AgentRunner) -> tuple[Tool, ...]:
     deepest = agent.host.config.limits(ancestors[-1].config.limits).depth
     if len(ancestors) > min(settings_of(agent.host).depth, deepest):
         return ()
-    host, kept = agent.host, _TOOLS.get(agent.host)
+    host = agent.host
+    kept: tuple[Any, tuple[Tool, ...]] | None = host.state("subagents").get("offered")
     key = (host.generation, host.config, agent_files(host), bool(agent.config.executor))
     if kept is None or kept[0] != key:  # the same objects are equal at once
-        kept = _TOOLS[host] = (key, (_tool(tuple(usable(host).values()), _policy(agent)),))
+        kept = host.state("subagents")["offered"] = (key, (_tool(tuple(usable(host).values()), _policy(agent)),))
     return kept[1]
 
 

@@ -48,8 +48,7 @@ async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     except BaseException:
         outermost.count -= 1
         raise
-    crew = crew_of(agent)
-    crew.begin(subagent, settings.parallel)
+    crew_of(agent).begin(agent, subagent, settings.parallel)
     task = subagent.task
     assert task is not None
     if subagent.background:
@@ -58,11 +57,12 @@ async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     try:
         await asyncio.wait([task])
     except asyncio.CancelledError:
-        crew.stop(subagent, "the agent that asked was aborted")
+        subagent.stop("the agent that asked was aborted")
         await asyncio.wait([task])
         raise
     if subagent.suspended is not None:
-        raise subagent.suspended
+        waiting, subagent.suspended = subagent.suspended, None
+        raise waiting
     return ToolOutput(subagent.report(), subagent.to_dict(), is_error=subagent.state in ("stopped", "failed"))
 
 
@@ -156,7 +156,8 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings, below
         except SkillKitError as error:
             runner.configure(model=None, provider=None, api=None, base_url=None, api_key=None)
             notes += (f"the model {file.model!r} of the agent cannot be used here, so yours answered: {error}",)
-    subagent = Subagent(runner, identity, request.name, request.task, request.background, agent.session_id, notes)
+    about = (request.name, request.task, request.background, agent.session_id, notes)
+    subagent = Subagent(runner, runner.events.agent_path, crew_of(runner), *about)
     subagent.resumed = bool(below)
     return subagent
 

@@ -24,6 +24,7 @@ pytest.register_assert_rewrite("skillkit_testkit.conformance")
 
 # read before a test isolates itself
 _SHARED = os.environ.get("SKILLKIT_SHARED")
+_HOSTS: pytest.StashKey[list[Host]] = pytest.StashKey()
 _TALLY: pytest.StashKey[Tally] = pytest.StashKey()
 _MOST = 50  # rows of a table that is printed in any case
 
@@ -84,7 +85,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+
+    hosts: list[Host] = pyfuncitem.stash.get(_HOSTS, [])
+
+    async def test() -> None:
+        try:
+            await pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted})
+        finally:
+            for host in reversed(hosts):
+                await host.aclose()  # here, because connections belong to the loop that opened them
+
+    asyncio.run(test())
     return True
 
 
@@ -178,13 +189,13 @@ def install_plugin(skillkit_home: Home, monkeypatch: pytest.MonkeyPatch) -> Call
 
 
 @pytest.fixture
-def make_host(skillkit_home: Home) -> Iterator[Callable[..., Host]]:
+def make_host(skillkit_home: Home, request: pytest.FixtureRequest) -> Iterator[Callable[..., Host]]:
     """Makes hosts that know only the plugins they are given: ``make_host(plugin, ("name", module), settings={...})``.
 
     Keyword arguments are those of :class:`~skillkit_core.Host`; ``discover`` is false unless given. Hosts are closed
     after the test.
     """
-    made: list[Host] = []
+    made: list[Host] = request.node.stash.setdefault(_HOSTS, [])
 
     def make(*plugins: Any, **options: Any) -> Host:
         from skillkit_core import Host
