@@ -245,7 +245,7 @@ def test_scan(table):
 
 
 def test_the_audit_of_hostile_skills_names_what_they_do(shared):
-    from skillkit_skill_packages import scan_text
+    from skillkit_skill_packages import scan_skill
     from skillkit_skills.loader import SkillFolderLoader
 
     from skillkit_core.contracts.skill_loader import SkillSource
@@ -257,4 +257,4 @@ def test_the_audit_of_hostile_skills_names_what_they_do(shared):
     }
     for name, codes in wanted.items():
         found = SkillFolderLoader().load(SkillSource("x", "user", shared / "skills_quirky" / name))
-        assert {p.code for p in scan_text(found.skills[0])} == codes, name
+        assert {p.code for p in scan_skill(found.skills[0])} == codes, name

@@ -11,19 +11,20 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .digest import files_digest as files_digest
-    from .text_scan import RULES as RULES, findings as findings, scan_text as scan_text
+    from .scan import FINDINGS as FINDINGS, scan_skill as scan_skill
+    from .text_scan import findings as findings
 
 _WHERE = {
-    "RULES": "text_scan",
+    "FINDINGS": "scan",
     "files_digest": "digest",
     "findings": "text_scan",
-    "scan_text": "text_scan",
+    "scan_skill": "scan",
 }
 __all__ = [
-    "RULES",
+    "FINDINGS",
     "files_digest",
     "findings",
-    "scan_text",
+    "scan_skill",
 ]
 
 

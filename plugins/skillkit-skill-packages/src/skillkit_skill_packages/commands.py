@@ -30,7 +30,22 @@ def _where(function: F) -> F:
 
 def _consent(function: F) -> F:
     function = click.option("-y", "--yes", is_flag=True, help="Do not ask.")(function)
-    return click.option("--allow-findings", is_flag=True, help="Go on although the scan found something.")(function)
+    return click.option(
+        "--allow-findings", "allowed", multiple=True, metavar="RULE", callback=_rules,
+        help="Go on although the scan found this, such as hook or remote-exec; may be repeated.",
+    )(function)  # fmt: skip
+
+
+def _rules(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """The rules that were named, with or without ``scan-``."""
+    if not value:
+        return value
+    from .scan import FINDINGS
+
+    named = tuple(rule.removeprefix("scan-") for text in value for rule in text.split(","))
+    if unknown := [rule for rule in named if rule not in FINDINGS]:
+        raise UnknownName("rule of the scan", unknown[0], set(FINDINGS))
+    return named
 
 
 @click.command()
@@ -55,13 +70,15 @@ def install(
     replace: bool,
     dry_run: bool,
     yes: bool,
-    allow_findings: bool,
+    allowed: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show the skills in SOURCE and what a scan finds in them, ask, and install them.
 
     SOURCE is the address of a git repository, a folder, a zip, tar or .skill file, or a wheel with an entry point in the
     group skillkit.skills. Nothing of it is executed. Without --project they become skills of the user.
+
+    --yes asks nothing and passes no finding: each rule that is broken is named by --allow-findings, a hook too.
     """
     from .plan import Plan, look
     from .report import candidate_data
@@ -70,14 +87,11 @@ def install(
 
     host: Host = ctx.obj.host
     target = targets(host, user=user, project=project)[0]
-    fetched, found = look(host, named(source, host.cwd, ref=ref, subfolder=subfolder))
-    if unknown := sorted(set(wanted) - {one.name for one in found}):
-        raise UnknownName("skill", unknown[0], {one.name for one in found})
-    found = [one for one in found if not wanted or one.name in wanted]
+    fetched, found = look(host, named(source, host.cwd, ref=ref, subfolder=subfolder), wanted)
     entries = target.lock().skills
     new = [one for one in found if target.digest(one.name) != one.digest or one.name not in entries]
     taken = [one.name for one in new if target.digest(one.name)]
-    plan = Plan(target, [(one, fetched) for one in new], as_json, yes, allow_findings)
+    plan = Plan(target, [(one, fetched) for one in new], as_json, yes, allowed)
     if not as_json:
         plan.show(host)
     if new and not dry_run:
@@ -120,7 +134,7 @@ def update(
     project: bool,
     replace: bool,
     yes: bool,
-    allow_findings: bool,
+    allowed: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Bring installed skills to what their sources hold now; all of them without NAMES.
@@ -137,7 +151,7 @@ def update(
     for target, mine in by_target.items():
         new = [row.newest for row, outcome in mine if row.newest and outcome == "updated"]
         moved = [row.newest for row, outcome in mine if row.newest and outcome == "current"]
-        plan = Plan(target, new, as_json, yes, allow_findings)
+        plan = Plan(target, new, as_json, yes, allowed)
         if new:
             if not as_json:
                 plan.show(host)

@@ -48,10 +48,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that was taken from a source."""
+    """A file that was taken from a source, or lies in a folder; only there it may be a ``link`` to somewhere else."""
 
     data: bytes
     executable: bool = False
+    link: str | None = None
 
 
 Files = Mapping[str, File]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -23,24 +23,29 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "look"]
 
 
-def look(host: Host, source: Source) -> tuple[Fetched, list[Candidate]]:
-    """The files of a source and the skills in them."""
+def look(host: Host, source: Source, wanted: Collection[str] = ()) -> tuple[Fetched, list[Candidate]]:
+    """The files of a source and the skills in them; ``wanted``: only those of these names."""
     with working("Fetching", source.shown) as tell:
         fetched = fetch(source, host.environ, tell)
         if tell is not None:
             tell(f"looking at {len(fetched.files)} files")
-        return fetched, review(fetched)
+        return fetched, review(fetched, wanted)
 
 
 class Plan:
     """Skills that are to be installed once a person has seen them and agreed."""
 
     def __init__(
-        self, target: Target, new: Sequence[tuple[Candidate, Fetched]], as_json: bool, yes: bool, allow_findings: bool
+        self,
+        target: Target,
+        new: Sequence[tuple[Candidate, Fetched]],
+        as_json: bool,
+        yes: bool,
+        allowed: Collection[str],
     ) -> None:
         self.target, self.new = target, new
         self.asks = not yes and not as_json and sys.stdin.isatty()
-        self._yes, self._allow = yes, allow_findings
+        self._yes, self._allowed = yes, {f"scan-{rule}" for rule in allowed}
 
     def show(self, host: Host) -> None:
         """Print the skills with all findings."""
@@ -63,19 +68,22 @@ class Plan:
         Raises:
             SkillKitError: they may not.
         """
-        findings = [(one, p) for one, _ in self.new for p in one.findings]
-        worst = [(one, p) for one, p in findings if p.severity == "error" or not self.asks]
-        if worst and not self._allow:
-            (one, problem), more = worst[0], f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+        findings = [(one, p) for one, _ in self.new for p in one.findings if p.code not in self._allowed]
+        if findings and not self.asks:
+            (one, problem), more = findings[0], f" and {len(findings) - 1} more" if len(findings) > 1 else ""
             place = f"{problem.path}:{problem.line}" if problem.line else problem.path
+            rules = sorted({p.code.removeprefix("scan-") for _, p in findings})
             raise SkillKitError(
                 f"the scan found {problem.code} in {place}{more}, so nothing is installed", where=one.name,
-                hint="look at the files; if you trust them, add --allow-findings",
+                hint="look at the files; if you trust them, add "
+                + " ".join(f"--allow-findings {rule}" for rule in rules),
             )  # fmt: skip
         if self._yes:
             return
         if not self.asks:
             raise UsageError("nobody can be asked here", hint="look with --dry-run, then install with --yes")
+        if findings:
+            question += f", with {len(findings)} finding{'' if len(findings) == 1 else 's'} of the scan"
         if replaced:
             question += f", in place of {', '.join(replaced)}"
         if not click.confirm(f"{question}?"):

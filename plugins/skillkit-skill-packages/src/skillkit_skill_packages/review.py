@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from skillkit_skills import SkillFolderLoader, located, skill_file
+from skillkit_skills import SkillFolderLoader, located
 
 from skillkit_core.contracts.skill_loader import SkillSource
+from skillkit_core.errors import UnknownName
 from skillkit_core.skills import Skill, SkillProblem
 
-from .contents import File, Files, PackageError
+from .contents import Files, PackageError
 from .digest import files_digest
 from .place import safe_name, write_files
+from .scan import scan_skill
 from .source import Fetched
-from .text_scan import findings, scan_text
 
 __all__ = ["Candidate", "digest_of", "review"]
-
-MAX_SCANNED = 512 * 1024
-_TEXT = frozenset((".md", ".txt", ".json", ".yaml", ".yml", ".py", ".sh", ".js", ".mjs", ".rb"))
-# The rules search one paragraph at a time. A line of a minified file is cut, because their time grows faster than a text.
-_PIECE, _OVERLAP = 1500, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +54,14 @@ def digest_of(files: Files) -> str:
     return files_digest({path: file.data for path, file in files.items()})
 
 
-def review(fetched: Fetched) -> list[Candidate]:
+def review(fetched: Fetched, wanted: Collection[str] = ()) -> list[Candidate]:
     """The skills in the files of a package, by name.
 
+    Args:
+        wanted: only those of these names are scanned and given; default: all.
+
     Raises:
+        UnknownName: there is none of a name.
         PackageError: there is no skill, one cannot be read, or has a name that is no safe folder.
     """
     where = fetched.source.shown
@@ -73,7 +72,9 @@ def review(fetched: Fetched) -> list[Candidate]:
         for problem in loaded.problems:
             place = Path(problem.path or root).relative_to(root).as_posix()
             raise PackageError(problem.code, problem.message, where=f"{where}: {place}")
-        found = [_candidate(skill, root, fetched) for skill in loaded.skills]
+        if unknown := sorted(set(wanted) - {skill.name for skill in loaded.skills}):
+            raise UnknownName("skill", unknown[0], {skill.name for skill in loaded.skills})
+        found = [_candidate(skill, root, fetched) for skill in loaded.skills if not wanted or skill.name in wanted]
     if not found:
         raise PackageError("no-skill", "there is no folder with a SKILL.md", where=where)
     found.sort(key=lambda c: (c.name, c.path))
@@ -96,7 +97,7 @@ def _candidate(skill: Skill, root: Path, fetched: Fetched) -> Candidate:
         )
     # The folder gets the name of the skill, whatever it is called in the source.
     read = [p for p in skill.problems if p.code != "name-dir-mismatch"]
-    problems = [*located([*read, *scan_text(skill)]), *_scan(files)]
+    problems = [*located([*read, *scan_skill(skill, files)])]
     problems += (
         SkillProblem("submodule-left-out", f"the submodule {name!r} is not fetched", "warning")
         for name in fetched.left_out
@@ -105,39 +106,3 @@ def _candidate(skill: Skill, root: Path, fetched: Fetched) -> Candidate:
     prefix = f"{root / path}/" if path else f"{root}/"
     relative = tuple(replace(p, path=p.path.removeprefix(prefix)) if p.path else p for p in problems)
     return Candidate(skill, path, files, digest_of(files), relative)
-
-
-def _scan(files: Files) -> Iterator[SkillProblem]:
-    """What the scan's rules find in the files beside the SKILL.md, each rule once a file."""
-    for path, file in sorted(files.items()):
-        if skill_file([path]) or _binary(path, file):
-            continue
-        seen: set[str] = set()
-        for line, text in _paragraphs(file):
-            for rule in findings(text):
-                if rule not in seen:
-                    seen.add(rule)
-                    words = " ".join(text.split())
-                    shown = words if len(words) <= 80 else words[:79] + "…"
-                    message = f"looks like {rule.replace('-', ' ')}: {shown!r}"
-                    yield SkillProblem(f"scan-{rule}", message, "warning", path, line)
-        if len(file.data) > MAX_SCANNED:
-            yield SkillProblem(
-                "scan-incomplete", f"only the first {MAX_SCANNED // 1024} KiB were looked at", "warning", path
-            )
-
-
-def _binary(path: str, file: File) -> bool:
-    """Whether a file is no text. A NUL hides no script: a shell passes over it."""
-    started = file.executable or file.data[:2] == b"#!" or PurePosixPath(path).suffix.lower() in _TEXT
-    return b"\0" in file.data[:8192] and not started
-
-
-def _paragraphs(file: File) -> Iterable[tuple[int, str]]:
-    """The paragraphs of a file with the line that each begins on."""
-    text = file.data[:MAX_SCANNED].decode("utf-8", "replace")
-    line = 1
-    for part in re.split(r"(\n\s*\n)", text):
-        for start in range(0, len(part), _PIECE):
-            yield line + part.count("\n", 0, start), part[max(0, start - _OVERLAP) : start + _PIECE]
-        line += part.count("\n")

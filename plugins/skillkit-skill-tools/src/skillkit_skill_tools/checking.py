@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from skillkit_skill_packages import scan_text
+from skillkit_skill_packages import scan_skill
 from skillkit_skills import SkillFolderLoader, listing, located, print_problems, problem_data, scan
 
 from skillkit_core.cli.output import echo, json_option, print_json, printable
@@ -51,7 +51,7 @@ def check(ctx: click.Context, path: Path | None, strict: bool, fix: bool, dry_ru
     loaded, problems = _below(path) if path is not None else _installed(ctx.obj.host)
     host = ctx.obj.host if path is None else None
     found = [
-        replace(s, problems=tuple(located([*s.problems, *without_effect(s, host), *scan_text(s)]))) for s in loaded
+        replace(s, problems=tuple(located([*s.problems, *without_effect(s, host), *scan_skill(s)]))) for s in loaded
     ]
     problems = located(problems)
     bad = ("error", "warning") if strict else ("error",)
@@ -89,7 +89,7 @@ def _below(path: Path) -> tuple[list[Skill], list[SkillProblem]]:
     if path.is_file() and path.name.lower() != "skill.md":
         raise UsageError("is no SKILL.md", where=str(path), hint="name a SKILL.md, its folder, or one above it")
     folder = path.parent if path.is_file() else path
-    found = SkillFolderLoader().load(SkillSource("check", "extra", folder))
+    found = SkillFolderLoader().load(SkillSource("check", "extra", folder, trusted=True))
     if not found.skills and not found.problems and not scan(str(folder)).skills:
         return [], [SkillProblem("no-skill", "there is no folder with a SKILL.md here", "error", str(folder))]
     return list(found.skills), list(found.problems)

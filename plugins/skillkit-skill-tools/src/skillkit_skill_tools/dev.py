@@ -76,7 +76,7 @@ class _Development:
             echo(f"There is no folder with a SKILL.md in {self._folder}.")
 
     async def _one(self, skill: Skill) -> None:
-        from skillkit_skill_packages import scan_text
+        from skillkit_skill_packages import scan_skill
         from skillkit_skills import located, print_problems
 
         from skillkit_core.cli.output import echo, error_line, style
@@ -84,7 +84,7 @@ class _Development:
 
         from .case_runs import SkillTester
 
-        problems = located([*skill.problems, *scan_text(skill)])
+        problems = located([*skill.problems, *scan_skill(skill)])
         echo(f"{style(skill.name, bold=True)}: {len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'}")
         print_problems(problems, folder=skill.path)
         if any(p.severity == "error" and p.code != "description-missing" for p in problems):
