@@ -25,6 +25,9 @@ if sys.dont_write_bytecode and sys.pycache_prefix is None:
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     shutil.rmtree(sys.pycache_prefix + tempfile.gettempdir(), ignore_errors=True)  # that of earlier tests' own modules
 
+# Nothing that is made while tests are collected is garbage; to look for some would be a tenth of that time.
+gc.disable()
+
 # What runs in the background of a shell may ignore interrupts, and under nohup hang-ups, and hands that on to the processes
 # that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -50,6 +53,15 @@ def pytest_collection_finish():
     """Keep modules and thousands of tests out of later collections of garbage: each would take a quarter of a second."""
     gc.collect()
     gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Keep out, too, what the tests of a file left behind: the SDKs that they imported, what is cached of terminals and styles."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 # What only a few commands import, with large libraries: each fork would copy the tables of their pages.
