@@ -58,7 +58,7 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
-    """Keep out, too, what the tests of a file left behind: the SDKs that they imported, what is cached of terminals and styles."""
+    """Keep out, too, what the tests of a file leave: the SDKs that they imported, what is cached of terminals and styles."""
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()

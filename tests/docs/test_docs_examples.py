@@ -42,9 +42,10 @@ def left_out() -> list[Block]:
 class Page:
     """Runs the blocks of one page."""
 
-    def __init__(self, folder: Path, config: Path) -> None:
+    def __init__(self, folder: Path, config: Path, program: Path) -> None:
         self.folder = folder
         self.config = config
+        self.program = program
         self.module = types.ModuleType("skillkit_docs_page")
         self.printed: str | None = None
 
@@ -71,7 +72,8 @@ class Page:
             read_distribution(path, scan())
 
     def shell(self, block: Block) -> str:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        folders = dict.fromkeys([self.program.parent, Path(sys.executable).parent])
+        path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
         started = subprocess.Popen(
             ["bash", "-eu", "-o", "pipefail", "-c", block.text],
             cwd=self.folder, env={**os.environ, "PATH": path, "PYTHONFAULTHANDLER": "1"}, start_new_session=True,
@@ -149,8 +151,9 @@ class Page:
 
 
 @pytest.fixture
-def run(skillkit_home, monkeypatch):
-    page = Page(skillkit_home.cwd.resolve(), skillkit_home.config_dir / "config.yaml")
+def run(skillkit_home, skillkit_cli, monkeypatch):
+    program = Path(skillkit_cli.program[0])
+    page = Page(skillkit_home.cwd.resolve(), skillkit_home.config_dir / "config.yaml", program)
     before = set(sys.modules)
     monkeypatch.syspath_prepend(str(page.folder))
     monkeypatch.setitem(sys.modules, page.module.__name__, page.module)

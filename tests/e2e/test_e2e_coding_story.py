@@ -94,7 +94,7 @@ class Desk:
         told = []
 
         async def main():
-            argv = [*self.cli.argv, "rpc"]
+            argv = [*self.cli.program, "rpc"]
             # version 1 tells events whole, version 2 leaves out what its clients have been told before
             async with RpcClient(self.wire, argv=argv, cwd=self.cwd, on_event=told.append, version=1) as client:
                 return await client.prompt(REQUEST)

@@ -77,7 +77,7 @@ def test_an_mcp_client_runs_actions_of_skills_and_gets_skills_as_prompts(skillki
 
     from mcp import Client, StdioServerParameters
 
-    argv = [*skillkit_cli.argv, "mcp", "serve"]
+    argv = [*skillkit_cli.program, "mcp", "serve"]
     server = StdioServerParameters(command=argv[0], args=argv[1:], env=dict(os.environ), cwd=skillkit_home.cwd)
 
     async def main():

@@ -114,7 +114,7 @@ def test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers(
 
     async def main():
         def client(*more):
-            how = {"argv": [*skillkit_cli.argv, "rpc", *argv, *more], "cwd": skillkit_home.cwd, "env": env}
+            how = {"argv": [*skillkit_cli.program, "rpc", *argv, *more], "cwd": skillkit_home.cwd, "env": env}
             return RpcClient((), **how)
 
         async with asyncio.timeout(120):

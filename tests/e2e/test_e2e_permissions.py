@@ -203,7 +203,7 @@ def test_a_client_says_how_long_an_answer_holds(workspace, skillkit_cli, llm_ser
 
     async def main():
         env = {**os.environ, "OPENAI_API_KEY": "sk-x", "SKILLKIT_TOOLS__ALLOW": "bash"}
-        argv = [*skillkit_cli.argv, "rpc"]
+        argv = [*skillkit_cli.program, "rpc"]
         async with RpcClient(WIRE(llm_server), argv=argv, cwd=workspace, env=env, on_approve=approve) as client:
             await client.prompt("go on")
 

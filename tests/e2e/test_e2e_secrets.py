@@ -212,7 +212,7 @@ async def test_no_key_reaches_a_client_or_the_screen_of_a_conversation(vault, sk
     told = []
 
     llm_server.script(hostile({}), Reply(text=f"Done: {KEY} {TOKEN}", pieces=3))
-    async with RpcClient(target, argv=[*skillkit_cli.argv, "rpc"], cwd=vault.cwd, on_event=told.append) as client:
+    async with RpcClient(target, argv=[*skillkit_cli.program, "rpc"], cwd=vault.cwd, on_event=told.append) as client:
         answer = await client.prompt("look into the vault")
         messages = await client.messages()
     assert answer.content == "Done: *** ***" and {"message_update", "tool_execution_update"} <= {

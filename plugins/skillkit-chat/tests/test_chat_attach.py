@@ -16,7 +16,7 @@ PLUGIN = Path(__file__).parent / "support" / "guarded_plugin.py"
 def house(skillkit_cli, install_plugin):
     """``house(work)`` awaits ``work(client)`` with the client of a process that has a session open."""
     install_plugin("guarded", PLUGIN)
-    argv = [*skillkit_cli.argv, "-P", "guarded"]
+    argv = [*skillkit_cli.program, "-P", "guarded"]
     env = {**os.environ, "SKILLKIT_PLUGINS__DISABLED": "context", "NO_COLOR": "1"}
 
     def run(work):

@@ -256,7 +256,7 @@ def test_what_show_and_resume_propose_works_when_it_is_pasted(skillkit_cli, echo
         return line.removeprefix(label)
 
     def pasted(command, at):
-        shell = f'skillkit() {{ {shlex.join(skillkit_cli.argv)} "$@"; }}; {command}'
+        shell = f'skillkit() {{ {shlex.join(skillkit_cli.program)} "$@"; }}; {command}'
         return subprocess.run(["sh", "-c", shell], cwd=at, capture_output=True, text=True, timeout=60)
 
     words = "repeat the words 'good morning'"

@@ -24,7 +24,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 def server(skillkit_cli, install_plugin):
     """``server(work, *options, **how)`` gives what ``await work(client)`` does against a server with the guarded plugin."""
     install_plugin("guarded", PLUGIN)
-    argv = [*skillkit_cli.argv, "-P", "guarded", "rpc", "--provider", "obeys"]
+    argv = [*skillkit_cli.program, "-P", "guarded", "rpc", "--provider", "obeys"]
     # messages are counted here, also those that another plugin would add
     env = {**os.environ, "SKILLKIT_PLUGINS__DISABLED": "context"}
 

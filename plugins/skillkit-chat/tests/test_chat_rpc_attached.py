@@ -18,7 +18,7 @@ PLUGIN = Path(__file__).parent / "support" / "guarded_plugin.py"
 def client(skillkit_cli, install_plugin):
     """``client(*options, **how)`` is a client of a server with the guarded plugin, with a list of the messages."""
     install_plugin("guarded", PLUGIN)
-    argv = [*skillkit_cli.argv, "-P", "guarded", "rpc", "--provider", "obeys"]
+    argv = [*skillkit_cli.program, "-P", "guarded", "rpc", "--provider", "obeys"]
     env = {**os.environ, "SKILLKIT_PLUGINS__DISABLED": "context"}
 
     def make(*options, **how):

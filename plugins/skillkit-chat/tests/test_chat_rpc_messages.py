@@ -60,7 +60,7 @@ class Lines:
 def lines(skillkit_cli, install_plugin):
     """``lines(version)`` starts a server."""
     install_plugin("guarded", PLUGIN)
-    argv = [*skillkit_cli.argv, "-P", "guarded", "rpc", "--provider", "obeys"]
+    argv = [*skillkit_cli.program, "-P", "guarded", "rpc", "--provider", "obeys"]
     env = {**os.environ, "SKILLKIT_PLUGINS__DISABLED": "context"}
     made = []
 

@@ -177,7 +177,7 @@ def through_rpc(skillkit_cli, llm_server, argv, env, *more):
         return ApproveResult(decision="allow")
 
     async def main():
-        how = {"argv": [*skillkit_cli.argv, "rpc", *argv], "cwd": skillkit_cli.home.cwd, "env": env}
+        how = {"argv": [*skillkit_cli.program, "rpc", *argv], "cwd": skillkit_cli.home.cwd, "env": env}
         async with asyncio.timeout(60), RpcClient((), on_ask=ask, on_approve=approve, **how) as client:
             planned = await client.command("/plan paint the wall")
             assert planned.run.content == "The plan is complete."

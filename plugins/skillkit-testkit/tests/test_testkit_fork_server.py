@@ -170,3 +170,36 @@ def test_a_command_at_a_terminal_is_forked_and_leads_its_session(forked: Command
     with forked.terminal("-P", "look", "wait", env={"PYTHONPATH": str(site)}) as terminal:
         pass
     assert terminal.process.returncode == -signal.SIGKILL, "who leaves the block ends it"
+
+
+def test_a_program_becomes_the_command(forked: CommandLine, site: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(site)}
+    (program,) = forked.program
+    done = subprocess.run(
+        [program, "-P", "look", "look", "x"], env=env, cwd=tmp_path, input="words", capture_output=True, text=True
+    )
+    seen = json.loads(done.stdout)
+    assert (done.returncode, done.stderr, seen["input"], seen["cwd"]) == (0, "to stderr\n", "words", str(tmp_path))
+    assert seen["argv"][0] == forked.argv[0] and seen["words"] == ["x"] and seen["imported"]
+    own = subprocess.run(
+        [program, "-P", "look", "look"], env={**env, "TZ": "Asia/Tokyo"}, capture_output=True, text=True
+    )
+    assert not json.loads(own.stdout)["imported"], "a Python of its own, where only that will do"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_to_a_program_ends_the_command_and_the_program_ends_as_it(
+    forked: CommandLine, site: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    os.mkfifo(pipe := tmp_path / "held")
+    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); print('up', flush=True); time.sleep(600)"
+    (site / "skillkit_look.py").write_text(
+        PLUGIN.replace("threading.Event().wait()", f"held = open({str(pipe)!r}, 'w'); exec({code!r})")
+    )
+    argv, env = [*forked.program, "-P", "look", "wait"], {**os.environ, "PYTHONPATH": str(site)}
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True) as started:
+        with pipe.open() as held:
+            assert started.stdout is not None and started.stdout.readline() == "up\n"
+            started.send_signal(number)
+            assert started.wait(60) == -number
+            assert held.read() == "", "the command has ended"

@@ -179,7 +179,7 @@ def test_a_program_that_steers_an_agent_and_its_person_ask_with_a_slash_command(
     options = ["--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "loop"]
 
     async def talk():
-        client = RpcClient([*options, "--no-session"], argv=[*skillkit_cli.argv, "rpc"], cwd=skillkit_cli.home.cwd)
+        client = RpcClient([*options, "--no-session"], argv=[*skillkit_cli.program, "rpc"], cwd=skillkit_cli.home.cwd)
         async with asyncio.timeout(60), client:
             await client.prompt("one")
             await client.prompt("two")

@@ -55,7 +55,7 @@ def pass_as_an_ordinary_user(file: str, *tests: str) -> None:
 
 
 def _bytecode() -> Path:
-    """Return the folder of the environment where ``nobody`` keeps bytecode: compiling the SDKs is most of what such a run costs."""
+    """Return where ``nobody`` keeps bytecode in the environment: compiling the SDKs is most of what such a run costs."""
     folder = Path(sys.prefix) / "bytecode-of-nobody"
     folder.mkdir(exist_ok=True)
     os.chown(folder, NOBODY, NOBODY)

@@ -79,6 +79,15 @@ class CommandLine:
         script = Path(sys.executable).with_name("skillkit")
         return [str(script)] if script.exists() else [sys.executable, "-c", _ENTRY]
 
+    @property
+    def program(self) -> list[str]:
+        """What starts ``skillkit`` for those who start it themselves: a shell, a client.
+
+        A program that becomes a forked process, which costs a fifth; without what forks, :attr:`argv`. Its process id is that
+        of the program: signals are passed on, but a process that is looked for by its id is another one.
+        """
+        return [str(self.server.program)] if self.server is not None else self.argv
+
     def __call__(
         self,
         *args: str | Path,

@@ -1,13 +1,16 @@
 """A Python that has imported what many commands import, and forks a process for each command: a start costs milliseconds.
 
-``python -P -m skillkit_testkit.fork_server FD MODULE ...`` imports the modules, then reads jobs from the socket FD until the
-other side closes it. :class:`ForkServer` is that other side, in the process of the tests.
+``python -P -m skillkit_testkit.fork_server JOBS DOOR MODULE ...`` imports the modules, then reads jobs from the socket JOBS until
+the other side closes it. :class:`ForkServer` is that other side, in the process of the tests. What tests start by a name (a
+shell, a client) has only a program to name: :attr:`ForkServer.program`, which asks the server at the socket
+DOOR for a process, passes signals on to it, and ends as it does.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import faulthandler
 import fcntl
 import gc
 import importlib
@@ -19,15 +22,42 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 __all__ = ["ForkServer", "Forked"]
 
-# Variables that Python reads as it starts; a forked process can take over PYTHONPATH alone.
-_READ_AT_START = re.compile(r"PYTHON(?!PATH\Z|_KEYRING_BACKEND\Z)|LANG|LC_|TZ\Z")
+# Variables that Python reads as it starts, but those that a forked process can take over.
+_READ_AT_START = re.compile(r"PYTHON(?!(?:PATH|_KEYRING_BACKEND|FAULTHANDLER)\Z)|LANG|LC_|TZ\Z")
+
+# The program: a Python without its library's heavier half, as it runs once for each command.
+_PROGRAM = """#!{python} -IS
+import _socket, json, os, signal, sys
+given = [{script!r}, *sys.argv[1:]]
+job = json.dumps({{"argv": given, "env": dict(os.environ), "cwd": os.getcwd(), "terminal": False}}).encode()
+server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+server.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, 1 << 20)
+files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+try:
+    server.connect({door!r})
+    server.sendmsg([job], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+    pid = int(server.recv(64) or 0)
+except OSError:
+    pid = 0
+if not pid:  # only a Python of its own will do
+    os.execv(given[0], given)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+    signal.signal(number, lambda number, frame: server.send(b"%d" % number))
+status = int(server.recv(64) or -signal.SIGKILL)
+if status < 0:
+    if status != -signal.SIGKILL:
+        signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+os._exit(status & 0xFF)
+"""
 
 
 class Forked:
@@ -86,14 +116,26 @@ class ForkServer:
 
     Args:
         modules: what the processes have imported. A module that is not installed is left out.
+
+    Attributes:
+        program: an executable file, named ``skillkit``, that runs the command in a forked process.
     """
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._environ = _read_at_start(os.environ)
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            argv = [sys.executable, "-P", "-m", __name__, str(theirs.fileno()), *modules]
-            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        self._folder = tempfile.TemporaryDirectory(prefix="skillkit-fork-")
+        self.program = Path(self._folder.name, "skillkit")
+        door = str(self.program.with_name("door"))
+        script = str(Path(sys.executable).with_name("skillkit"))
+        self.program.write_text(_PROGRAM.format(python=sys.executable, script=script, door=door))
+        self.program.chmod(0o755)
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as programs:
+            programs.bind(door)
+            programs.listen(64)
+            files = theirs.fileno(), programs.fileno()
+            argv = [sys.executable, "-P", "-m", __name__, *map(str, files), *modules]
+            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, pass_fds=files)
 
     @staticmethod
     def supported() -> bool:
@@ -156,6 +198,7 @@ class ForkServer:
         """End the server."""
         self._socket.close()
         self._process.wait()
+        self._folder.cleanup()
 
 
 def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
@@ -163,38 +206,84 @@ def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if _READ_AT_START.match(name)}
 
 
-def _serve(jobs: socket.socket) -> dict[str, Any] | None:
+class _Running(NamedTuple):
+    """A process that was forked.
+
+    Attributes:
+        pid: its process id.
+        answers: the connection of who waits for it.
+        program: who waits is the program, which passes signals on; where the connection ends, so does the process.
+    """
+
+    pid: int
+    answers: socket.socket
+    program: bool
+
+
+def _serve(jobs: socket.socket, door: socket.socket) -> dict[str, Any] | None:
     """Fork for each job; return the job in the process that was forked for it, and None in the server at the end."""
-    running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process: its pid, and who waits for it
+    environ = _read_at_start(os.environ)
+    running: dict[int, _Running] = {}  # by descriptor of the process
     while True:
-        ready: set[int] = set(select.select([jobs.fileno(), *running], [], [])[0])
+        programs = {one.answers.fileno(): handle for handle, one in running.items() if one.program}
+        ready: set[int] = set(select.select([jobs.fileno(), door.fileno(), *running, *programs], [], [])[0])
+        for handle in (programs[number] for number in ready & programs.keys()):
+            running[handle] = _signalled(running[handle])
         for handle in ready & running.keys():
-            pid, answers = running.pop(handle)
             os.close(handle)
-            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            with answers, contextlib.suppress(OSError):  # nobody waits for it any more
-                answers.send(str(status).encode())
-        if jobs.fileno() not in ready:
+            _ended(running.pop(handle))
+        if jobs.fileno() in ready:
+            data, files, _, _ = socket.recv_fds(jobs, 1 << 20, 4)
+            if not data:
+                return None
+            answers = socket.socket(fileno=files.pop(0))
+        elif door.fileno() in ready:
+            answers, _ = door.accept()
+            data, files, _, _ = socket.recv_fds(answers, 1 << 20, 3)
+        else:
             continue
-        data, files, _, _ = socket.recv_fds(jobs, 1 << 20, 4)
-        if not data:
-            return None
+        job: dict[str, Any] = json.loads(data or "{}")
+        if not job or _read_at_start(job["env"]) != environ:  # the program is gone, or has to start a Python of its own
+            with answers, contextlib.suppress(OSError):
+                answers.send(b"0")
+            _close(files)
+            continue
         pid = os.fork()
         if not pid:
-            for number, file in enumerate(files[1:]):
+            for number, file in enumerate(files):
                 os.dup2(file, number)
-            for file in (*files, *running):
-                os.close(file)
-            for _, answers in running.values():
-                answers.close()
-            job: dict[str, Any] = json.loads(data)
+            _close([*files, *running])
+            for one in running.values():
+                one.answers.close()
+            answers.close()
             return job
-        for file in files[1:]:
-            os.close(file)
-        answers = socket.socket(fileno=files[0])
+        _close(files)
         with contextlib.suppress(OSError):
             answers.send(str(pid).encode())
-        running[os.pidfd_open(pid)] = pid, answers
+        running[os.pidfd_open(pid)] = _Running(pid, answers, jobs.fileno() not in ready)
+
+
+def _close(files: Iterable[int]) -> None:
+    """Close descriptors."""
+    for file in files:
+        os.close(file)
+
+
+def _signalled(process: _Running) -> _Running:
+    """Pass on the signal that the program got; if the program is gone, kill the process."""
+    with contextlib.suppress(OSError):
+        if number := process.answers.recv(64):
+            os.kill(process.pid, int(number))
+            return process
+    os.kill(process.pid, signal.SIGKILL)
+    return process._replace(program=False)
+
+
+def _ended(process: _Running) -> None:
+    """Tell the exit status."""
+    status = os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
+    with process.answers, contextlib.suppress(OSError):  # nobody waits for it any more
+        process.answers.send(str(status).encode())
 
 
 def _become(path: Sequence[str], *, argv: list[str], env: dict[str, str], cwd: str, terminal: bool) -> None:
@@ -209,6 +298,8 @@ def _become(path: Sequence[str], *, argv: list[str], env: dict[str, str], cwd: s
     sys.path[:] = [str(Path(argv[0]).parent), *_python_path(env), *path]
     importlib.invalidate_caches()
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if env.get("PYTHONFAULTHANDLER"):
+        faulthandler.enable()
 
 
 def _python_path(env: Mapping[str, str]) -> list[str]:
@@ -230,15 +321,15 @@ def main() -> None:
     status: list[int] = []
     atexit.register(_leave, status)  # the first that is registered is called last
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt of the tests closes the socket
-    descriptor, *modules = sys.argv[1:]
+    jobs_handle, door_handle, *modules = sys.argv[1:]
     given = _python_path(os.environ)
     path = [entry for entry in sys.path if entry not in given]
     for module in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     gc.freeze()  # a collection in a forked process would write to every page that it shares
-    with socket.socket(fileno=int(descriptor)) as jobs:
-        job = _serve(jobs)
+    with socket.socket(fileno=int(jobs_handle)) as jobs, socket.socket(fileno=int(door_handle)) as door:
+        job = _serve(jobs, door)
     if job is not None:
         _become(path, **job)
         from skillkit_core.cli import entry
