@@ -130,3 +130,34 @@ def test_no_request_is_answered_beside_the_point_and_most_are_answered(files, st
     assert not wrong
     assert len(answers) >= 150 / step
     assert len(answered) >= 0.7 * served
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "plain-requests.md"
+
+
+def _rows(heading):
+    section = PAGE.read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return [tuple(row) for row in rows[2:]]
+
+
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["every third", "all"])
+def test_the_page_of_plain_requests_is_true(files, step):
+    from skillkit_offline import choose
+
+    async def tools():
+        async with AgentRunner(
+            AgentConfig(provider="offline", model="offline", cwd=files), host=Host(cwd=files)
+        ) as agent:
+            return agent.tools
+
+    known = asyncio.run(tools())
+    for request, actions in _rows("What is understood")[::step]:
+        choice = choose(request, known, files)
+        called = [c.candidate.tool.annotations for c in choice.all if choice.verdict == "run"]
+        assert ", ".join(f"{a['skill']} {a['action']}" for a in called) == actions, request
+    declined = _rows("What is declined")[::step]
+    answers = asyncio.run(_all(files, [], [request for request, _ in declined]))
+    for request, word in declined:
+        text, ok = answers[request]
+        assert not ok and re.search(rf"[\"'].*\b{re.escape(word)}\b.*[\"']", text.splitlines()[0]), (request, text)

@@ -149,12 +149,67 @@ def test_the_command_quotes_what_a_shell_would_read(actions):
     assert "--file 'a b; rm -rf.png' --width WIDTH" in message.text
 
 
-def test_two_requests_in_one_are_refused(actions):
-    message = answer("describe people.csv and then count the words of essay.txt", actions)
+def test_two_requests_joined_by_and_are_two_calls_or_none(actions):
+    both = answer("describe people.csv and then count the words of essay.txt", actions)
+    shared = answer("how many rows does sales.csv have and what is the average of price?", actions)
+    none = answer("describe people.csv and what is the weather", actions)
 
-    assert message.stop_reason is StopReason.refusal
-    assert message.text.startswith("No skill fits this request, so nothing ran: not understood")
-    assert '"then"' in message.text.partition("\n")[0]
+    assert [c.name for c in both.tool_calls] == ["table-tools__describe", "word-count__count"]
+    assert [dict(c.args) for c in shared.tool_calls] == [
+        {"file": "sales.csv"},
+        {"file": "sales.csv", "column": "price"},
+    ]
+    assert none.stop_reason is StopReason.refusal
+    assert '"weather"' in none.text.partition("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'search server.log for "a and what is b"',
+        "rows of sales.csv where region is north and count > 5",
+        "merge a.pdf and b.pdf into 'this and show that.pdf'",
+    ],
+)
+def test_an_and_in_a_value_joins_no_requests(text, actions):
+    assert len(answer(text, actions).tool_calls) == 1
+
+
+def test_of_joined_requests_one_that_fails_fails_all(actions):
+    calls = tuple(ToolCall(f"call_{n}", "tree-view__tree", {}) for n in range(2))
+    messages = [
+        UserMessage(content="tree of src and show the tree of docs"),
+        AssistantMessage(content=calls, stop_reason=StopReason.tool_calls),
+        ToolResultMessage(tool_call_id="call_0", tool_name="tree-view__tree", content="src"),
+        ToolResultMessage(tool_call_id="call_1", tool_name="tree-view__tree", content="no docs here", is_error=True),
+    ]
+    message = asyncio.run(OfflineAdapter().complete(LLMRequest(MODEL, messages, actions)))
+
+    assert (message.text, message.stop_reason) == ("no docs here", StopReason.refusal)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("how many rows should sales.csv have", "should"),
+        ("how many rows did sales.csv have", "did"),
+        ("if sales.csv has rows describe it", "if"),
+        ("sales.csv has 5 rows", "has"),
+        ("there are 5 rows in sales.csv", "there"),
+        ("how many rwos does sales.csv have", "rwos"),
+        ("don't count the rows of sales.csv", "don't"),
+        ("wieviele rows hat sales.csv", "wieviele"),
+    ],
+)
+def test_a_word_that_changes_the_meaning_declines_and_is_named(text, word, actions):
+    first = answer(text, actions).text.partition("\n")[0]
+
+    assert f'"{word}"' in first
+
+
+@pytest.mark.parametrize("text", ["hello", "thank you", "please", "could you please", "?"])
+def test_a_request_of_courtesy_alone_declines_with_its_words(text, actions):
+    assert f'"{text.split()[0]}"' in answer(text, actions).text.partition("\n")[0]
 
 
 def test_a_tie_between_skills_is_refused(make_action):

@@ -13,14 +13,8 @@ if TYPE_CHECKING:
     from .filling import Filled as Filled, fill as fill
     from .ranking import Candidate as Candidate, rank as rank
 
-_HOME = {
-    "Candidate": "ranking",
-    "Choice": "choice",
-    "Filled": "filling",
-    "OfflineAdapter": "adapter",
-    "Verdict": "choice",
-}
-_HOME |= {"choose": "choice", "fill": "filling", "rank": "ranking"}
+_HOME = {"Candidate": "ranking", "Choice": "choice", "Filled": "filling", "OfflineAdapter": "adapter"}
+_HOME |= {"Verdict": "choice", "choose": "choice", "fill": "filling", "rank": "ranking"}
 __all__ = ["Candidate", "Choice", "Filled", "OfflineAdapter", "Verdict", "choose", "fill", "rank"]
 
 

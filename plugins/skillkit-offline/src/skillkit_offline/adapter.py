@@ -76,7 +76,7 @@ class OfflineAdapter(LLMAdapter):
         tools, required = _allowed(request)
         choice = self._chooser.choice(text, tools, required=required)
         if choice.verdict is Verdict.run and choice.candidate is not None and choice.filled is not None:
-            yield from _called(choice.candidate.tool, choice.filled.args)
+            yield from _called([(c.candidate.tool, c.filled.args) for c in choice.all if c.candidate and c.filled])
         else:
             yield from _said(refusal_of(choice, tools), StopReason.refusal)
 
@@ -96,12 +96,13 @@ def _allowed(request: LLMRequest) -> tuple[tuple[Tool, ...], bool]:
     return tuple(t for t in request.tools if t.name == choice), True
 
 
-def _called(tool: Tool, args: Mapping[str, Any]) -> Iterator[StreamEvent]:
-    call = f"call_{uuid.uuid4().hex[:24]}"
-    raw = json.dumps(thaw(args), ensure_ascii=False, allow_nan=False)
-    yield StreamEvent("tool_call_start", tool_name=tool.name, tool_call_id=call, index=0)
-    yield StreamEvent("tool_call_delta", raw, tool_name=tool.name, tool_call_id=call, index=0)
-    yield StreamEvent("tool_call_end", tool_name=tool.name, tool_call_id=call, index=0)
+def _called(calls: Sequence[tuple[Tool, Mapping[str, Any]]]) -> Iterator[StreamEvent]:
+    for index, (tool, args) in enumerate(calls):
+        call = f"call_{uuid.uuid4().hex[:24]}"
+        raw = json.dumps(thaw(args), ensure_ascii=False, allow_nan=False)
+        yield StreamEvent("tool_call_start", tool_name=tool.name, tool_call_id=call, index=index)
+        yield StreamEvent("tool_call_delta", raw, tool_name=tool.name, tool_call_id=call, index=index)
+        yield StreamEvent("tool_call_end", tool_name=tool.name, tool_call_id=call, index=index)
     yield StreamEvent("done", stop_reason=StopReason.tool_calls, usage=TokenUsage())
 
 

@@ -93,8 +93,12 @@ def _command(tool: Tool, args: Mapping[str, Any], missing: Sequence[str]) -> str
 
 
 def answer_of(results: Sequence[ToolResultMessage]) -> str:
-    """What the results say to a person, in order; structured data behind an answer is left to programs."""
-    return "\n\n".join(part for part in map(_answer, results) if part)
+    """What the results say to a person, in order; structured data behind an answer is left to programs.
+
+    Of joined requests all are answered or none: where one failed, only what failed is said.
+    """
+    said = [r for r in results if r.is_error] or results
+    return "\n\n".join(part for part in map(_answer, said) if part)
 
 
 def _answer(result: ToolResultMessage) -> str:

@@ -12,7 +12,7 @@ from skillkit_core.tools import Tool
 from .descriptors import arguments_of, prominence, skill_of, texts
 from .filling import Filled, content, fill
 from .ranking import Candidate, rank
-from .request import Kind, parse
+from .request import Kind, joined, parse
 
 if TYPE_CHECKING:
     from skillkit_core.skills import Skill
@@ -38,6 +38,7 @@ class Choice(NamedTuple):
         candidate, filled: the chosen or the nearest action and its arguments.
         candidates: what came near, best first.
         unused: the words of the request that were not understood.
+        further: the actions of the requests that the first is joined with.
     """
 
     verdict: Verdict
@@ -45,6 +46,12 @@ class Choice(NamedTuple):
     filled: Filled | None = None
     candidates: tuple[Candidate, ...] = ()
     unused: tuple[str, ...] = ()
+    further: tuple[Choice, ...] = ()
+
+    @property
+    def all(self) -> tuple[Choice, ...]:
+        """The choices of all joined requests."""
+        return (self, *self.further)
 
 
 class Chooser:
@@ -90,6 +97,17 @@ def choose(
     ``cwd`` is the workspace. ``required``: some action has to be called, words that it has no use for do not matter. ``cache``
     names the file of :func:`rank`.
     """
+    parts, asks = joined(request_text)
+    whole = None if asks else _one(request_text, tools, cwd, required, cache)
+    if whole is not None and (len(parts) == 1 or whole.verdict is Verdict.run):
+        return whole
+    choices = [_one(part, tools, cwd, required, cache) for part in parts]  # two requests are two actions or none
+    failed = next((c for c in choices if c.verdict is not Verdict.run), None)
+    return choices[0]._replace(further=tuple(choices[1:])) if failed is None else whole or failed
+
+
+def _one(request_text: str, tools: Sequence[Tool], cwd: Path | None, required: bool, cache: str) -> Choice:
+    """Return the choice for a single request."""
     ranked = rank(request_text, tools, cache)
     near = tuple(c for c in ranked[:8] if c.score >= ranked[0].score / 3)
     read = [(c, fill(request_text, c.tool, cwd)) for c in ranked[:_LOOKED_AT]]
@@ -97,7 +115,7 @@ def choose(
     meant.sort(key=lambda it: (*standing(*it), -it[0].score, it[0].tool.name))
     if not meant or (meant[0][1].unused and not required):
         nearest, nearly = min(meant or read, key=lambda it: len(it[1].unused), default=(None, None))
-        unused = (nearly.unused if nearly else ()) or content(request_text)
+        unused = (nearly.unused if nearly else ()) or content(request_text) or tuple(request_text.split())
         return Choice(Verdict.no_fit, nearest if meant else None, nearly, near, unused)
     best, filled = meant[0]
     equal = [c for c, f in meant if standing(c, f) == standing(best, filled)]

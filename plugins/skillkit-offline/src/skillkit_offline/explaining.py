@@ -39,7 +39,8 @@ class OfflineExplains:
         if chosen is not None:
             above = [one for c, one in zip(choice.candidates, near, strict=True) if c.score > chosen.score]
             why += [f"{one.name} has a higher score, but {one.why}" for one in above]
-        return Explanation("offline", label(chosen.tool) if chosen else None, tuple(why), near)
+        called = " and ".join(label(c.candidate.tool) for c in choice.all if chosen and c.candidate)
+        return Explanation("offline", called or None, tuple(why), near)
 
     def _reasons(self, choice: Choice) -> list[str]:
         said = [_VERDICTS[choice.verdict]]

@@ -16,7 +16,7 @@ __all__ = ["fill_files"]
 _FOLDER = word_set("folder directory dir repository repo project")
 _FILE = _FOLDER | {"file", "files", "document"}
 _BEFORE_PLACE = word_set("in of from under inside within at on for the is are do does has have")
-_BESIDE = word_set("in of from under inside within at on below")
+_BESIDE = word_set("using in of from under inside within at on below")
 _MOST_LOOKED_AT = 500
 _MOST_CHECKED = 20  # names of one list that are looked for under other spellings
 
@@ -77,13 +77,7 @@ def _named(work: Filling) -> Found:
 def _is_file(work: Filling, text: str) -> bool:
     """Whether a quotation is there, or looks like the name of a file: an ending of letters, or a path."""
     name, _, ending = text.rpartition(".")
-    like = (
-        bool(name)
-        and 1 <= len(ending) <= 8
-        and ending.isalnum()
-        and not ending.isdigit()
-        and not name.endswith((" ", "."))
-    )
+    like = bool(name) and len(ending) <= 8 and ending.isalnum() and not ending.isdigit() and name[-1] not in " ."
     return like or work.workspace.has(text) or ("/" in text[1:] and " " not in text and not text.startswith("/"))
 
 

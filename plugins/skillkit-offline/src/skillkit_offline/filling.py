@@ -14,7 +14,7 @@ from skillkit_core.tools import Tool
 from .descriptors import Argument, Phrase, Words, arguments_of, examples_of, words_of
 from .files import fill_files
 from .request import Kind, parse, tokens, visible
-from .words import normal, split_words, stem
+from .words import BARRED, normal, split_words, stem
 from .work import Filling, Span
 from .workspace import Workspace
 
@@ -236,7 +236,10 @@ def _stops(work: Filling, argument: Argument, place: int, first: int) -> bool:
         return True
     piece, word = pieces[place], _word(work, place)
     if piece.kind is not Kind.symbol:
-        return word == "then" or (word in _RESTRICTING and ("where",) not in argument.phrases)
+        joins = word in ("and", "or", "nor") and argument.type == "string" and not argument.name.endswith("s")
+        if joins and argument.name not in ("where", "filter", "condition"):
+            return True  # "whale or ship" is no value, unless it is quoted
+        return word == "then" or (word in _RESTRICTING | BARRED and ("where",) not in argument.phrases)
     if word == ",":
         return argument.type != "array" and not argument.name.endswith("s")
     return word in _ENDS and not work.request.text[piece.end : piece.end + 1].strip()
@@ -327,7 +330,7 @@ def _loose(work: Filling) -> None:
 def _rest(work: Filling) -> int:
     """Give what is left to the argument that takes it, and return how many pieces that were."""
     pieces, kinds = work.request.pieces, (Kind.file, Kind.glob, Kind.option)
-    left = work.left()
+    left = [i for i in work.left() if not work.barred(i)]
     argument = next((a for a in work.open() if a.fill == "rest"), None)
     if any(a.fill == "request" for a in work.arguments):
         named = {i for i in left if pieces[i].kind in kinds}

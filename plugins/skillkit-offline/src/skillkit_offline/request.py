@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from .words import normal, stem
 
-__all__ = ["LIMIT", "Kind", "Piece", "Request", "clean", "parse", "tokens", "visible"]
+__all__ = ["LIMIT", "Kind", "Piece", "Request", "clean", "joined", "parse", "tokens", "visible"]
 
 LIMIT = 20_000  # characters that are read; what is longer is passed on whole, but nothing behind this is looked at
 _LONGEST_NUMBER = 300
@@ -48,6 +48,7 @@ class Request(NamedTuple):
 
     text: str
     pieces: tuple[Piece, ...]
+    opening: int = 0  # characters of courtesy that it begins with
 
     @property
     def head(self) -> str:
@@ -106,6 +107,16 @@ _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?")
 _INSIDE = re.compile(
     r"(?P<number>(?<![\w.])[$€£]?[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?)|(?P<word>[^\W_]+(?:['’_-]?[^\W_]+)*)|(?P<symbol>[^\w\s]|_)"
 )
+_OPENING = re.compile(
+    r"""(?:(?:please|pls|kindly|hey|hi|hello|ok|okay|so|well|just|quickly|now|thanks|let['’]s
+    | (?:can|could|will|would|may|might)\ (?:you|i|we)(?:\ (?:just|please|quickly|kindly))?
+    | (?:i|we)(?:['’]d|['’]m|\ would|\ am)?\ (?:like|love|want|need|wonder|wondering|curious)
+    | (?:let|help|tell|show|give|get|find)\ (?:me|us) | do\ you\ know
+    | (?:to\ )?(?:know|see|check|find\ out)(?:\ (?:if|whether))?(?=\ (?:how|what|wh\w+|if|is|are|\S+\ (?:is|has|are)))
+    | to\ (?:know|see|get|have|find\ out)
+    )\b[\s,:.!]*)+""",
+    re.X | re.I,
+)
 _NEVER_IN_NAMES = frozenset("[]{}<>|=;\"'`$")  # unquoted in a request they are part of an expression
 _SITES = frozenset({"com", "org", "net", "io", "ai"})
 _COUNTED = (
@@ -122,7 +133,36 @@ def parse(text: str) -> Request:
     pieces: list[Piece] = []
     for found in _SCAN.finditer(text, 0, min(len(text), LIMIT)):
         pieces.extend(_pieces(found))
-    return Request(text, tuple(pieces))
+    opening = _OPENING.match(text)
+    return Request(text, tuple(pieces), opening.end() if opening else 0)
+
+
+_QUOTES = re.compile(r"\"[^\"\n]{1,500}\"|“[^”\n]{1,500}”|`[^`\n]{1,500}`|(?<!\w)'[^'\n]{1,500}'(?!\w)")
+_MOST_JOINED = 5
+_JOINT = re.compile(
+    r"""(?:[;.?!]\s+ | (?<!\s)[,;]?\s+(?:and|then)\s+) (?:(?:and|then|also|please)\s+)*
+    (?=(?P<question>what|which|who|how|when|why)\b | (?:show|list|find|count|give|tell|display|print|calculate|convert
+    |compute|check|outline|describe|summari[sz]e)\b(?!\s*[<>=!]|\s+is\b))""",
+    re.X | re.I,
+)
+
+
+def joined(text: str) -> tuple[list[str], bool]:
+    """Return the requests of which ``text`` is joined, and whether one is a question, which is no value of another.
+
+    They share the one file that is named: "how many rows does a.csv have and what is the mean of price".
+    """
+    text = clean(text)[:LIMIT]
+    joints = list(_JOINT.finditer(_QUOTES.sub(lambda quoted: "x" * len(quoted[0]), text)))
+    if len(joints) >= _MOST_JOINED:
+        return [text], False
+    starts, ends = [0, *(j.end() for j in joints)], [*(j.start() for j in joints), len(text)]
+    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    named = [[p.text for p in parse(part).pieces if p.kind is Kind.file] for part in parts]
+    if len(files := {name for names in named for name in names}) == 1:
+        shared = f" in {files.pop()}"
+        parts = [p if names else p.rstrip(" ?.!,") + shared for p, names in zip(parts, named, strict=True)]
+    return parts, any(j["question"] for j in joints)
 
 
 def tokens(request: Request) -> list[str]:

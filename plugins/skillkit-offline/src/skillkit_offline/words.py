@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["EMPTY", "FUNCTION", "normal", "split_words", "stem", "word_set"]
+__all__ = ["BARRED", "EMPTY", "FUNCTION", "normal", "split_words", "stem", "word_set"]
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -14,21 +14,30 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that restrict nothing: a request means the same with them and without. All others have to be used by an action.
+# The closed list of words without content: a request means the same with them and without. All others have to be used.
 EMPTY = word_set(
-    """a all am an and any are as at be been being can check could did display do does find for from get give got had has
-    have having hello hey hi i in into is just kindly let list may me might my need of ok okay on our out please
-    pls print s say see shall she should show so some tell thank thanks that the their there this to us want was
-    we were what what's which whose with within would yes you your"""
+    """a about all am an and any are as at be by contain contained containing contains currently determine display do does
+    exist exists fetch find for from get give has have having identify in inside into is its just kindly list listed me my of
+    on our overall please pls print provide retrieve return say see show stored tell thank thanks that the their there this
+    to us what what's which whose with within yes you your"""
+)
+
+# Words that change what a request means, whatever stands beside them: another time, another case, somebody, a statement.
+BARRED = word_set(
+    """be been being because could did didn't don't dont had i if may might never not ought shall should unless was we were when why will would"""
 )
 
 # Words that carry no subject: the request is not about them.
-FUNCTION = EMPTY | word_set(
-    """about above across again also anyone aren't back because before between both but by can't couldn't didn't doesn't
+FUNCTION = (
+    EMPTY
+    | BARRED
+    | word_set(
+        """about above across again also anyone aren't back because before between both but by can't couldn't didn't doesn't
     doing don't down each either else ever every few further he her here hers him his how if isn't it its like
     mine more most much myself now off oh once only onto or other ours over own per quite rather really such t
     than them then these they thing those through thus too under until up upon use used using very via wasn't when
     where whether while who whom why will without won't yet yours"""
+    )
 )
 
 # One spelling for what people write in several ways; both sides of a comparison go through it.

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 from .descriptors import Argument, Words
 from .request import Kind, Request
 from .values import IllTyped, typed
-from .words import EMPTY, normal
+from .words import BARRED, EMPTY, normal, word_set
 from .workspace import Workspace
 
 __all__ = ["Filling", "Span"]
 
 _EMPTY_SYMBOLS = frozenset(",.;:?!'\"()…`’“”‘")
-_ASKS = frozenset({"can", "could", "may", "shall", "want", "would", "like", "wish"})
+_ASKS = word_set(
+    "do does how that what what's where which who whose with"
+)  # before "has": without one it states something
 
 
 class Span(NamedTuple):
@@ -60,16 +62,19 @@ class Filling:
         """Whether the piece at ``place`` restricts nothing."""
         piece = self.request.pieces[place]
         if piece.kind is Kind.word:
-            if normal(piece.text) == "i":  # "how much do I have" asks about somebody, "can I see" does not
-                near = {
-                    normal(self.request.pieces[p].text)
-                    for p in (place - 1, place + 1)
-                    if 0 <= p < len(self.request.pieces)
-                }
-                return not near.isdisjoint(_ASKS)
+            word = normal(piece.text).replace("’", "'")
+            if piece.end <= self.request.opening:
+                return True
+            if word in ("has", "have") or (word == "there" and place == 0):  # what states something asks for nothing
+                return self.request.opening > 0 or any(normal(p.text) in _ASKS for p in self.request.pieces[:place])
             shouted = piece.text.isupper() and len(piece.text) > 1 and not self.request.head.isupper()  # IT, US
-            return not shouted and normal(piece.text).replace("’", "'") in EMPTY
+            return not shouted and word in EMPTY and word not in BARRED
         return piece.kind is Kind.symbol and piece.text in _EMPTY_SYMBOLS
+
+    def barred(self, place: int) -> bool:
+        """Whether the piece at ``place`` changes what the request means, so that no argument takes it with the rest."""
+        word = normal(self.request.pieces[place].text) if self.request.pieces[place].kind is Kind.word else ""
+        return word in BARRED or (word in ("has", "have", "there") and not self.empty(place))
 
     def put(self, argument: Argument, value: Any, places: set[int], said: set[int] | None = None) -> None:
         """Give an argument its value; a value of the wrong type is a problem. ``said``: places of the words that say which."""

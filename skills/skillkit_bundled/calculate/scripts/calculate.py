@@ -15,7 +15,7 @@ from operations import absolute, as_json, divide, multiply, subtract, written  #
 from units import conversion, convert  # noqa: E402
 
 POLITE = re.compile(
-    r"^(?:(?:please|hey|hi|can you|could you|would you|tell me|show me|give me|i need|what(?:'s|’s| is| are)"
+    r"^(?:(?:please|hey|hi|can you|could you|would you|tell me|show me|give me|i need|what(?:'s|’s| is| are)?"
     r"|how much (?:is|are)|calculate|compute|evaluate|work out|calc|solve|find|use|using"
     r"|the (?:result|value) of|the|to|me)\b[\s:,]*)+",
     re.I,
@@ -82,6 +82,9 @@ CHANGE = re.compile(
 )
 BY = re.compile(r"^(?P<way>increase|raise|decrease|reduce|lower)\s+(?P<a>.+?)\s+by\s+(?P<b>.+)$")
 ONTO = re.compile(r"^(?P<way>add|subtract|take)\s+(?P<b>.+?)\s+(?:to|from|off)\s+(?P<a>.+)$")
+OF = re.compile(
+    r"^(?:(?P<way>multiply|divide)\s+(?P<a>.+?)\s+by|(?P<of>product|quotient) of\s+(?P<c>.+?)\s+and)\s+(?P<b>.+)$"
+)
 BASES = {"hex": "#x", "hexadecimal": "#x", "binary": "#b", "octal": "#o"}
 IN_BASE = re.compile(rf"^(?:convert\s+)?(?P<value>.+?)\s+(?:in|to|into|as)\s+(?P<base>{'|'.join(BASES)})$")
 
@@ -120,6 +123,9 @@ def _arithmetic(asked: str) -> Result:
     if by:
         sign = "+" if by["way"] in ("increase", "raise", "add") else "-"
         text = f"({by['a']}) {sign} {by['b']}"
+    of = OF.match(text)
+    if of:
+        text = f"({of['a'] or of['c']}) {'*' if of['way'] == 'multiply' or of['of'] == 'product' else '/'} ({of['b']})"
     value = plain(evaluate(text))
     answer, exact = written(value)
     result: Result = {
