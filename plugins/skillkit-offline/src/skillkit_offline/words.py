@@ -24,7 +24,8 @@ EMPTY = word_set(
 
 # Words that change what a request means, whatever stands beside them: another time, another case, somebody, a statement.
 BARRED = word_set(
-    """be been being because could did didn't don't dont had i if may might never not ought shall should unless was we were when why will would"""
+    """be been being because could did didn't don't dont had i if may might never not ought shall should unless was we were
+    when why will would"""
 )
 
 # Words that carry no subject: the request is not about them.
