@@ -114,8 +114,7 @@ TOOLS = (
 @pytest.fixture(params=FRONTS)
 def front(request, skillkit_home, monkeypatch):
     """``front(turns, ...)`` opens the front end; its questions take keys at once."""
-    monkeypatch.setattr("skillkit_chat.conversation.screen.PAUSE", 0.0)
-    monkeypatch.setattr("skillkit_tui.app.PAUSE", 0.0)
+    monkeypatch.setattr("skillkit_frontend.answering.PAUSE", 0.0)
 
     def open_(turns, more=(), **how):
         return open_front(request.param, skillkit_home, turns, tools=[*TOOLS, *more], **how)

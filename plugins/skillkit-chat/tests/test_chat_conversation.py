@@ -218,11 +218,23 @@ def test_a_long_difference_is_cut_and_shown_whole_and_a_no_is_told_to_the_model(
         assert "line 100" not in chat.screen
         assert re.search(r"\n      \S* ?and on", chat.screen), "no row begins where those of the conversation begin"
         chat.send("s")
-        chat.expect("line 150", "[y]es  [n]o  [a]lways  [l]ater")
+        chat.expect("line 150", "[y]es  [n]o  [a]lways  [l]ater  [w]hy not")
         chat.send("n")
         chat.expect("denied", "as you like")
         assert chat.leave() == 0
-    assert "a person said no" in llm_server.last.tool_results[0].text
+    assert llm_server.last.tool_results[0].text == "Denied: a person said no"
+
+
+def test_a_denial_takes_a_reason(open_chat, llm_server):
+    llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": "x"})]), Reply(text="I do that"))
+    with open_chat("change") as chat:
+        chat.expect("Run change?", "[w]hy not")
+        chat.send("w\r")
+        chat.expect("Why not? The model reads it.")
+        chat.send("use the other file\r")
+        chat.expect("denied", "I do that")
+        assert chat.leave() == 0
+    assert llm_server.last.tool_results[0].text == "Denied: a person said no: use the other file"
 
 
 def test_a_preview_that_fails_leaves_the_arguments(open_chat, llm_server):
@@ -240,11 +252,13 @@ def test_what_a_person_was_typing_answers_no_question(open_chat, llm_server):
         chat.expect("thinking")
         gate.open()
         chat.expect("Change a? (talking)")
-        chat.send("yay")
-        chat.expect("Run change?")
-        assert not (open_chat.home.cwd / "a").exists(), "the y was part of a line"
-        chat.send("n")
-        chat.expect("denied", "fine", "yay")
+        chat.send("y")
+        chat.expect("Run change?", "› y", "no answer: Enter says it")
+        chat.send("et another way")
+        chat.expect("› yet another way")
+        assert not (open_chat.home.cwd / "a").exists(), "the y was part of a text"
+        chat.send(ESC)
+        chat.expect("denied", "fine", "› yet another way")
         chat.send(CTRL_C)
         chat.expect("in the history")
         chat.send(CTRL_C)

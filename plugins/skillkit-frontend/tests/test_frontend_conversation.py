@@ -131,7 +131,7 @@ def test_an_approval_is_answered(talk, answers, result):
             await conversation.idle()
             assert ("asked", "", result) in view.shown
             assert view.asked[0].lead == [("", "Change it? (mine)")]
-            assert list(view.asked[0].choices.values()) == ["yes", "no", "always"]
+            assert list(view.asked[0].choices.values()) == ["yes", "no", "always", "why not"]
 
     asyncio.run(story())
 

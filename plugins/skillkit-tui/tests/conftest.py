@@ -50,6 +50,11 @@ def contrast(one, other):
     return (bright + 0.05) / (dark + 0.05)
 
 
+def soon(seconds, call):
+    """A moment that has passed once nothing else is to be done."""
+    return asyncio.get_running_loop().call_soon(call)
+
+
 class Stage:
     """A UI that runs, and a pilot who presses keys."""
 
@@ -101,14 +106,16 @@ def stage(skillkit_home):
     """``stage(turns, plugins=(), size=(80, 24), ...)`` is an async context manager that gives a :class:`Stage`."""
 
     @contextlib.asynccontextmanager
-    async def open_(turns=(), plugins=(), size=(80, 24), session=None, kept=False, tools=(), theme="dark", model="any"):
+    async def open_(
+        turns=(), plugins=(), size=(80, 24), session=None, kept=False, tools=(), theme="dark", model="any", after=None
+    ):
         names = [("commands", skillkit_commands.plugin), ("tui", skillkit_tui.plugin), *plugins]
         host = Host(plugins=names, discover=False, cwd=skillkit_home.cwd)
         agent = AgentRunner(AgentConfig(model=model, tools=tools), host=host, session=session)
         script = ScriptedModel(turns)
         agent.set_adapter(script)
         await agent.open()
-        ui = TerminalUI(agent, kept=kept, theme=theme)
+        ui = TerminalUI(agent, kept=kept, theme=theme, after=after or soon)
         try:
             async with ui.run_test(size=size) as pilot:
                 yield Stage(ui, pilot, script)

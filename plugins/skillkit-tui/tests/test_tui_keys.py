@@ -52,7 +52,11 @@ class Contributes:
         async def plan(agent, arguments, ui):
             return "a plan is made"
 
+        async def fail(agent, arguments, ui):
+            raise UsageError("this can not be done")
+
         register(SlashCommand("plan", "Plan.", plan))
+        register(SlashCommand("edit-plan", "Edit.", fail))
 
 
 @pytest.mark.smoke
@@ -77,13 +81,16 @@ def test_space_leads_and_plugins_bring_keys_of_which_the_missing_say_so(stage, p
             await on.until("no plugin brings /network (pip")
             await on.press("space", "f")
             await on.until("skillkit_tui.nothing")
+            await on.press("space", "e")
+            await on.until("this can not be done")
+            assert on.ui.line.text == "", "nobody typed the command of a chord"
             await on.press("space", "y")
             await on.until("Space y does nothing")
             await on.press("space")
             await on.until(lambda: on.ui.mode == "NORMAL")  # a second later
             await on.press("space", "question_mark")
             await on.until("complete /commands and @files; history")
-            assert "Space e                  edit the plan (needs skillkit-planning)" in on.screen
+            assert "execute the plan (needs skillkit-planning)" in on.ui.record.main.blocks[-1].text
             await on.press("space", "c")
             await on.until(lambda: "counted" not in on.screen)
             assert plugin.done == (on.agent.session_id,)

@@ -98,7 +98,7 @@ def test_a_call_is_shown_as_what_it_would_do_and_the_answers_close_it(stage, pla
                 and "+after\\u202e" in on.screen
                 and "Change it? (guard)" in on.screen
             )
-            await on.press("z", "n")
+            await on.press("z", "y", "ctrl+c", "n")
             await on.until("✗ change a.txt — denied")
             await on.until("Run change?")
             await on.press("a")

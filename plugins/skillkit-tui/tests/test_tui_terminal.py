@@ -36,8 +36,11 @@ class Tmux:
         for key in keys:
             self._run("send-keys", key)
 
-    def type(self, text):
+    def write(self, text):
         self._run("send-keys", "-l", text)
+
+    def type(self, text):
+        self.write(text)
         self.keys("Enter")
 
     @property
@@ -100,6 +103,11 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     on.type("write it")
     on.expect("Write it? (asking)", "Run jot?", "[y]es", "by the model", "[ASK]")
     assert not (home.cwd / "made").exists()
+    on.write("try another way")
+    on.expect("› try another way", "no answer: Enter says it, Ctrl-C sets it aside, Esc is a no", "Run jot?")
+    assert not (home.cwd / "made").exists(), "its y is part of a text"
+    on.keys("C-c")
+    on.expect("Run jot?", gone=["try another way"])
     on.keys("y")
     on.expect("● jot by the model — 30 lines", "# Done", "*all*")
     assert (home.cwd / "made").read_text() == "by the model"

@@ -109,15 +109,15 @@ class ChatFront(Front):
 
     async def press(self, *words):
         for word in words:
-            await self.until(lambda: self.chat.screen.asking and self.chat.screen._armed, "a question")
-            asked = self.chat.screen._panel
+            await self.until(lambda: self.chat.screen.asking and self.chat.screen.asked.armed, "a question")
+            asked = self.chat.screen.asked.question
             self._keys.send_text(KEYS[word])
             await self.until(lambda asked=asked: asked.answer.done(), "an answer")
 
     async def answer(self, *texts):
         for text in texts:
-            await self.until(lambda: self.chat.screen.asking and self.chat.screen._armed, "a question")
-            asked = self.chat.screen._panel
+            await self.until(lambda: self.chat.screen.asking and self.chat.screen.asked.armed, "a question")
+            asked = self.chat.screen.asked.question
             self._keys.send_text("\x1b" if text is None else text + "\r" if len(text) > 1 else text)
             await self.until(lambda asked=asked: asked.answer.done(), "an answer")
 
@@ -214,8 +214,8 @@ class TuiFront(Front):
 
     async def answer(self, *texts):
         for text in texts:
-            await self.until(lambda: self.ui.box.question is not None, "a question")
-            asked = self.ui.box.question
+            await self.until(lambda: self.ui.asked is not None and self.ui.asked.armed, "a question")
+            asked = self.ui.asked.question
             keys = ["escape"] if text is None else [*text, "enter"] if len(text) > 1 else [text]
             await self.pilot.press(*keys)
             await self.until(lambda asked=asked: asked.answer.done(), "an answer")

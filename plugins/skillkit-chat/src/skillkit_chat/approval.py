@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from skillkit_core.contracts.approver import Question
 from skillkit_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from skillkit_frontend import KeyQuestion
+    from skillkit_frontend import Question as Asked
 
 __all__ = [
     "TerminalApprover", "approver_for", "call_lines", "confirm", "ends", "hidden_line",
@@ -163,26 +164,37 @@ def _wrapped(text: str, whole: bool) -> list[str]:
     return [f"{'    ' if place else '  '}{row}" for place, row in enumerate(rows)]
 
 
-async def _typed(question: KeyQuestion) -> str:
-    """Ask a question that a line answers: a key, or the word that the key stands for. All else is a no."""
+async def _typed(question: Asked) -> str:
+    """Ask a question that a line answers: a key, or the word that the key stands for. All else is a no, for this reason."""
+    from skillkit_frontend import KeyQuestion
+
+    if not isinstance(question, KeyQuestion):
+        return await _answer_to(f"{escaped(question.text)} ")
     shown = [f"[{key.upper() if word in ('no', 'back') else key}]{word[1:]}" for key, word in question.choices.items()]
-    answer = await _answer_to(f"{escaped(question.text)} {', '.join(shown)}: ")
-    return next((word for key, word in question.choices.items() if answer in (key, word, word.split()[0])), "no")
+    given = await _answer_to(f"{escaped(question.text)} {', '.join(shown)}: ")
+    answer = given.casefold()
+    return next(
+        (word for key, word in question.choices.items() if answer in (key, word, word.split()[0])), given or "no"
+    )
 
 
 async def confirm(question: str) -> bool:
     """Whether the person at the terminal says yes to ``question``."""
-    return await _answer_to(f"{question} [y/N] ") in ("y", "yes")
+    return (await _answer_to(f"{question} [y/N] ")).casefold() in ("y", "yes")
 
 
 async def _answer_to(question: str) -> str:
-    """Ask at the terminal and return the line that is typed from then on, in small letters."""
-    if sys.stdin.isatty():
-        from termios import TCIFLUSH, tcflush  # where there is no such module, nobody is asked at a terminal
+    """Ask at the terminal and return the line that is typed from then on. Several lines at once were pasted: ask again."""
+    while True:
+        if sys.stdin.isatty():
+            from termios import TCIFLUSH, tcflush  # where there is no such module, nobody is asked at a terminal
 
-        tcflush(sys.stdin.fileno(), TCIFLUSH)
-    echo(question, err=True, nl=False)
-    return (await _line_of_stdin()).strip().casefold()
+            tcflush(sys.stdin.fileno(), TCIFLUSH)
+        echo(question, err=True, nl=False)
+        line = await _line_of_stdin()
+        if not line or not select.select([sys.stdin], [], [], 0)[0]:
+            return line.strip()
+        echo("what is pasted answers nothing", err=True)
 
 
 async def _line_of_stdin() -> str:

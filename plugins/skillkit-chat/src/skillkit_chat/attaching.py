@@ -23,7 +23,7 @@ _HOW = {
     "text": "", "confirm": "[y/n]", "choice": "(a number)", "choices": "(numbers, with commas between)",
     "secret": "(a secret: answer it where the session is)",
 }  # fmt: skip
-_HELP = "Type to speak; y or n answers a question, /abort ends the run, /leave or the end of the input leaves."
+_HELP = "Type to speak; y or n answers a question, /deny REASON says why not, /abort ends the run, /leave or the end of the input leaves."
 
 
 @click.command()
@@ -110,9 +110,8 @@ async def _do(client: RpcClient, screen: Screen, text: str) -> None:
         return
     if text == "/abort":
         await client.abort("the person ended it")
-    elif question is not None and question["kind"] == "approval" and text.lower() in ("y", "yes", "n", "no"):
-        decision = "allow" if text.lower().startswith("y") else "deny"
-        answer = await client.answer(question["id"], decision=decision)
+    elif question is not None and question["kind"] == "approval" and (decision := _decision(text)) is not None:
+        answer = await client.answer(question["id"], **decision)
         if answer.outcome == "late":
             echo(style("Somebody was faster.", dim=True))
     elif question is not None and question["kind"] == "survey":
@@ -127,6 +126,14 @@ async def _do(client: RpcClient, screen: Screen, text: str) -> None:
             echo(answered.text)
     else:
         await client.say(text)
+
+
+def _decision(text: str) -> dict[str, str] | None:
+    """Return the answer to an approval that a line is: ``y``, ``n``, or ``/deny`` with a reason that the model reads."""
+    word, _, reason = text.partition(" ")
+    if text.lower() in ("y", "yes", "n", "no"):
+        return {"decision": "allow" if text.lower().startswith("y") else "deny"}
+    return {"decision": "deny", "reason": f"a person said no: {reason.strip()}"} if word == "/deny" else None
 
 
 def _option(options: Sequence[Mapping[str, Any]], word: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .answering import PAUSE, After, Answering, AnswerLine, after
     from .approvals import Defers, Remember, decide, preview_of, question_text
     from .blocks import About, Block, Kind, one_line, prose
     from .books import Books, short
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from .person import Person
     from .pieces import EventLines, Pieces
     from .questions import (
-        PAUSE,
         Fragments,
         KeyQuestion,
         ListQuestion,
@@ -55,6 +55,9 @@ __all__ = [
     "TYPED",
     "WIDEST",
     "About",
+    "After",
+    "AnswerLine",
+    "Answering",
     "Approvals",
     "Block",
     "Books",
@@ -75,6 +78,7 @@ __all__ = [
     "Remember",
     "TextQuestion",
     "View",
+    "after",
     "as_before",
     "as_mention",
     "call_head",
@@ -112,6 +116,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "answering": "PAUSE After AnswerLine Answering after",
     "approvals": "Defers Remember decide preview_of question_text",
     "blocks": "About Block Kind one_line prose",
     "books": "Books short",
@@ -126,7 +131,7 @@ _ROOMS = {
     "options": "Approvals Choices choosing config_for configure going_on prepare",
     "person": "Person",
     "pieces": "EventLines Pieces",
-    "questions": "PAUSE Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
+    "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
     "recorder": "Log Recorder call_head replay",
     "view": "View",
 }

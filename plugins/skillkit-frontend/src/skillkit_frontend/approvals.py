@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner
     from skillkit_core.contracts.approver import Question
 
-    from .questions import Fragments, KeyQuestion
+    from .questions import Fragments
+    from .questions import Question as Asked
 
 __all__ = ["Defers", "Remember", "decide", "preview_of", "question_text"]
 
@@ -26,23 +27,23 @@ def question_text(question: Question) -> str:
 
 
 async def decide(
-    put: Callable[[KeyQuestion], Awaitable[Any]],
+    put: Callable[[Asked], Awaitable[Any]],
     ask: str,
     questions: Sequence[Question],
     *,
     later: bool,
     show: Callable[[], bool],
 ) -> ApprovalDecision:
-    """Ask a person about a call until the answer is clear.
+    """Ask a person about a call until the answer is clear. Who declines the question says no.
 
     Args:
-        put: puts a question, and returns its answer.
+        put: puts a question, and returns its answer; a text that is none of the answers is a no, with this reason.
         ask: the question: ``Run bash?``
         questions: what guards ask; where they keep answers, an answer may hold for later calls, too.
         later: the decision can be put off.
         show: shows the call, the second time all of it; returns whether something is hidden.
     """
-    from .questions import KeyQuestion  # where a person is asked: nowhere else is it needed
+    from .questions import KeyQuestion, TextQuestion  # where a person is asked: nowhere else are they needed
 
     lead: Fragments = [("", question_text(question)) for question in questions]
     hidden = show()
@@ -51,9 +52,13 @@ async def decide(
         choices |= {"a": "always"} if questions and all(question.key is not None for question in questions) else {}
         choices |= {"s": "show all"} if hidden else {}
         choices |= {"l": "later"} if later else {}
-        answer = await put(KeyQuestion(ask, choices, lead, declinable=False))
+        answer = await put(KeyQuestion(ask, {**choices, "w": "why not"}, lead, denies=True))
         if answer == "show all":
             hidden = show()
+        elif answer == "why not":
+            reason = await put(TextQuestion("Why not? The model reads it."))
+            if reason is not None:
+                return _denial(reason)
         elif answer != "always":
             break
         elif (remember := await _how_long(put, questions)) is not None:
@@ -62,10 +67,15 @@ async def decide(
         return ApprovalDecision("allow", "a person agreed")
     if answer == "later":
         return ApprovalDecision("defer", "a person decides later")
-    return ApprovalDecision("deny", "a person said no")
+    return _denial("" if answer in (None, "no") else str(answer))
 
 
-async def _how_long(put: Callable[[KeyQuestion], Awaitable[Any]], questions: Sequence[Question]) -> Remember | None:
+def _denial(reason: str) -> ApprovalDecision:
+    """Return a person's no, as the model reads it."""
+    return ApprovalDecision("deny", f"a person said no: {reason}" if reason.strip() else "a person said no")
+
+
+async def _how_long(put: Callable[[Asked], Awaitable[Any]], questions: Sequence[Question]) -> Remember | None:
     """Return how long an answer is to hold; ``None``: the person would rather not say."""
     from .questions import KeyQuestion
 

@@ -130,8 +130,11 @@ class Conversation:
         """Take a text that a person entered; :meth:`enter` beside what goes on, with errors shown."""
         self.spawn(self._enter(text))
 
-    async def enter(self, text: str) -> None:
+    async def enter(self, text: str, *, typed: bool = True) -> None:
         """Do what a text means: a command, or words for the model, which are said now, or into the run that goes on.
+
+        Args:
+            typed: a person typed the text, and gets it back into the line where it cannot be done.
 
         Raises:
             SkillKitError: the text cannot be done.
@@ -142,9 +145,9 @@ class Conversation:
         if invocation is None:
             await self._say(text)
         elif not self.busy:
-            self._begin(self._run_command(text, invocation))
+            self._begin(self._run_command(text, invocation, typed))
         elif invocation.command.while_running:
-            await self._run_command(text, invocation)
+            await self._run_command(text, invocation, typed)
         else:
             raise UsageError(f"/{invocation.command.name} has to wait for the end of the run", hint="interrupt it")
 
@@ -184,8 +187,13 @@ class Conversation:
         return True
 
     def stop(self) -> None:
-        """Do what Ctrl-C means: interrupt what goes on; the second time, or where nothing goes on, leave."""
-        if self.interrupt():
+        """Do what Ctrl-C means: interrupt what goes on; the second time, or where nothing goes on, leave.
+
+        At a question that keys answer, a text in the line makes way first.
+        """
+        if isinstance(self.person.question, KeyQuestion) and self._view.keep_line():
+            self._view.hint("the line is in the history (Up); Ctrl-C again interrupts")
+        elif self.interrupt():
             self._view.hint("interrupting; again leaves")
         elif self.busy or self._leaving:
             self._view.leave()
@@ -215,7 +223,7 @@ class Conversation:
             self._wrong(error)
             self._view.put_back([text])
 
-    async def _run_command(self, text: str, invocation: Invocation) -> None:
+    async def _run_command(self, text: str, invocation: Invocation, typed: bool) -> None:
         self.record.say(text)
         await self.agent.open()
         self._moved, shown = False, len(self.record.main.blocks)
@@ -226,7 +234,7 @@ class Conversation:
             return
         except SkillKitError as error:
             self._wrong(error)
-            self._view.put_back([text])
+            self._view.put_back([text] if typed else [])
             return
         if self._moved:
             told = [block for block in self.record.main.blocks[shown:] if block.kind == "note"]
@@ -236,7 +244,7 @@ class Conversation:
         if isinstance(answer, str) and answer:
             self.record.note(answer)
         if isinstance(answer, Prompt):
-            await self._ask(answer.text, typed=text)
+            await self._ask(answer.text, said=text, back=[text] if typed else [])
         elif isinstance(answer, Edit):
             await self._edit(answer)
 
@@ -292,22 +300,28 @@ class Conversation:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.record.note(f"{type(error).__name__}: {' '.join(str(error).split())}", error=True)
 
-    async def _ask(self, text: str, *, typed: str = "") -> None:
-        """Let the model answer a text, or the one that a person's command stands for."""
+    async def _ask(self, text: str, *, said: str = "", back: Sequence[str] | None = None) -> None:
+        """Let the model answer a text.
+
+        Args:
+            said: the command that stands for the text, and was shown already.
+            back: what comes back into the line where the text is not said; default: the text.
+        """
+        back = [text] if back is None else back
         images = images_in(text, self.agent.cwd)
         if not await self._may_deny_what_waits():
-            self._view.put_back([typed or text])
+            self._view.put_back(back)
             return
-        if not typed:
+        if not said:
             self.record.say(text)
         session = await self.agent.open()  # before something is said nothing is kept
         await keep_folders(session, self._skills_dirs)
         if not self.books.title:
-            self.books.title = shorten(self.agent.host.redact(typed or text), TITLE)
+            self.books.title = shorten(self.agent.host.redact(said or text), TITLE)
             if self._kept:
                 await session.append("session_info", {"title": self.books.title})
         if not await self._run(lambda: self.agent.chat(text, images=images)):
-            self._view.put_back([typed or text])
+            self._view.put_back(back)
 
     async def _decide(self) -> None:
         """Ask about the calls that wait, and go on with them."""

@@ -40,6 +40,9 @@ class Person(Approver, UserInterface):
         record: where blocks go.
         ask: puts one question, and returns its answer; ``None``: the person declined it.
         later: the session is kept, so that a decision can be put off.
+
+    Attributes:
+        question: the question that stands now.
     """
 
     def __init__(
@@ -47,11 +50,16 @@ class Person(Approver, UserInterface):
     ) -> None:
         self._agent, self._record, self._ask, self._later = agent, record, ask, later
         self._turn = asyncio.Lock()
+        self.question: Question | None = None
 
     async def put(self, question: Question) -> Any:
         """Put a question, after those that are put already."""
         async with self._turn:
-            return await self._ask(question)
+            self.question = question
+            try:
+                return await self._ask(question)
+            finally:
+                self.question = None
 
     # --- approvals --------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from skillkit_core import SurveyOption, SurveyQuestion
 from skillkit_core.cli.output import escaped, shorten
 
 __all__ = [
-    "PAUSE",
     "Fragments",
     "KeyQuestion",
     "ListQuestion",
@@ -25,8 +24,6 @@ __all__ = [
 Look: TypeAlias = Literal["", "question", "key", "chosen", "hint", "warning"]
 Fragments: TypeAlias = list[tuple[Look, str]]
 """Parts of what is shown, each with how it looks; a part that begins a row begins with a newline."""
-PAUSE = 0.5
-"""Seconds without a key before a question takes one: what a person was typing answers nothing."""
 _SHOWN = 10  # options of a list at a time
 
 
@@ -36,11 +33,8 @@ class Question(ABC):
     Attributes:
         text: the question.
         lead: what stands above it; a front end that shows it elsewhere takes it away.
-        declinable: Esc declines it.
         answer: what a person answered; ``None``: nothing, on purpose.
     """
-
-    declinable = True
 
     def __init__(self, text: str, lead: Fragments | None = None) -> None:
         self.text, self.lead = text, lead or []
@@ -62,6 +56,9 @@ class Question(ABC):
         """
         return False
 
+    def still(self) -> None:
+        """Note that no key came for a moment."""
+
     def _asked(self) -> Fragments:
         above: Fragments = [(look, f"{_plain(text)}\n") for look, text in self.lead]
         return [*above, ("question", _plain(self.text))]
@@ -72,20 +69,20 @@ def _plain(text: str) -> str:
 
 
 class KeyQuestion(Question):
-    """A question that one key answers.
+    """A question that one key answers; :class:`~skillkit_frontend.Answering` says which keys are part of a text.
 
     Args:
         text: the question.
         choices: what each key means, ``{"y": "yes"}``; the value is the answer.
         lead: what stands above the question.
-        declinable: Esc declines it.
+        denies: to decline it is a no to what is asked about.
     """
 
     def __init__(
-        self, text: str, choices: Mapping[str, str], lead: Fragments | None = None, *, declinable: bool = True
+        self, text: str, choices: Mapping[str, str], lead: Fragments | None = None, *, denies: bool = False
     ) -> None:
         super().__init__(text, lead)
-        self.choices, self.declinable = choices, declinable
+        self.choices, self.denies = choices, denies
 
     def lines(self, width: int) -> Fragments:
         """Return the choices behind the question where they fit, else below it."""
@@ -128,7 +125,7 @@ class ListQuestion(Question):
         super().__init__(text, lead)
         self._options, self._several = options, several
         self._chosen = set(chosen) if several else set()
-        self._typed = ""
+        self._typed, self._counted = "", False
         self._place = next((i for i, o in enumerate(options) if o.value in chosen), 0)
 
     @property
@@ -160,7 +157,7 @@ class ListQuestion(Question):
 
     def press(self, key: str, typed: str) -> bool:
         """Move, choose, narrow the list, or answer."""
-        found = self._found
+        found, self._counted = self._found, False
         if key == "enter":
             if self._several:
                 self.say(tuple(o.value for o in self._options if o.value in self._chosen))
@@ -175,12 +172,19 @@ class ListQuestion(Question):
         elif typed.isdigit() and not self._typed and len(self._options) <= 9:
             if 0 < int(typed) <= len(found):
                 self._place = int(typed) - 1
-                self.press("space" if self._several else "enter", "")
+                self._counted = not self._several
+                if self._several:
+                    self.press("space", "")
         elif typed and typed.isprintable():
             self._typed, self._place = self._typed + typed, 0
         else:
             return False
         return True
+
+    def still(self) -> None:
+        """Choose the option that a digit named, now that nothing followed it."""
+        if self._counted:
+            self.press("enter", "")
 
 
 class TextQuestion(Question):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
-from skillkit_frontend import PAUSE, Block, Choices, Conversation, Log, Question, propose
+from skillkit_frontend import After, Answering, Block, Choices, Conversation, KeyQuestion, Log, Question, after, propose
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -58,7 +58,7 @@ class TerminalUI(App[int]):
         talk: the conversation.
         record: what happened, as blocks.
         status: the status line.
-        last_key: when a key was pressed last, on the monotonic clock.
+        asked: the question that stands there.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -81,7 +81,13 @@ class TerminalUI(App[int]):
     ]
 
     def __init__(
-        self, agent: AgentRunner, *, kept: bool, options: Choices | None = None, theme: str = "terminal"
+        self,
+        agent: AgentRunner,
+        *,
+        kept: bool,
+        options: Choices | None = None,
+        theme: str = "terminal",
+        after: After = after,
     ) -> None:
         super().__init__()
         self.agent, self._options = agent, options or Choices()
@@ -104,7 +110,8 @@ class TerminalUI(App[int]):
         self._rule, self._bar = Static(id="rule"), Static(id="status")
         section = agent.host.config.section("tui")
         self.leading = Leading(self, getattr(section, "leader_timeout", TIMEOUT))
-        self.last_key = 0.0
+        self._after = after  # tests say themselves when a moment has passed
+        self.asked: Answering | None = None
         self._hint = ""
         self._hint_until = 0.0
         self._shown: Log | None = self.record.main  # None: a kept session
@@ -207,7 +214,7 @@ class TerminalUI(App[int]):
                 self.agents.draw(self.record.logs.values())
 
     def _draw_status(self) -> None:
-        hint = self._hint
+        hint = self.asked.aside if self.asked is not None and self.asked.shown else self._hint
         if not hint and self.talk.busy and not self.box.display:
             hint = f"{'◐◓◑◒'[int(time.monotonic() * 4) % 4]} {escaped(self.record.main.doing or 'working')}"
         if not hint and not self.transcript.at_end and self.record.main.state == "running":
@@ -259,23 +266,29 @@ class TerminalUI(App[int]):
 
     async def ask(self, question: Question) -> Any:
         """Put a question once nobody types."""
-        while (wait := self.last_key + PAUSE - time.monotonic()) > 0:  # noqa: ASYNC110 - keys set it
-            await asyncio.sleep(wait)
+        back = self.focused
+        asked = self.asked = Answering(question, self.line, self._put, self._after)
         try:
-            self._put(question)
             return await question.answer
         finally:
-            self._put(None)
+            asked.end()
+            self.asked = None
+            if self.is_running and self.box.is_attached:
+                self.line.disabled = False
+                self.box.put(None)
+                self.screen.set_focus(back if back is self.transcript else self.line)
 
-    def _put(self, question: Question | None) -> None:
-        """Show a question, ``None`` for none."""
-        self.leading.cancel()
-        if not self.is_running or not self.box.is_attached:
+    def _put(self) -> None:
+        """Show the question, which takes the keys if more than one of them answers it."""
+        question = self.asked.question if self.asked is not None else None
+        if question is None or question is self.box.question or not self.is_running or not self.box.is_attached:
             return
-        self.line.disabled = question is not None
-        self.box.put(question)
-        if question is None:
+        self.leading.cancel()
+        if isinstance(question, KeyQuestion):
             self.screen.set_focus(self.line)
+        else:
+            self.line.disabled = True
+        self.box.put(question)
 
     # --- what a person does -----------------------------------------------------------------------------------
 
@@ -286,7 +299,7 @@ class TerminalUI(App[int]):
 
     async def command(self, line: str) -> None:
         """Run a line that a person could have typed."""
-        await self.talk.enter(line)
+        await self.talk.enter(line, typed=False)
 
     async def edit(self, path: Path) -> None:
         """Open a file in the editor of the environment, and return when it has ended. Agents go on meanwhile.
@@ -345,8 +358,6 @@ class TerminalUI(App[int]):
         if self.leading.waiting:
             self.leading.press(key, character)
             return
-        if self.box.display and self.box.press(key, character):
-            return
         replaying = self._shown is not self.record.main
         if self.scroll_by(key):
             return
@@ -402,26 +413,52 @@ class TerminalUI(App[int]):
         """Let the widget that has the focus finish with what is typed before the next key is taken: keys may come fast."""
         typed = isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded
         if typed and (widget := self.focused) is not None:
-            self.last_key = time.monotonic()
+            if self.asked is not None:
+                self.asked.pressed()
+                widget = self._line_for(event, self.asked) or widget
             if not (isinstance(event, events.Key) and await self._takes(event, widget)):
                 event._set_forwarded()
                 event.bubble = False  # type: ignore[misc]
                 await widget._dispatch_message(event)
                 if isinstance(event, events.Key) and not event._stop_propagation:
                     await self._check_bindings(event.key)
+            if self.asked is not None:
+                if isinstance(event, events.Key) and event.character and widget is self.line:
+                    self.asked.typed(event.character)
         else:
             await super().on_event(event)
+
+    def _line_for(self, event: events.Event, asked: Answering) -> Line | None:
+        """Return the line where letters are its own, whatever has the focus: at a question that a key answers."""
+        if not asked.shown or not isinstance(asked.question, KeyQuestion):
+            return None
+        if isinstance(event, events.Key) and not event.is_printable:
+            return None
+        self.screen.set_focus(self.line)
+        return self.line
 
     async def _takes(self, key: events.Key, widget: Widget) -> bool:
         """Do what a key means wherever it is pressed; return whether it means something there."""
         if key.key != "ctrl+c":
             self.talk.typed()
-        if key.key == "escape" and widget.parent is self.box:  # the line of an answer
-            return self.box.press(key.key, None)
+        if self.asked is not None and self._takes_at_question(key, widget, self.asked):
+            return True
         if key.key == "ctrl+d" and widget is self.line and not self.line.text:
             self.leave()
             return True
         return await self._check_bindings(key.key, priority=True)
+
+    def _takes_at_question(self, key: events.Key, widget: Widget, asked: Answering) -> bool:
+        """Take Esc, Enter and Ctrl-D at a question; return whether they mean something there."""
+        if key.key == "escape" and not (widget is self.line and self.completions.rows):
+            asked.question.say(None)
+        elif key.key == "enter" and widget is self.line and asked.answers:
+            asked.entered()
+        elif key.key == "ctrl+d" and widget is self.line and not self.line.text:
+            self.talk.stop()
+        else:
+            return False
+        return True
 
     def _help(self) -> None:
         shown = self.record.put(Block("note", help_text(self.leading.bound(), self.talk.commands.all())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from rich.text import Text
-from skillkit_frontend import Look, Question, TextQuestion
+from skillkit_frontend import KeyQuestion, Look, Question, TextQuestion
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -46,15 +46,13 @@ class Box(Vertical, can_focus=True):
         self.question = question
         self.display = question is not None
         line = self.query_one("#answer", Input)
-        typed = isinstance(question, TextQuestion)
-        line.display = typed
+        line.display = isinstance(question, TextQuestion)
+        line.password, line.value = False, ""
         if isinstance(question, TextQuestion):
             line.password, line.value = question.secret, question.default
             line.cursor_position = len(question.default)
-            self.screen.set_focus(line)  # at once: the next key is for the question
-        elif question is not None:
-            line.value = ""
-            self.screen.set_focus(self)
+        if question is not None and not isinstance(question, KeyQuestion):
+            self.screen.set_focus(line if line.display else self)  # at once: the next key is for the question
         self.draw()
 
     def draw(self) -> None:
@@ -74,23 +72,13 @@ class Box(Vertical, can_focus=True):
             self.question.say(event.value)
 
     def on_key(self, event: events.Key) -> None:
-        """Take a key."""
-        if self.press(event.key, event.character):
-            event.stop()
-            event.prevent_default()
-
-    def press(self, key: str, character: str | None) -> bool:
-        """Take a key; return whether it is the question's."""
+        """Take a key, unless it is one of the line of an answer."""
         question = self.question
-        if question is None:
-            return False
-        if key == "escape":
-            if question.declinable:
-                question.say(None)
-            return True
-        if isinstance(question, TextQuestion):
-            return False  # the line's
-        if question.press(key, character or ""):
+        if question is None or isinstance(question, TextQuestion):
+            return
+        if question.press(event.key, event.character or ""):
             self.draw()
-            return True
-        return self._other(key)
+        elif not self._other(event.key):
+            return
+        event.stop()
+        event.prevent_default()

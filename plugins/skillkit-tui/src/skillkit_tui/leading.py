@@ -95,7 +95,7 @@ class Leading(Static):
     async def _play(self, chord: Chord) -> None:
         try:
             if isinstance(chord.handler, str) and chord.handler.startswith("/"):
-                await self._front.talk.enter(chord.handler)
+                await self._front.talk.enter(chord.handler, typed=False)
                 return
             answer = await load_object(chord.handler)(self._front)
         except Exception as error:  # noqa: BLE001 - a plugin's chord

@@ -103,6 +103,17 @@ class Line(TextArea):
             self._history.append(text)
         self._at = None
 
+    def typed_text(self) -> str:
+        """Return what is typed."""
+        return self.text
+
+    def type(self, text: str) -> None:
+        """Insert a text where the cursor is; ``""``: empty the line."""
+        if text:
+            self.insert(text)
+        else:
+            self.put("")
+
     def put_back(self, texts: Iterable[str]) -> None:
         """Put texts before what is typed now."""
         parts = [text for text in texts if text.strip()]

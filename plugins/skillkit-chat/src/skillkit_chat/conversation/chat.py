@@ -15,7 +15,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from skillkit_frontend import Block, Choices, Conversation, Log, Look, Question, opened, run_editor
+from skillkit_frontend import After, Block, Choices, Conversation, Log, Look, Question, after, opened, run_editor
 
 from skillkit_core.cli.output import printable, shorten
 
@@ -41,6 +41,7 @@ KEYS = (
     ("Tab", "complete /commands, their arguments, and files after @; images that are named so are sent"),
     ("Up, Down, Ctrl-R", "what was typed before; look for it"),
     ("Esc, Ctrl-C", "interrupt; what waited comes back into the line"),
+    ("at a question", "its key alone, or with Enter; a text answers nothing; Esc says no"),
     ("Ctrl-C twice, Ctrl-D", "leave"),
     ("Ctrl-L, Ctrl-Z", "clear the screen; suspend"),
 )
@@ -66,19 +67,22 @@ class Chat:
         kept: the session outlives the process.
         options: what the command line says.
         output: the terminal; default: that of the program.
+        after: calls something later; tests say themselves when a moment has passed.
 
     Attributes:
         talk: the conversation.
         screen: the terminal.
     """
 
-    def __init__(self, agent: AgentRunner, kept: bool, options: Choices, output: Output | None = None) -> None:
+    def __init__(
+        self, agent: AgentRunner, kept: bool, options: Choices, output: Output | None = None, after: After = after
+    ) -> None:
         approvals = options.approvals or "ask"
         self.talk = Conversation(agent, self, kept=kept, skills_dirs=options.skills_dirs, approvals=approvals)
         history = history_in(agent.host.data_dir) if kept else None
         self._line = InputLine(ChatCompleter(self.talk.commands, OWN, agent.cwd), history, agent.cwd, self.talk.entered)
         self._line.buffer.on_text_changed += lambda buffer: self.talk.typed()
-        self.screen = Screen(self._line, self._live, self._status, self._keys(), output)
+        self.screen = Screen(self._line, self._live, self._status, self._keys(), output, after)
         self._progress = Progress(self.screen)
         self._progress.record = self.talk.record
 
@@ -188,7 +192,9 @@ class Chat:
 
         @keys.add("escape")
         def _escape(event: KeyPressEvent) -> None:
-            if not self.screen.decline() and self.talk.busy:
+            if self._line.buffer.complete_state is not None:
+                self._line.buffer.cancel_completion()
+            elif not self.screen.decline() and self.talk.busy:
                 self.talk.stop()
 
         @keys.add("escape", "up")

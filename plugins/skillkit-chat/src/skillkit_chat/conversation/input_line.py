@@ -89,6 +89,17 @@ class InputLine:
         if select.select([get_app().input.fileno()], [], [], 0)[0]:
             self._early_until = time.monotonic() + EARLY
 
+    def typed_text(self) -> str:
+        """Return what stands there."""
+        return self.buffer.text
+
+    def type(self, text: str) -> None:
+        """Insert a text where the cursor is; ``""``: empty the line."""
+        if text:
+            self.buffer.insert_text(text)
+        else:
+            self.buffer.reset()
+
     def put_back(self, texts: list[str]) -> None:
         """Put texts that were not said before what stands there now."""
         now = [self.buffer.text] if self.buffer.text else []

@@ -5,7 +5,6 @@ Nothing asks the terminal where its cursor is, so that no answer of it can come 
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import sys
 from collections.abc import Callable
@@ -34,7 +33,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from rich.console import RenderableType
-from skillkit_frontend import PAUSE, Question, TextQuestion
+from skillkit_frontend import After, Answering, KeyQuestion, Question, TextQuestion, after
 
 from skillkit_core.cli.output import colourful
 
@@ -82,6 +81,10 @@ class Screen:
         status: returns the status line for a number of columns.
         keys: keys of the conversation.
         output: the terminal; default: that of the program.
+        after: calls something later: whether a key answers a question is known a moment after it.
+
+    Attributes:
+        asked: the question that stands there.
     """
 
     def __init__(
@@ -91,12 +94,12 @@ class Screen:
         status: Callable[[int], str],
         keys: KeyBindings,
         output: Output | None = None,
+        after: After = after,
     ) -> None:
         self.line = line
         self.hint = ""
-        self._panel: Question | None = None
-        self._armed = False
-        self._pressed = 0.0
+        self.asked: Answering | None = None
+        self._after = after
         self._text = Buffer(multiline=False, name="answer")
         self._live, self._status = live, status
         if output is None:
@@ -111,6 +114,7 @@ class Screen:
             erase_when_done=True,
             min_redraw_interval=0.04,
         )
+        self.app.key_processor.before_key_press += self._pressed
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.2
 
@@ -140,19 +144,18 @@ class Screen:
         """Draw what goes on again."""
         self.app.invalidate()
 
-    async def ask(self, panel: Question) -> Any:
+    async def ask(self, question: Question) -> Any:
         """Ask; return the answer, ``None`` for none. A question that is cancelled goes away."""
-        self._panel, self._armed = panel, False
         self._text.reset()
-        if isinstance(panel, TextQuestion):
-            self._text.text = panel.default
-        self.app.layout.focus(self._question)
-        arming = asyncio.create_task(self._arm(panel))
+        if isinstance(question, TextQuestion):
+            self._text.text = question.default
+        asked = self.asked = Answering(question, self.line, self._ready, self._after)
+        self.refresh()
         try:
-            return await panel.answer
+            return await question.answer
         finally:
-            arming.cancel()
-            self._panel = None
+            asked.end()
+            self.asked = None
             self._text.reset()
             self.app.layout.focus(self.line.buffer)
             self.refresh()
@@ -160,31 +163,27 @@ class Screen:
     @property
     def asking(self) -> bool:
         """Whether a question stands there."""
-        return self._panel is not None
+        return self.asked is not None
 
     def decline(self) -> bool:
-        """Take a question back that needs no answer; return whether there was one."""
-        if self._panel is None or not self._panel.declinable:
-            return False
-        self._panel.say(None)
-        return True
+        """Take a question back; return whether there was one."""
+        if self.asked is not None:
+            self.asked.question.say(None)
+        return self.asked is not None
 
-    async def _arm(self, panel: Question) -> None:
-        """Let the question take keys once nobody has typed for a moment."""
-        loop = asyncio.get_running_loop()
-        self._pressed = loop.time()
-        self.refresh()
-        while (left := self._pressed + PAUSE - loop.time()) > 0:  # noqa: ASYNC110 - the time until which to wait moves
-            await asyncio.sleep(left)
-        self._armed = True
-        if isinstance(panel, TextQuestion):
-            self.app.layout.focus(self._text)
+    def _pressed(self, keys: object) -> None:
+        if self.asked is not None:
+            self.asked.pressed()
+
+    def _ready(self) -> None:
+        """Let a question that is not answered by one key have all of them."""
+        if self.asked is not None and not isinstance(self.asked.question, KeyQuestion):
+            self.app.layout.focus(self._text if isinstance(self.asked.question, TextQuestion) else self._question)
         self.refresh()
 
     def _layout(self) -> Layout:
-        asking = Condition(lambda: self._panel is not None)
-        text = Condition(lambda: isinstance(self._panel, TextQuestion) and self._armed)
-        secret = Condition(lambda: isinstance(self._panel, TextQuestion) and self._panel.secret)
+        text = has_focus(self._text)
+        secret = Condition(lambda: isinstance(q := self.asked and self.asked.question, TextQuestion) and q.secret)
         live = FormattedTextControl(self._live_text)
         self._question = Window(
             FormattedTextControl(self._question_text, focusable=True, show_cursor=False),
@@ -199,9 +198,9 @@ class Screen:
         rows: list[AnyContainer] = [
             ConditionalContainer(Window(live, dont_extend_height=True), Condition(lambda: bool(self._live_text()))),
             Window(height=1),
-            ConditionalContainer(self._question, asking),
+            ConditionalContainer(self._question, Condition(lambda: self.asking)),
             ConditionalContainer(answer, text),
-            ConditionalContainer(self.line.window, ~asking),
+            ConditionalContainer(self.line.window, ~text & ~has_focus(self._question)),
             self.line.search,
             CompletionsMenu(max_height=8),
             Window(FormattedTextControl(self._status_text), height=1, style="class:status"),
@@ -214,11 +213,14 @@ class Screen:
         return ANSI(lines).__pt_formatted_text__() if lines else []
 
     def _question_text(self) -> StyleAndTextTuples:
-        if self._panel is None:
+        if self.asked is None:
             return []
-        if not self._armed:
+        if not self.asked.shown:
             return [("class:hint", "…")]
-        return [(f"class:{look}" if look else "", text) for look, text in self._panel.lines(self.width)]
+        shown = [*self.asked.question.lines(self.width)]
+        if self.asked.aside:
+            shown.append(("hint", f"\n  {self.asked.aside}"))
+        return [(f"class:{look}" if look else "", text) for look, text in shown]
 
     def _status_text(self) -> StyleAndTextTuples:
         return [("bold", self.hint)] if self.hint else [("", self._status(self.width))]
@@ -226,27 +228,31 @@ class Screen:
     def _keys(self) -> KeyBindings:
         """Return the keys of questions, and those that change nothing but the screen."""
         keys = KeyBindings()
-        asking = Condition(lambda: self._panel is not None)
-        waiting = Condition(lambda: self._panel is not None and not self._armed)
+        asking = Condition(lambda: self.asking)
         text = has_focus(self._text)
 
-        def early(event: KeyPressEvent) -> None:
-            self._pressed = asyncio.get_running_loop().time()
-            if event.data.isprintable():
-                self.line.buffer.insert_text(event.data)
-
-        def press(event: KeyPressEvent, key: str = "") -> None:
-            assert self._panel is not None
-            self._panel.press(key, event.data)
+        def press(event: KeyPressEvent, key: str) -> None:
+            if self.asked is not None:
+                self.asked.question.press(key, event.data)
 
         for key in (Keys.Any, *_KEYS):
-            keys.add(key, filter=waiting)(early)
-            keys.add(key, filter=asking & ~waiting & ~text)(functools.partial(press, key=_KEYS.get(key, "")))
+            keys.add(key, filter=has_focus(self._question))(functools.partial(press, key=_KEYS.get(key, "")))
+
+        @keys.add(Keys.Any, filter=asking & has_focus(self.line.buffer))
+        def _typed(event: KeyPressEvent) -> None:
+            self.line.type(event.data if event.data.isprintable() else "")
+            if self.asked is not None:
+                self.asked.typed(event.data)
+
+        @keys.add("enter", filter=Condition(lambda: self.asked is not None and self.asked.answers))
+        def _entered(event: KeyPressEvent) -> None:
+            if self.asked is not None:
+                self.asked.entered()
 
         @keys.add("enter", filter=text)
         def _done(event: KeyPressEvent) -> None:
-            assert self._panel is not None
-            self._panel.say(self._text.text)
+            if self.asked is not None:
+                self.asked.question.say(self._text.text)
 
         @keys.add("c-z", filter=~asking)
         def _suspend(event: KeyPressEvent) -> None:
