@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from .questions import KeyQuestion, Question
 
-__all__ = ["PAUSE", "After", "Answering", "AnswerLine", "Later", "after"]
+__all__ = ["PAUSE", "After", "AnswerLine", "Answering", "Later", "after"]
 
 PAUSE = 0.5
 """Seconds without a key before a question takes one, and after the key that answers it."""
@@ -49,7 +49,7 @@ class Answering:
     The front end says :meth:`pressed` for every key and every paste before it is done, and :meth:`typed` after a key has put
     its character into the line. Then the question is answered by a character that a key has put into an empty line, where no
     key came for a moment before it and none comes for a moment after it, or Enter (:attr:`answers`, :meth:`entered`) and then
-    none. Every other text stays in the line. A question that is no :class:`KeyQuestion` gets the keys themselves once it is ``ready``.
+    none. Every other text stays in the line. A question that is no :class:`KeyQuestion` gets the keys once it is ``ready``.
 
     Args:
         question: the question.

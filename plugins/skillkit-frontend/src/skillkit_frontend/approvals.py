@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner
     from skillkit_core.contracts.approver import Question
 
-    from .questions import Fragments
-    from .questions import Question as Asked
+    from .questions import Fragments, Question as Asked
 
 __all__ = ["Defers", "Remember", "decide", "preview_of", "question_text"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -422,9 +421,8 @@ class TerminalUI(App[int]):
                 await widget._dispatch_message(event)
                 if isinstance(event, events.Key) and not event._stop_propagation:
                     await self._check_bindings(event.key)
-            if self.asked is not None:
-                if isinstance(event, events.Key) and event.character and widget is self.line:
-                    self.asked.typed(event.character)
+            if self.asked is not None and isinstance(event, events.Key) and event.character and widget is self.line:
+                self.asked.typed(event.character)
         else:
             await super().on_event(event)
 
