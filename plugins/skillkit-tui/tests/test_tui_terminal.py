@@ -103,11 +103,6 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     on.type("write it")
     on.expect("Write it? (asking)", "Run jot?", "[y]es", "by the model", "[ASK]")
     assert not (home.cwd / "made").exists()
-    on.write("try another way")
-    on.expect("› try another way", "no answer: Enter says it, Ctrl-C sets it aside, Esc is a no", "Run jot?")
-    assert not (home.cwd / "made").exists(), "its y is part of a text"
-    on.keys("C-c")
-    on.expect("Run jot?", gone=["try another way"])
     on.keys("y")
     on.expect("● jot by the model — 30 lines", "# Done", "*all*")
     assert (home.cwd / "made").read_text() == "by the model"
@@ -152,6 +147,18 @@ def test_what_is_typed_before_the_first_screen_is_for_the_line_and_enter_sends_i
     go.touch()
     on.expect("› first question", "first answer", "› secönd\n    question", "second answer", "› yx", "[INSERT]")
     assert [r.body["messages"][-1]["content"] for r in llm_server.requests] == ["first question", "secönd\nquestion"]
+
+
+def test_a_sentence_at_an_approval_runs_nothing_and_esc_is_a_no(terminal, llm_server, skillkit_cli):
+    llm_server.script(Reply(tool_calls=[Call("jot", {"text": "by the model"})]), Reply(text="as you like"))
+    on = terminal("write it")
+    on.expect("Run jot?", "[ASK]")
+    on.write("yes, but try another way")
+    on.expect("› yes, but try another way", "no answer: Enter says it, Ctrl-C sets it aside, Esc is a no", "Run jot?")
+    assert not (skillkit_cli.home.cwd / "made").exists()
+    on.keys("Escape")
+    on.expect("as you like", "denied", "› yes, but try another way", "[INSERT]")
+    assert llm_server.last.tool_results[0].text == "Denied: a person said no"
 
 
 def test_wrong_usage_is_said_in_a_line(skillkit_cli):

@@ -23,7 +23,9 @@ _HOW = {
     "text": "", "confirm": "[y/n]", "choice": "(a number)", "choices": "(numbers, with commas between)",
     "secret": "(a secret: answer it where the session is)",
 }  # fmt: skip
-_HELP = "Type to speak; y or n answers a question, /deny REASON says why not, /abort ends the run, /leave or Ctrl-D leaves."
+_HELP = (
+    "Type to speak; y or n answers a question, /deny REASON says why not, /abort ends the run, /leave or Ctrl-D leaves."
+)
 
 
 @click.command()

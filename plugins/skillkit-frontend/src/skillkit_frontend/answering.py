@@ -73,12 +73,11 @@ class Answering:
 
     def pressed(self) -> None:
         """Note that a key is pressed, or a text pasted, before the line gets it."""
-        self._moment.cancel()
         if self._entered:
             self._line.type("\n")  # the Enter was a part of a text
         self._before = (self.armed, self._may_answer)
         self.armed, self._may_answer, self._entered = False, "", False
-        self._moment = self._after(PAUSE, self._passed)
+        self._wait(TOGETHER if self.shown and isinstance(self.question, KeyQuestion) else PAUSE)
 
     def typed(self, character: str) -> None:
         """Note that the key has put its character into the line."""
